@@ -1,5 +1,6 @@
 //! Processors and caches, from `/sys/devices/system/cpu` and `/proc/cpuinfo`.
 
+use crate::folder::Folder;
 use crate::garbled::Garbled;
 use crate::{Root, cgroup, cpuinfo, list};
 use narrows_model::host::{Cache, Cpu, CpuPlace, CpuSocket, IdleState};
@@ -12,15 +13,10 @@ const CPUS: &str = "sys/devices/system/cpu";
 pub fn read(root: &Root, sockets: Fact<Vec<CpuSocket>>) -> Cpu {
     let online = online(root);
     let numbers = online.value().cloned().unwrap_or_default();
-    // Older kernels write "(null)" for no CPU at all.
-    let cpus = |file: &str| {
-        root.text(&format!("{CPUS}/{file}"))
-            .and_then(|text| list::parse(text.strip_prefix("(null)").unwrap_or(&text)))
-    };
     Cpu {
-        offline: cpus("offline"),
-        isolated: cpus("isolated"),
-        tickless: cpus("nohz_full"),
+        offline: cpus(root, "offline"),
+        isolated: cpus(root, "isolated"),
+        tickless: cpus(root, "nohz_full"),
         quota_cpus: cgroup::cpu_quota(root),
         sockets,
         steal_share: root.text("proc/stat").and_then(|text| steal(&text)),
@@ -32,6 +28,12 @@ pub fn read(root: &Root, sockets: Fact<Vec<CpuSocket>>) -> Cpu {
         caches: caches(root, &numbers),
         online,
     }
+}
+
+/// A list of CPUs; older kernels write "(null)" for none at all.
+fn cpus(root: &Root, file: &str) -> Fact<Vec<u32>> {
+    let text = root.text(&format!("{CPUS}/{file}"));
+    text.and_then(|text| list::parse(text.strip_prefix("(null)").unwrap_or(&text)))
 }
 
 fn online(root: &Root) -> Fact<Vec<u32>> {
@@ -96,11 +98,11 @@ fn places(root: &Root, numbers: &[u32]) -> Vec<CpuPlace> {
 
 /// CPUs of one core; the file was renamed in kernel 5.3, and both are there.
 fn siblings(root: &Root, cpu: u32) -> Option<Vec<u32>> {
-    let file = |leaf: &str| root.text(&format!("{CPUS}/cpu{cpu}/topology/{leaf}"));
+    let topology = Folder::of(root, format!("{CPUS}/cpu{cpu}/topology"));
     let lists = ["core_cpus_list", "thread_siblings_list"].into_iter();
-    let listed = lists.filter_map(|leaf| list::parse(file(leaf).value()?).ok());
+    let listed = lists.filter_map(|leaf| list::parse(&topology.told(leaf)?).ok());
     let masks = ["core_cpus", "thread_siblings"].into_iter();
-    let masked = masks.filter_map(|leaf| list::parse_mask(file(leaf).value()?).ok());
+    let masked = masks.filter_map(|leaf| list::parse_mask(&topology.told(leaf)?).ok());
     listed.chain(masked).find(|cpus| cpus.contains(&cpu))
 }
 
@@ -124,15 +126,12 @@ pub(crate) fn number_cores(places: &mut [CpuPlace], lead: impl Fn(u32) -> Option
 }
 
 fn place(root: &Root, cpu: u32) -> CpuPlace {
-    let topology = |name: &str| {
-        let path = format!("{CPUS}/cpu{cpu}/topology/{name}");
-        root.number(&path).value().and_then(|number| u32::try_from(*number).ok())
-    };
+    let topology = Folder::of(root, format!("{CPUS}/cpu{cpu}/topology"));
     CpuPlace {
         cpu,
-        package: topology("physical_package_id"),
-        die: topology("die_id"),
-        core: topology("core_id"),
+        package: topology.fitting("physical_package_id"),
+        die: topology.fitting("die_id"),
+        core: topology.fitting("core_id"),
         node: root.numbered(&format!("{CPUS}/cpu{cpu}"), "node").first().copied(),
     }
 }
@@ -156,22 +155,21 @@ fn idle_states(root: &Root) -> Fact<Vec<IdleState>> {
     let cpus = root.numbered(CPUS, "cpu");
     let first = cpus.iter().find(|cpu| !root.numbered(&dir(**cpu), "state").is_empty());
     let Some(first) = first else { return Fact::absent(from) };
-    let disabled = |state: u32| {
-        cpus.iter()
-            .filter(|cpu| {
-                root.number(&format!("{}/state{state}/disable", dir(**cpu))).value() == Some(&1)
-            })
-            .count() as u32
-    };
     let states = root.numbered(&dir(*first), "state").into_iter().filter_map(|state| {
-        let file = |leaf: &str| format!("{}/state{state}/{leaf}", dir(*first));
+        let of = Folder::of(root, format!("{}/state{state}", dir(*first)));
         Some(IdleState {
-            name: root.text(&file("name")).value()?.clone(),
-            exit_latency_us: u64::try_from(*root.number(&file("latency")).value()?).ok()?,
-            disabled_on: disabled(state),
+            name: of.told("name")?,
+            exit_latency_us: of.fitting("latency")?,
+            disabled_on: disabled_on(root, &cpus, state),
         })
     });
     Fact::known(states.collect(), from)
+}
+
+/// On how many CPUs an idle state is switched off.
+fn disabled_on(root: &Root, cpus: &[u32], state: u32) -> u32 {
+    let files = cpus.iter().map(|cpu| format!("{}/state{state}/disable", dir(*cpu)));
+    files.filter(|file| root.number(file).value() == Some(&1)).count() as u32
 }
 
 fn dir(cpu: u32) -> String {
@@ -197,16 +195,15 @@ fn caches(root: &Root, online: &[u32]) -> Vec<Cache> {
 }
 
 fn cache(root: &Root, dir: &str) -> Option<Cache> {
-    let file = |name: &str| root.text(&format!("{dir}/{name}"));
-    let shared = root.text(&format!("{dir}/shared_cpu_list")).and_then(|text| list::parse(&text));
-    let cpus = match shared.value() {
+    let of = Folder::of(root, dir);
+    let cpus = match of.list("shared_cpu_list").value() {
         Some(cpus) => cpus.clone(),
-        None => list::parse_mask(file("shared_cpu_map").value()?).ok()?,
+        None => list::parse_mask(&of.told("shared_cpu_map")?).ok()?,
     };
     Some(Cache {
-        level: file("level").value()?.parse().ok()?,
-        kind: file("type").value()?.clone(),
-        size_bytes: size(file("size").value()?)?,
+        level: of.told("level")?.parse().ok()?,
+        kind: of.told("type")?,
+        size_bytes: size(&of.told("size")?)?,
         cpus,
     })
 }

@@ -25,10 +25,6 @@ pub enum Gap {
 /// Reads the settings of the function.
 pub fn parse(config: &[u8]) -> Result<Express, Gap> {
     let at = find(config)?;
-    let size = |register: u32, shift: u32| match register >> shift & 7 {
-        code @ 0..=5 => Ok(Bytes(128 << code)),
-        code => Err(Gap::Malformed(format!("a size code of {code}"))),
-    };
     // Device capabilities, device control, link control (7.5.3.3, 7.5.3.4, 7.5.3.7).
     let capabilities = word(config, at + 0x04)?;
     let control = word(config, at + 0x08)?;
@@ -41,21 +37,34 @@ pub fn parse(config: &[u8]) -> Result<Express, Gap> {
     })
 }
 
+fn size(register: u32, shift: u32) -> Result<Bytes, Gap> {
+    match register >> shift & 7 {
+        code @ 0..=5 => Ok(Bytes(128 << code)),
+        code => Err(Gap::Malformed(format!("a size code of {code}"))),
+    }
+}
+
 /// Reads the link: its capabilities and its status (7.5.3.6, 7.5.3.8). `Absent` for a function
 /// without a link, such as one built into the root complex.
 pub fn link(config: &[u8]) -> Result<PciLink, Gap> {
     let at = find(config)?;
     let most = word(config, at + 0x0c)?;
     let now = word(config, at + 0x10)? >> 16;
-    let speed = |code: u32| SPEEDS_GTS.get((code & 15) as usize).copied().flatten();
-    let width = |register: u32| register >> 4 & 0x3f;
-    let (Some(speed_gts), Some(speed_max_gts)) = (speed(now), speed(most)) else {
+    let (Some(speed_gts), Some(speed_max_gts)) = (speed_gts(now), speed_gts(most)) else {
         return Err(Gap::Absent);
     };
     if width(now) == 0 || width(most) == 0 {
         return Err(Gap::Absent);
     }
     Ok(PciLink { speed_gts, width: width(now), speed_max_gts, width_max: width(most) })
+}
+
+fn speed_gts(code: u32) -> Option<f64> {
+    SPEEDS_GTS.get((code & 15) as usize).copied().flatten()
+}
+
+fn width(register: u32) -> u32 {
+    register >> 4 & 0x3f
 }
 
 /// Speeds by their code.

@@ -276,10 +276,13 @@ fn id(hex: &str) -> Option<u16> {
 
 /// A CPU, and the first of those of its core.
 fn lead(pu: Element<'_, '_>) -> Option<(u32, u32)> {
-    let cpu = |pu: Element<'_, '_>| u32::try_from(number(pu, "os_index")?).ok();
     let core = pu.ancestors().skip(1).find(|above| above.attribute("type") == Some("Core"))?;
     let threads = core.descendants().filter(|below| below.attribute("type") == Some("PU"));
-    Some((cpu(pu)?, threads.filter_map(cpu).min()?))
+    Some((cpu_of(pu)?, threads.filter_map(cpu_of).min()?))
+}
+
+fn cpu_of(pu: Element<'_, '_>) -> Option<u32> {
+    u32::try_from(number(pu, "os_index")?).ok()
 }
 
 fn place(pu: Element<'_, '_>, nodes: &[Node]) -> Option<CpuPlace> {

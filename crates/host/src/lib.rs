@@ -12,6 +12,7 @@ mod cgroup;
 mod cpu;
 mod cpuinfo;
 pub mod express;
+mod folder;
 mod garbled;
 mod hwloc;
 pub mod list;

@@ -1,8 +1,9 @@
 //! Network interfaces, from `/sys/class/net`, `/proc/irq`, and what must be asked ([`crate::ask`]).
 
+use crate::Root;
 use crate::ask::{self, ethtool, links};
+use crate::folder::Folder;
 use crate::pci::{self, Functions};
-use crate::{Root, list};
 use narrows_model::host::{
     Coalescing, Irq, Nic, Pause, PciHop, Queues, Rings, Steering, VirtualFunctions,
 };
@@ -18,12 +19,18 @@ pub fn read(root: &Root, functions: &Functions<'_>) -> Vec<Nic> {
     let has_flows = flows.value().is_some_and(|flows| *flows > 0);
     let names = root.names(NET).into_iter();
     // Some drivers leave plain files such as `bonding_masters` here.
-    let is_interface = |name: &String| {
-        let entry = format!("{NET}/{name}");
-        root.link_name(&entry).value().is_some() || root.has(&format!("{entry}/mtu"))
-    };
-    let names = names.filter(|name| name != "lo" && is_interface(name));
+    let names = names.filter(|name| name != "lo" && is_interface(root, name));
     names.map(|name| nic(root, functions, &name, &links, has_flows)).collect()
+}
+
+fn is_interface(root: &Root, name: &str) -> bool {
+    let entry = format!("{NET}/{name}");
+    root.link_name(&entry).value().is_some() || root.has(&format!("{entry}/mtu"))
+}
+
+/// Words of ethtool's answer.
+fn words_of(ethtool: &Fact<String>, key: &str) -> Fact<String> {
+    ask::fact(ethtool, key, |words| Some(words.join(" ")))
 }
 
 fn nic(
@@ -33,15 +40,14 @@ fn nic(
     links: &Fact<String>,
     has_flows: bool,
 ) -> Nic {
-    let file = |leaf: &str| format!("{NET}/{name}/{leaf}");
-    let device = root.resolve(&file("device"));
+    let of = Folder::of(root, format!("{NET}/{name}"));
+    let device = root.resolve(&of.path_of("device"));
     let path = device.as_deref().map(|device| functions.path(device)).unwrap_or_default();
     let ethtool = root.asked(&format!("narrows/ethtool/{name}"), || ethtool::ask(name));
-    let told = |key: &str| ask::fact(&ethtool, key, |words| Some(words.join(" ")));
     let offloads = offloads(&ethtool);
     let irqs = irqs(root, device.as_deref(), &path);
-    let driver = match root.link_name(&file("device/driver")) {
-        Fact::Absent { from, said } => match told("driver") {
+    let driver = match of.link_name("device/driver") {
+        Fact::Absent { from, said } => match words_of(&ethtool, "driver") {
             Fact::Absent { .. } => Fact::Absent { from, said },
             told => told,
         },
@@ -51,23 +57,23 @@ fn nic(
         name: name.to_owned(),
         physical: device.is_some(),
         driver,
-        speed_bps: speed(root.number(&file("speed"))),
-        state: root.text(&file("operstate")),
-        mtu_bytes: root.number(&file("mtu")).and_then(|mtu| {
+        speed_bps: speed(of.number("speed")),
+        state: of.text("operstate"),
+        mtu_bytes: of.number("mtu").and_then(|mtu| {
             u64::try_from(mtu).map(Bytes).map_err(|_| format!("{mtu} is not a size"))
         }),
-        node: pci::node(root, device.as_deref(), &file("device/numa_node")),
+        node: pci::node(root, device.as_deref(), &of.path_of("device/numa_node")),
         irq_cpus: irq_cpus(&irqs),
         irqs,
-        queues: queues(root, &file("queues")),
+        queues: queues(root, &of.path_of("queues")),
         kind: kind(root, name, links, device.is_some()),
-        master: root.link_name(&file("master")),
+        master: of.link_name("master"),
         lower: lower(root, name),
-        duplex: root.text(&file("duplex")),
+        duplex: of.text("duplex"),
         qdisc: column(links, name, 1),
         gso_max_bytes: column(links, name, 2)
             .and_then(|text| text.parse().map(Bytes).map_err(|_| text)),
-        firmware: told("firmware"),
+        firmware: words_of(&ethtool, "firmware"),
         rings: ask::fact(&ethtool, "rings", |words| {
             let [rx, rx_max, tx, tx_max] = ask::numbers(words)?;
             Some(Rings { rx, rx_max, tx, tx_max })
@@ -77,12 +83,12 @@ fn nic(
             let [negotiated, rx, tx] = ask::numbers(words)?.map(|word: u32| word != 0);
             Some(Pause { negotiated, rx, tx })
         }),
-        fec: told("fec"),
-        steering: steering(root, &file("queues"), &offloads, has_flows),
+        fec: words_of(&ethtool, "fec"),
+        steering: steering(root, &of.path_of("queues"), &offloads, has_flows),
         offloads,
         fixed_offloads: fixed_offloads(&ethtool),
-        virtual_functions: virtual_functions(root, &file("device")),
-        physical_function: root.link_name(&file("device/physfn")),
+        virtual_functions: virtual_functions(root, &of.path_of("device")),
+        physical_function: of.link_name("device/physfn"),
         path,
     }
 }
@@ -126,17 +132,17 @@ fn offloads(ethtool: &Fact<String>) -> Fact<BTreeMap<String, bool>> {
 
 /// Kind of an interface without a device: by rtnetlink, else by the files its driver makes.
 fn kind(root: &Root, name: &str, links: &Fact<String>, physical: bool) -> Fact<String> {
-    let file = |leaf: &str| format!("{NET}/{name}/{leaf}");
+    let of = Folder::of(root, format!("{NET}/{name}"));
     let told = column(links, name, 0);
     if told.value().is_some() || physical {
         return if physical { Fact::absent("a device of its own") } else { told };
     }
     for (leaf, kind) in [("bridge", "bridge"), ("bonding", "bond"), ("tun_flags", "tun")] {
-        if root.has(&file(leaf)) {
-            return Fact::known(kind.to_owned(), format!("/{}", file(leaf)));
+        if of.has(leaf) {
+            return Fact::known(kind.to_owned(), format!("/{}", of.path_of(leaf)));
         }
     }
-    root.text(&file("uevent")).and_then(|text| {
+    of.text("uevent").and_then(|text| {
         let kind = text.lines().find_map(|line| line.strip_prefix("DEVTYPE="));
         kind.map(str::to_owned).ok_or_else(|| "no line DEVTYPE".to_owned())
     })
@@ -167,20 +173,17 @@ fn irqs(root: &Root, device: Option<&str>, path: &[PciHop]) -> Fact<Vec<Irq>> {
     let vectors = root.numbered(&format!("{dir}/msi_irqs"), "");
     let mut irqs = Vec::new();
     for number in vectors {
-        let cpus = |file: &str| {
-            root.text(&format!("proc/irq/{number}/{file}")).and_then(|text| list::parse(&text))
-        };
-        let allowed = cpus("smp_affinity_list");
+        let of = Folder::of(root, format!("proc/irq/{number}"));
+        let allowed = of.list("smp_affinity_list");
         if let Fact::Denied { from } = allowed {
             return Fact::Denied { from };
         }
-        let node = root.number(&format!("proc/irq/{number}/node"));
         irqs.push(Irq {
             number,
             name: root.text(&format!("sys/kernel/irq/{number}/actions")).value().cloned(),
             allowed_cpus: allowed.value().cloned().unwrap_or_default(),
-            effective_cpus: cpus("effective_affinity_list").value().cloned().unwrap_or_default(),
-            node: node.value().and_then(|node| u32::try_from(*node).ok()),
+            effective_cpus: of.list("effective_affinity_list").value().cloned().unwrap_or_default(),
+            node: of.fitting("node"),
         });
     }
     if irqs.is_empty() {
@@ -213,6 +216,13 @@ fn queues(root: &Root, dir: &str) -> Fact<Queues> {
     }
 }
 
+/// Queues of a direction whose file holds another number than 0.
+fn set_queues(of: &Folder<'_>, names: &[String], (prefix, file): (&str, &str)) -> u32 {
+    let queues = names.iter().filter(|name| name.starts_with(prefix));
+    let told = queues.filter_map(|name| of.told(&format!("{name}/{file}")));
+    told.filter(|text| text.bytes().any(|b| b.is_ascii_hexdigit() && b != b'0')).count() as u32
+}
+
 /// Queues whose masks of CPUs are not empty.
 fn steering(
     root: &Root,
@@ -224,36 +234,29 @@ fn steering(
     if names.is_empty() {
         return Fact::absent(format!("/{dir}"));
     }
-    let count = |prefix: &str, file: &str| {
-        let queues = names.iter().filter(|name| name.starts_with(prefix));
-        let set = queues.filter(|name| {
-            let text = root.text(&format!("{dir}/{name}/{file}"));
-            text.value()
-                .is_some_and(|text| text.bytes().any(|b| b.is_ascii_hexdigit() && b != b'0'))
-        });
-        set.count() as u32
-    };
-    let rfs_queues = count("rx-", "rps_flow_cnt");
+    let of = Folder::of(root, dir);
+    let rfs_queues = set_queues(&of, &names, ("rx-", "rps_flow_cnt"));
     let filters = offloads.value().and_then(|on| on.get("rx-ntuple-filter")).copied();
     Fact::known(
         Steering {
-            rps_queues: count("rx-", "rps_cpus"),
+            rps_queues: set_queues(&of, &names, ("rx-", "rps_cpus")),
             rfs_queues,
-            xps_queues: count("tx-", "xps_cpus"),
+            xps_queues: set_queues(&of, &names, ("tx-", "xps_cpus")),
             accelerated: filters.map(|on| on && has_flows && rfs_queues > 0),
         },
         format!("/{dir}"),
     )
 }
 
+fn count(of: &Folder<'_>, file: &str) -> Fact<u32> {
+    of.number(file).and_then(|n| u32::try_from(n).map_err(|_| format!("{n} is not a count")))
+}
+
 fn virtual_functions(root: &Root, device: &str) -> Fact<VirtualFunctions> {
-    let count = |file: &str| {
-        root.number(&format!("{device}/{file}"))
-            .and_then(|n| u32::try_from(n).map_err(|_| format!("{n} is not a count")))
-    };
-    let most = count("sriov_totalvfs");
+    let of = Folder::of(root, device);
+    let most = count(&of, "sriov_totalvfs");
     most.and_then(|most| {
-        let now = count("sriov_numvfs").value().copied().ok_or("no file sriov_numvfs");
+        let now = count(&of, "sriov_numvfs").value().copied().ok_or("no file sriov_numvfs");
         now.map(|now| VirtualFunctions { now, most })
     })
 }

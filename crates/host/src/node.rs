@@ -1,5 +1,6 @@
 //! NUMA nodes, from `/sys/devices/system/node`.
 
+use crate::folder::Folder;
 use crate::garbled::Garbled;
 use crate::{Root, list};
 use narrows_model::host::{HugePages, Node, NodeAccess};
@@ -16,17 +17,19 @@ pub fn read(root: &Root) -> Vec<Node> {
 
 fn node(root: &Root, id: u32, online: Option<&Vec<u32>>) -> Node {
     let dir = format!("{NODES}/node{id}");
-    let listed = root.text(&format!("{dir}/cpulist")).and_then(|text| list::parse(&text));
+    let of = Folder::of(root, dir.as_str());
     // Captures of old kernels have the mask only.
-    let mask = || root.text(&format!("{dir}/cpumap")).and_then(|text| list::parse_mask(&text));
-    let mut cpus = listed.value().cloned().or_else(|| mask().value().cloned()).unwrap_or_default();
+    let mut cpus = match of.list("cpulist").value() {
+        Some(listed) => listed.clone(),
+        None => of.told("cpumap").and_then(|mask| list::parse_mask(&mask).ok()).unwrap_or_default(),
+    };
     // A node goes on naming CPUs that were taken offline.
     cpus.retain(|cpu| online.is_none_or(|online| online.contains(cpu)));
     Node {
         id,
         cpus,
-        memory_bytes: root.text(&format!("{dir}/meminfo")).and_then(|text| mem_total(&text)),
-        distances: root.text(&format!("{dir}/distance")).and_then(|text| {
+        memory_bytes: of.text("meminfo").and_then(|text| mem_total(&text)),
+        distances: of.text("distance").and_then(|text| {
             text.split_whitespace()
                 .map(|word| word.parse().map_err(|_| format!("'{word}' is not a distance")))
                 .collect()
@@ -39,19 +42,24 @@ fn node(root: &Root, id: u32, online: Option<&Vec<u32>>) -> Node {
 /// Figures of ACPI's HMAT, as the kernel gives them for the initiators nearest to a node: bandwidth
 /// in MiB/s, latency in nanoseconds (Documentation/admin-guide/mm/numaperf.rst).
 fn access(root: &Root, dir: &str) -> Option<NodeAccess> {
-    let number = |file: &str| {
-        let number = root.number(&format!("{dir}/{file}"));
-        number.value().and_then(|number| u64::try_from(*number).ok()).filter(|number| *number > 0)
-    };
-    let rate = |file: &str| Some(BytesPerSecond(number(file)? as f64 * 1_048_576.0));
+    let of = Folder::of(root, dir);
     let access = NodeAccess {
         initiators: root.numbered(dir, "node"),
-        read_bytes_per_second: rate("read_bandwidth"),
-        write_bytes_per_second: rate("write_bandwidth"),
-        read_latency_ns: number("read_latency").map(Nanos),
-        write_latency_ns: number("write_latency").map(Nanos),
+        read_bytes_per_second: more_than_none(&of, "read_bandwidth").map(mib_per_second),
+        write_bytes_per_second: more_than_none(&of, "write_bandwidth").map(mib_per_second),
+        read_latency_ns: more_than_none(&of, "read_latency").map(Nanos),
+        write_latency_ns: more_than_none(&of, "write_latency").map(Nanos),
     };
     (access.read_bytes_per_second.is_some() || access.read_latency_ns.is_some()).then_some(access)
+}
+
+/// A figure of a file; firmware that knows none gives 0.
+fn more_than_none(of: &Folder<'_>, file: &str) -> Option<u64> {
+    of.fitting(file).filter(|number| *number > 0)
+}
+
+fn mib_per_second(mib: u64) -> BytesPerSecond {
+    BytesPerSecond(mib as f64 * 1_048_576.0)
 }
 
 /// Folders such as `hugepages/hugepages-2048kB`.
@@ -59,14 +67,11 @@ fn huge_pages(root: &Root, node: &str) -> Vec<HugePages> {
     let dir = format!("{node}/hugepages");
     let pools = root.names(&dir).into_iter().filter_map(|name| {
         let kib: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
-        let count = |file: &str| {
-            let number = root.number(&format!("{dir}/{name}/{file}"));
-            number.value().and_then(|count| u64::try_from(*count).ok())
-        };
+        let of = Folder::of(root, format!("{dir}/{name}"));
         Some(HugePages {
             size_bytes: Bytes(kib.checked_mul(1024)?),
-            total: count("nr_hugepages")?,
-            free: count("free_hugepages")?,
+            total: of.fitting("nr_hugepages")?,
+            free: of.fitting("free_hugepages")?,
         })
     });
     let mut pools: Vec<HugePages> = pools.collect();

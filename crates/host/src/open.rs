@@ -251,7 +251,6 @@ fn table_of(bytes: &[u8]) -> Result<&[u8], NotATable> {
         [b'_', b'D', b'M', b'I', b'_', ..] => (number(0x08, 4), number(0x06, 2), false),
         _ => return Ok(bytes),
     };
-    let place = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());
     let (start, length) = place(address).zip(place(length)).ok_or(NotATable::EntryCutShort)?;
     let table = bytes.get(start..).filter(|table| !table.is_empty());
     let table = table.ok_or(NotATable::NoTable)?;
@@ -260,6 +259,10 @@ fn table_of(bytes: &[u8]) -> Result<&[u8], NotATable> {
         None if at_most => Ok(table),
         None => Err(NotATable::CutShort { there: table.len(), length }),
     }
+}
+
+fn place(number: Option<u64>) -> Option<usize> {
+    number.and_then(|number| usize::try_from(number).ok())
 }
 
 /// The bytes of a file, of a pipe as `<(command)` makes one, or of standard input. A device might
@@ -288,8 +291,7 @@ fn limited(from: impl Read) -> Result<Vec<u8>, Malformed> {
 /// The folder that holds `sys` or `proc`: the given one, the one above when `sys` itself is given,
 /// or the only folder inside, as an unpacked archive has it.
 fn top_of(path: &Path) -> Option<PathBuf> {
-    let holds = |dir: &Path| dir.join("sys").is_dir() || dir.join("proc").is_dir();
-    if holds(path) {
+    if holds_a_tree(path) {
         return Some(path.to_owned());
     }
     let whole = path.canonicalize().ok()?;
@@ -299,7 +301,11 @@ fn top_of(path: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(path).ok()?.flatten();
     let mut inside = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
     let only = inside.next().filter(|_| inside.next().is_none());
-    only.filter(|dir| holds(dir))
+    only.filter(|dir| holds_a_tree(dir))
+}
+
+fn holds_a_tree(dir: &Path) -> bool {
+    dir.join("sys").is_dir() || dir.join("proc").is_dir()
 }
 
 /// A host of which only firmware's words are known; `None` where they tell of none.

@@ -1,6 +1,7 @@
 //! PCI functions that move much data, and the functions on the way to them from the root complex.
 
 use crate::express::Gap;
+use crate::folder::Folder;
 use crate::{Root, acs, express};
 use narrows_model::Fact;
 use narrows_model::host::{Device, DeviceKind, Nic, PciHop, PciLink, RdmaDevice};
@@ -130,11 +131,8 @@ fn hop(root: &Root, address: &str, dir: &str) -> PciHop {
 }
 
 fn name(root: &Root, dir: &str) -> String {
-    let id = |file: &str| {
-        let number = root.number(&format!("{dir}/{file}"));
-        number.value().and_then(|number| u16::try_from(*number).ok())
-    };
-    match (id("vendor"), id("device")) {
+    let of = Folder::of(root, dir);
+    match (of.fitting("vendor"), of.fitting("device")) {
         (Some(vendor), Some(device)) => known_as(vendor, device),
         _ => "unknown".to_owned(),
     }
@@ -148,16 +146,18 @@ pub fn known_as(vendor: u16, device: u16) -> String {
     }
 }
 
+/// The number that a file begins with, such as `8.0 GT/s PCIe`.
+fn first_number(of: &Folder<'_>, file: &str) -> Option<f64> {
+    let first = of.told(file)?.split_whitespace().next()?.parse::<f64>().ok();
+    first.filter(|number| number.is_finite() && *number >= 0.0)
+}
+
 /// The link of a function. Kernels before 4.13 have no files for it: then the registers tell, to
 /// root. A function without a link (conventional PCI, virtio) is `Absent`, as is a link that is
 /// down.
 fn link(root: &Root, dir: &str, config: &Fact<Vec<u8>>) -> Fact<PciLink> {
     let from = format!("/{dir}/current_link_speed");
-    let number = |file: &str| {
-        let text = root.text(&format!("{dir}/{file}"));
-        let first = text.value()?.split_whitespace().next()?.parse::<f64>().ok();
-        first.filter(|number| number.is_finite() && *number >= 0.0)
-    };
+    let of = Folder::of(root, dir);
     if !root.has(&from[1..]) {
         return match config.value().map(|bytes| express::link(bytes)) {
             Some(Ok(link)) => Fact::Known { value: link, from: config.source().clone() },
@@ -166,10 +166,10 @@ fn link(root: &Root, dir: &str, config: &Fact<Vec<u8>>) -> Fact<PciLink> {
     }
     let read = (|| {
         Some(PciLink {
-            speed_gts: number("current_link_speed")?,
-            width: number("current_link_width")? as u32,
-            speed_max_gts: number("max_link_speed")?,
-            width_max: number("max_link_width")? as u32,
+            speed_gts: first_number(&of, "current_link_speed")?,
+            width: first_number(&of, "current_link_width")? as u32,
+            speed_max_gts: first_number(&of, "max_link_speed")?,
+            width_max: first_number(&of, "max_link_width")? as u32,
         })
     })();
     match read {

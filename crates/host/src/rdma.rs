@@ -1,5 +1,6 @@
 //! RDMA devices, from `/sys/class/infiniband`.
 
+use crate::folder::Folder;
 use crate::garbled::Garbled;
 use crate::{Root, pci};
 use narrows_model::BitsPerSecond;
@@ -15,15 +16,15 @@ pub fn read(root: &Root) -> Vec<RdmaDevice> {
 }
 
 fn device(root: &Root, name: &str) -> RdmaDevice {
-    let file = |leaf: &str| format!("{DEVICES}/{name}/{leaf}");
-    let device = root.resolve(&file("device"));
+    let of = Folder::of(root, format!("{DEVICES}/{name}"));
+    let device = root.resolve(&of.path_of("device"));
     let address = device.as_deref().and_then(pci::address_of).map(str::to_owned);
-    let ports = root.numbered(&file("ports"), "");
+    let ports = root.numbered(&of.path_of("ports"), "");
     RdmaDevice {
         name: name.to_owned(),
-        kind: root.text(&file("node_type")).map(after_colon),
-        firmware: root.text(&file("fw_ver")),
-        node: pci::node(root, device.as_deref(), &file("device/numa_node")),
+        kind: of.text("node_type").map(after_colon),
+        firmware: of.text("fw_ver"),
+        node: pci::node(root, device.as_deref(), &of.path_of("device/numa_node")),
         address,
         ports: ports.into_iter().map(|number| port(root, name, number)).collect(),
     }
@@ -59,15 +60,15 @@ fn hardware_address(gid: &str) -> Option<String> {
 }
 
 fn port(root: &Root, name: &str, number: u32) -> RdmaPort {
-    let file = |leaf: &str| format!("{DEVICES}/{name}/ports/{number}/{leaf}");
+    let of = Folder::of(root, format!("{DEVICES}/{name}/ports/{number}"));
     RdmaPort {
         number,
-        state: root.text(&file("state")).map(after_colon),
-        physical_state: root.text(&file("phys_state")).map(after_colon),
-        rate_bps: root.text(&file("rate")).and_then(|text| rate(&text)),
-        link_layer: root.text(&file("link_layer")),
+        state: of.text("state").map(after_colon),
+        physical_state: of.text("phys_state").map(after_colon),
+        rate_bps: of.text("rate").and_then(|text| rate(&text)),
+        link_layer: of.text("link_layer"),
         netdev: netdev(root, &format!("{DEVICES}/{name}/ports"), number),
-        gids: gids(root, &file("gids"), &file("gid_attrs/types")),
+        gids: gids(root, &of.path_of("gids"), &of.path_of("gid_attrs/types")),
     }
 }
 

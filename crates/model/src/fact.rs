@@ -64,6 +64,13 @@ impl<T> Fact<T> {
     pub fn known(value: T, from: impl Into<String>) -> Self {
         Self::Known { value, from: Source(from.into()) }
     }
+    /// Known where there is a value, else absent.
+    pub fn told(value: Option<T>, from: impl Into<String>) -> Self {
+        match value {
+            Some(value) => Self::known(value, from),
+            None => Self::absent(from),
+        }
+    }
     /// A fact that the machine does not offer.
     pub fn absent(from: impl Into<String>) -> Self {
         Self::Absent { from: Source(from.into()), said: None }

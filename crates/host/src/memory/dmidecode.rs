@@ -25,13 +25,12 @@ pub fn parse(text: &str) -> Result<Firmware, Unreadable> {
                     return Err(Unreadable::SeveralHosts);
                 }
                 firmware.system = firmware.system.or(pair);
-                let text = |name: &str| section.field(name).map(str::to_owned);
-                firmware.serial = firmware.serial.or(text("Serial Number"));
-                firmware.uuid = firmware.uuid.or(text("UUID"));
+                let [serial, uuid] = ["Serial Number", "UUID"].map(|name| section.field(name));
+                firmware.serial = firmware.serial.or(serial.map(str::to_owned));
+                firmware.uuid = firmware.uuid.or(uuid.map(str::to_owned));
             }
             "Base Board Information" => {
-                let text = |name: &str| section.field(name).unwrap_or_default().to_owned();
-                let pair = (text("Manufacturer"), text("Product Name"));
+                let pair = (section.text("Manufacturer"), section.text("Product Name"));
                 firmware.board = firmware.board.or(Some(pair));
             }
             "Processor Information" => firmware.sockets.push(socket(section)),
@@ -116,42 +115,39 @@ fn whole(sections: &[Section], firmware: &Firmware, text: &str) -> Result<(), Un
 }
 
 fn socket(section: &Section) -> CpuSocket {
-    let count = |name: &str| section.field(name).and_then(|count| count.parse().ok());
     let status = section.field("Status").unwrap_or_default();
     CpuSocket {
         name: section.field("Socket Designation").unwrap_or_default().to_owned(),
         populated: !status.contains("Unpopulated"),
         model: section.field("Version").filter(|version| is_told(version)).map(str::to_owned),
-        cores: count("Core Enabled").or_else(|| count("Core Count")),
-        threads: count("Thread Count"),
+        cores: section.number("Core Enabled").or_else(|| section.number("Core Count")),
+        threads: section.number("Thread Count"),
     }
 }
 
 fn array(section: &Section) -> MemoryArray {
-    let text = |name: &str| section.field(name).unwrap_or("Unknown").to_owned();
     MemoryArray {
         handle: section.handle.unwrap_or_default(),
-        used_for: text("Use"),
-        correction: text("Error Correction Type"),
+        used_for: section.field("Use").unwrap_or("Unknown").to_owned(),
+        correction: section.field("Error Correction Type").unwrap_or("Unknown").to_owned(),
         capacity_max_bytes: section.field("Maximum Capacity").and_then(bytes),
         slots: section.field("Number Of Devices").and_then(|count| count.parse().ok()),
     }
 }
 
 fn range(section: &Section) -> Option<MemoryRange> {
-    let address = |name: &str| hex(section.field(name)?);
     Some(MemoryRange {
-        array: u16::try_from(address("Physical Array Handle")?).ok()?,
-        first: address("Starting Address")?,
-        last: address("Ending Address")?,
+        array: u16::try_from(hex(section.field("Physical Array Handle")?)?).ok()?,
+        first: hex(section.field("Starting Address")?)?,
+        last: hex(section.field("Ending Address")?)?,
         width: section.field("Partition Width")?.parse().ok()?,
     })
 }
 
 fn place(section: &Section) -> Option<(u16, Interleave)> {
     let handle = u16::try_from(hex(section.field("Physical Device Handle")?)?).ok()?;
-    let number = |name: &str| section.field(name)?.parse::<u8>().ok();
-    let found = interleave(number("Interleave Position")?, number("Interleaved Data Depth")?);
+    let depth = section.number("Interleaved Data Depth")?;
+    let found = interleave(section.number("Interleave Position")?, depth);
     found.map(|interleave| (handle, interleave))
 }
 
@@ -171,6 +167,11 @@ fn expansion(section: &Section) -> ExpansionSlot {
     }
 }
 
+/// Transfers of a second, which older versions call MHz.
+fn mts(text: &str) -> Option<u32> {
+    text.strip_suffix("MT/s").or(text.strip_suffix("MHz"))?.trim().parse().ok()
+}
+
 fn hex(text: &str) -> Option<u64> {
     u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
@@ -181,11 +182,10 @@ fn is_told(value: &str) -> bool {
 }
 
 fn slot(section: &Section) -> Slot {
-    let text = |name: &str| section.field(name).unwrap_or_default().to_owned();
     let array = section.field("Array Handle").and_then(hex);
     Slot {
-        locator: text("Locator"),
-        bank: text("Bank Locator"),
+        locator: section.text("Locator"),
+        bank: section.text("Bank Locator"),
         module: module(section),
         array: array.and_then(|handle| u16::try_from(handle).ok()),
         ..Slot::default()
@@ -201,16 +201,15 @@ fn module(section: &Section) -> Option<Module> {
     let detail = section.field("Type Detail").unwrap_or_default();
     let stored = ["Flash", "ROM", "EEPROM", "Logical non-volatile device"];
     let is_dram = !stored.contains(&technology.as_str()) && !detail.contains("Non-Volatile");
-    let mts = |names: [&str; 2]| {
-        let value = names.iter().find_map(|name| section.field(name))?;
-        value.strip_suffix("MT/s").or(value.strip_suffix("MHz"))?.trim().parse().ok()
-    };
+    let configured = section.field("Configured Memory Speed");
+    // As older versions of dmidecode call it.
+    let configured = configured.or_else(|| section.field("Configured Clock Speed"));
     Some(Module {
         size_bytes: bytes(size),
         technology,
         is_dram,
-        rated_mts: mts(["Speed", "Speed"]),
-        configured_mts: mts(["Configured Memory Speed", "Configured Clock Speed"]),
+        rated_mts: section.field("Speed").and_then(mts),
+        configured_mts: configured.and_then(mts),
         ranks: section.field("Rank").and_then(|rank| rank.parse().ok()),
     })
 }

@@ -1,6 +1,7 @@
 //! Modules as the drivers of memory controllers list them (EDAC), which ordinary users may read.
 
 use crate::Root;
+use crate::folder::Folder;
 use narrows_dimm::locator;
 use narrows_model::host::{ChannelId, ControllerModule, Module, Slot};
 use narrows_model::{Bytes, Fact};
@@ -28,10 +29,10 @@ pub fn read(root: &Root) -> Fact<Vec<ControllerModule>> {
 }
 
 fn module(root: &Root, dir: &str, controller: &str) -> Option<ControllerModule> {
-    let text = |file: &str| root.text(&format!("{dir}/{file}")).value().cloned();
-    let mib = *root.number(&format!("{dir}/size")).value()?;
-    let (label, location) =
-        (text("dimm_label").unwrap_or_default(), text("dimm_location").unwrap_or_default());
+    let of = Folder::of(root, dir);
+    let mib = *of.number("size").value()?;
+    let label = of.told("dimm_label").unwrap_or_default();
+    let location = of.told("dimm_location").unwrap_or_default();
     // The driver's own label names all; where the board's names replaced it, the controller's name
     // and the location do.
     let at = locator::read(&label).or_else(|| locator::read(&format!("{controller} {location}")));
@@ -39,7 +40,7 @@ fn module(root: &Root, dir: &str, controller: &str) -> Option<ControllerModule> 
         controller: controller.to_owned(),
         at: at.map(locator::Spelt::placed),
         size_bytes: u64::try_from(mib).ok().filter(|mib| *mib > 0).map(Bytes::mib),
-        technology: text("dimm_mem_type"),
+        technology: of.told("dimm_mem_type"),
         label,
         location,
     })

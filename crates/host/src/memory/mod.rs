@@ -6,6 +6,7 @@ mod processors;
 pub mod sections;
 mod smbios;
 
+use crate::folder::Folder;
 use crate::garbled::Garbled;
 use crate::{Root, cgroup};
 use narrows_dimm::board::Board;
@@ -111,10 +112,10 @@ pub fn firmware(root: &Root) -> Told {
     let parsed = entries(root).and_then(|all| smbios::parse(&all));
     // The structure that names the product may be missing: then the kernel's copy of it tells.
     Told::of(parsed.map(|mut firmware| {
-        let id = |file: &str| root.text(&format!("sys/class/dmi/id/{file}")).value().cloned();
+        let id = Folder::of(root, "sys/class/dmi/id");
         if firmware.system.is_none() {
-            firmware.system = id("sys_vendor").zip(id("product_name"));
-            firmware.board = firmware.board.or(id("board_vendor").zip(id("board_name")));
+            firmware.system = id.told("sys_vendor").zip(id.told("product_name"));
+            firmware.board = firmware.board.or(id.told("board_vendor").zip(id.told("board_name")));
             firmware.place();
         }
         firmware

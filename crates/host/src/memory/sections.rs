@@ -155,6 +155,16 @@ impl Section {
         (self.kind, &self.title, &self.fields) == (other.kind, &other.title, &other.fields)
     }
 
+    /// The value of a field; empty where it is not told.
+    pub fn text(&self, name: &str) -> String {
+        self.field(name).unwrap_or_default().to_owned()
+    }
+
+    /// The number that is a field's value.
+    pub fn number<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
+        self.field(name)?.parse().ok()
+    }
+
     /// The value of a field, the first where a name stands twice.
     pub fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())

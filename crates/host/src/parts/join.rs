@@ -120,13 +120,12 @@ impl Joined {
     }
 
     fn processors(&mut self, other: &Host) {
-        let show = |cpus: &Vec<u32>| format!("{} ({})", cpus.len(), cpu_list::show(cpus));
         let cpu = &mut self.host.cpu;
-        let online = fill(&mut cpu.online, &other.cpu.online, show);
-        fill(&mut cpu.offline, &other.cpu.offline, show);
-        fill(&mut cpu.isolated, &other.cpu.isolated, show);
-        fill(&mut cpu.tickless, &other.cpu.tickless, show);
-        fill(&mut cpu.allowed, &other.cpu.allowed, show);
+        let online = fill(&mut cpu.online, &other.cpu.online, |cpus| shown(cpus));
+        fill(&mut cpu.offline, &other.cpu.offline, |cpus| shown(cpus));
+        fill(&mut cpu.isolated, &other.cpu.isolated, |cpus| shown(cpus));
+        fill(&mut cpu.tickless, &other.cpu.tickless, |cpus| shown(cpus));
+        fill(&mut cpu.allowed, &other.cpu.allowed, |cpus| shown(cpus));
         fill(&mut cpu.sockets, &other.cpu.sockets, |_| String::new());
         fill(&mut cpu.quota_cpus, &other.cpu.quota_cpus, f64::to_string);
         fill(&mut cpu.steal_share, &other.cpu.steal_share, f64::to_string);
@@ -292,6 +291,10 @@ impl Joined {
             self.differ((None, Topic::Sockets), pair.map(<[Said; 2]>::from));
         }
     }
+}
+
+fn shown(cpus: &[u32]) -> String {
+    format!("{} ({})", cpus.len(), cpu_list::show(cpus))
 }
 
 fn of(cpus: &[u32], from: &Source) -> Said {

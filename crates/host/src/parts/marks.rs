@@ -163,7 +163,6 @@ fn check_counts(a: &Part, b: &Part) -> Result<(), TwoHosts> {
     if let (Some(x), Some(y)) = counts
         && x != y
     {
-        let shown = |one: &CpuCounts| format!("{} on {} sockets", one.cores, one.sockets);
         return Err(two("number of cores", (shown(x), a), (shown(y), b)));
     }
     let (of_a, of_b) = (&a.host.nodes, &b.host.nodes);
@@ -187,6 +186,10 @@ fn check_counts(a: &Part, b: &Part) -> Result<(), TwoHosts> {
         }
     }
     Ok(())
+}
+
+fn shown(one: &CpuCounts) -> String {
+    format!("{} on {} sockets", one.cores, one.sockets)
 }
 
 /// CPUs that a part counts, those that are offline included.
@@ -267,12 +270,15 @@ fn numbers(name: &str) -> BTreeSet<String> {
     let lower = name.to_lowercase().replace("(r)", " ").replace("(tm)", " ");
     // `E5-2680v3` and `E5-2680 v3` are one; so is `E52680`.
     let words = lower.split(|c: char| !c.is_ascii_alphanumeric());
-    let clock = |word: &str| word.ends_with("ghz") || word.ends_with("mhz");
     words
-        .filter(|word| !clock(word))
+        .filter(|word| !is_clock(word))
         .map(|word| -> String { word.chars().filter(char::is_ascii_digit).collect() })
         .filter(|n| n.len() >= 3)
         .collect()
+}
+
+fn is_clock(word: &str) -> bool {
+    word.ends_with("ghz") || word.ends_with("mhz")
 }
 
 fn inside(one: &str, all: &BTreeSet<String>) -> bool {

@@ -30,42 +30,32 @@ fn body(text: &str) -> &str {
 fn read(text: &str, from: &str) -> Result<Part, BadText> {
     let document = json::document(body(text), PROGRAM)?;
     let facts = document.get("ansible_facts").unwrap_or(&document);
-    let text = |key: &str| json::text(facts, key);
-    let known = |key: &str| match text(key) {
-        Some(text) => Fact::known(text.to_owned(), from),
-        None => Fact::absent(from),
-    };
     let mut part = Part::of(PROGRAM, from);
-    part.marks.name = text("ansible_nodename").or(text("ansible_hostname")).map(str::to_owned);
-    part.marks.serial = text("ansible_product_serial").map(str::to_owned);
-    part.marks.uuid = text("ansible_product_uuid").map(str::to_owned);
+    part.marks.name = json::text(facts, "ansible_nodename")
+        .or(json::text(facts, "ansible_hostname"))
+        .map(str::to_owned);
+    part.marks.serial = json::text(facts, "ansible_product_serial").map(str::to_owned);
+    part.marks.uuid = json::text(facts, "ansible_product_uuid").map(str::to_owned);
     let host = &mut part.host;
-    host.name = known("ansible_hostname");
-    host.kernel = known("ansible_kernel");
-    host.cpu.model = match model(facts) {
-        Some(model) => Fact::known(model, from),
-        None => Fact::absent(from),
-    };
-    host.cpu.counts = match counts(facts) {
-        Some(counts) => Fact::known(counts, from),
-        None => Fact::absent(from),
-    };
+    host.name = json::told(json::text(facts, "ansible_hostname"), from);
+    host.kernel = json::told(json::text(facts, "ansible_kernel"), from);
+    host.cpu.model = Fact::told(model(facts), from);
+    host.cpu.counts = Fact::told(counts(facts), from);
     let mib = json::count(facts, "ansible_memtotal_mb").and_then(|mib| mib.checked_mul(1 << 20));
     host.memory.total_bytes = mib.map_or(Fact::absent(from), |mib| Fact::known(Bytes(mib), from));
-    let word = |key: &str| text(key).filter(|text| *text != "NA").unwrap_or_default().to_owned();
     let identity = Identity {
-        maker: word("ansible_system_vendor"),
-        product: word("ansible_product_name"),
-        board_maker: word("ansible_board_vendor"),
-        board: word("ansible_board_name"),
+        maker: word(facts, "ansible_system_vendor"),
+        product: word(facts, "ansible_product_name"),
+        board_maker: word(facts, "ansible_board_vendor"),
+        board: word(facts, "ansible_board_name"),
     };
     if identity != Identity::default() {
         let product = format!("{} {}", identity.maker, identity.product);
         host.product = Fact::known(product.trim().to_owned(), from);
         host.identity = Fact::known(identity, from);
     }
-    if text("ansible_virtualization_role") == Some("guest") {
-        let kind = text("ansible_virtualization_type").unwrap_or("unknown kind");
+    if json::text(facts, "ansible_virtualization_role") == Some("guest") {
+        let kind = json::text(facts, "ansible_virtualization_type").unwrap_or("unknown kind");
         host.virtualised = Fact::known(format!("virtual machine ({kind})"), from);
     }
     for name in json::members(facts, "ansible_interfaces").iter().filter_map(Value::as_str) {
@@ -93,18 +83,18 @@ fn model(facts: &Value) -> Option<String> {
     Some(longest.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
+/// A word of the firmware's; empty where it is not told.
+fn word(facts: &Value, key: &str) -> String {
+    json::text(facts, key).filter(|text| *text != "NA").unwrap_or_default().to_owned()
+}
+
 fn counts(facts: &Value) -> Option<CpuCounts> {
-    let count = |key: &str| json::count(facts, key).and_then(|count| u32::try_from(count).ok());
-    let sockets = count("ansible_processor_count").filter(|count| *count > 0)?;
-    let cores = count("ansible_processor_cores")?.checked_mul(sockets)?;
-    Some(CpuCounts { sockets, cores })
+    let sockets = json::count(facts, "ansible_processor_count").filter(|count| *count > 0)?;
+    let cores = json::count(facts, "ansible_processor_cores")?.checked_mul(sockets)?;
+    Some(CpuCounts { sockets: u32::try_from(sockets).ok()?, cores: u32::try_from(cores).ok()? })
 }
 
 fn nic(name: &str, about: &Value, from: &str) -> Nic {
-    let known = |text: Option<&str>| match text {
-        Some(text) => Fact::known(text.to_owned(), from),
-        None => Fact::absent(from),
-    };
     let address = json::text(about, "pciid").filter(|text| pci::is_address(text));
     let mbps = about.get("speed").and_then(Value::as_f64).filter(|mbps| (1.0..=1e7).contains(mbps));
     let kind = json::text(about, "type").filter(|kind| !["ether", "infiniband"].contains(kind));
@@ -112,17 +102,11 @@ fn nic(name: &str, about: &Value, from: &str) -> Nic {
     Nic {
         name: name.to_owned(),
         physical: address.is_some(),
-        driver: known(json::text(about, "module")),
-        kind: known(kind),
-        state: known(active.map(|up| if up { "up" } else { "down" })),
-        mtu_bytes: match json::count(about, "mtu") {
-            Some(mtu) => Fact::known(Bytes(mtu), from),
-            None => Fact::absent(from),
-        },
-        speed_bps: match mbps {
-            Some(mbps) => Fact::known(BitsPerSecond(mbps * 1e6), from),
-            None => Fact::absent(from),
-        },
+        driver: json::told(json::text(about, "module"), from),
+        kind: json::told(kind, from),
+        state: json::told(active.map(|up| if up { "up" } else { "down" }), from),
+        mtu_bytes: Fact::told(json::count(about, "mtu").map(Bytes), from),
+        speed_bps: Fact::told(mbps.map(|mbps| BitsPerSecond(mbps * 1e6)), from),
         path: address.map(bare_path).unwrap_or_default(),
         ..Nic::default()
     }

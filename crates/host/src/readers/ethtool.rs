@@ -165,22 +165,23 @@ fn of_section(nic: &mut Nic, section: &Section<'_>, from: &str) -> Result<(), Ba
             nic.offloads = Fact::known(features, from);
         }
         Output::Rings => {
-            let pair = |key: &str| section.nth(key, 0).zip(section.nth(key, 1));
+            let [rx, tx] = ["RX", "TX"].map(|key| section.nth(key, 0).zip(section.nth(key, 1)));
             let ((rx_max, rx), (tx_max, tx)) =
-                pair("RX").zip(pair("TX")).ok_or_else(|| cut("the rings' current settings"))?;
+                rx.zip(tx).ok_or_else(|| cut("the rings' current settings"))?;
             nic.rings = Fact::known(Rings { rx, rx_max, tx, tx_max }, from);
         }
         Output::Coalescing => nic.coalescing = Fact::known(coalescing(section)?, from),
         Output::Pause => {
-            let on = |key: &str| section.value(key).map(|value| value == "on");
-            let all = on("Autonegotiate").zip(on("RX")).zip(on("TX"));
+            let [negotiated, rx, tx] = ["Autonegotiate", "RX", "TX"]
+                .map(|key| section.value(key).map(|value| value == "on"));
+            let all = negotiated.zip(rx).zip(tx);
             let ((negotiated, rx), tx) = all.ok_or_else(|| cut("the line TX"))?;
             nic.pause = Fact::known(Pause { negotiated, rx, tx }, from);
         }
         Output::Channels => {
-            let now = |key: &str| section.nth(key, 1).unwrap_or(0);
+            let [rx, tx] = ["RX", "TX"].map(|key| section.nth(key, 1).unwrap_or(0));
             let both = section.nth("Combined", 1).ok_or_else(|| cut("the line Combined"))?;
-            let queues = Queues { rx: now("RX") + both, tx: now("TX") + both };
+            let queues = Queues { rx: rx + both, tx: tx + both };
             nic.queues = Fact::known(queues, from);
         }
     }
@@ -216,12 +217,10 @@ fn of_link(nic: &mut Nic, section: &Section<'_>, from: &str) -> Result<(), BadTe
 }
 
 fn of_driver(nic: &mut Nic, section: &Section<'_>, from: &str) {
-    let known = |key: &str| match section.value(key).filter(|text| !text.is_empty()) {
-        Some(text) => Fact::known(text.to_owned(), from),
-        None => Fact::absent(from),
-    };
-    nic.driver = known("driver");
-    nic.firmware = known("firmware-version");
+    let [driver, firmware] = ["driver", "firmware-version"]
+        .map(|key| section.value(key).filter(|text| !text.is_empty()).map(str::to_owned));
+    nic.driver = Fact::told(driver, from);
+    nic.firmware = Fact::told(firmware, from);
     if let Some(address) = section.value("bus-info").filter(|text| pci::is_address(text)) {
         nic.path = bare_path(address);
         nic.physical = true;

@@ -26,12 +26,9 @@ fn read(text: &str, from: &str) -> Result<Part, BadText> {
     let empty = Value::Null;
     let inventory = document.get("inventory").unwrap_or(&empty);
     let mut part = Part::of(PROGRAM, from);
-    let known = |text: Option<&str>| match text {
-        Some(text) => Fact::known(text.split_whitespace().collect::<Vec<_>>().join(" "), from),
-        None => Fact::absent(from),
-    };
     part.marks.name = json::text(inventory, "hostname").map(str::to_owned);
-    part.host.cpu.model = known(inventory.get("cpu").and_then(|cpu| json::text(cpu, "model_name")));
+    part.host.cpu.model =
+        one_line(inventory.get("cpu").and_then(|cpu| json::text(cpu, "model_name")), from);
     let memory = inventory.get("memory").unwrap_or(&empty);
     // What the kernel manages; `physical_mb` is that of the modules.
     let total = json::count(memory, "total").filter(|total| *total > 0);
@@ -39,10 +36,11 @@ fn read(text: &str, from: &str) -> Result<Part, BadText> {
         total.map_or(Fact::absent(from), |total| Fact::known(Bytes(total), from));
     let mut firmware = Firmware::default();
     if let Some(system) = inventory.get("system_vendor") {
-        let text = |key: &str| json::text(system, key).unwrap_or_default().to_owned();
-        let product = text("product_name").split(" (").next().unwrap_or_default().to_owned();
-        part.host.product = known(Some(&format!("{} {product}", text("manufacturer"))));
-        firmware.system = Some((text("manufacturer"), product));
+        let maker = json::owned(system, "manufacturer");
+        let product = json::owned(system, "product_name");
+        let product = product.split(" (").next().unwrap_or_default().to_owned();
+        part.host.product = one_line(Some(&format!("{maker} {product}")), from);
+        firmware.system = Some((maker, product));
         part.marks.serial = json::text(system, "serial_number").map(str::to_owned);
     }
     interfaces(&mut part, inventory, from);
@@ -62,6 +60,12 @@ fn read(text: &str, from: &str) -> Result<Part, BadText> {
     let told = Told::of(Fact::known(firmware, from));
     (part.host.identity, part.host.memory.slots) = (told.identity, told.slots);
     Ok(part)
+}
+
+/// A text with single blanks between its words.
+fn one_line(text: Option<&str>, from: &str) -> Fact<String> {
+    let words = text.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    Fact::told(words, from)
 }
 
 fn interfaces(part: &mut Part, inventory: &Value, from: &str) {

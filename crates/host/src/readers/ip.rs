@@ -44,18 +44,14 @@ fn read(text: &str, from: &str) -> Result<Part, BadText> {
 type Link = (Nic, Option<String>);
 
 fn of_json(link: &Value, from: &str) -> Option<Link> {
-    let known = |text: Option<&str>| match text {
-        Some(text) => Fact::known(text.to_owned(), from),
-        None => Fact::absent(from),
-    };
     let mut nic = Nic { name: json::text(link, "ifname")?.to_owned(), ..Nic::default() };
     let kind = link.get("linkinfo").and_then(|info| json::text(info, "info_kind"));
-    nic.kind = known(kind);
-    nic.state = known(json::text(link, "operstate").map(str::to_lowercase).as_deref());
+    nic.kind = json::told(kind, from);
+    nic.state = json::told(json::text(link, "operstate").map(str::to_lowercase).as_deref(), from);
     nic.mtu_bytes = json::count(link, "mtu")
         .map_or_else(|| Fact::absent(from), |mtu| Fact::known(Bytes(mtu), from));
-    nic.master = known(json::text(link, "master"));
-    nic.qdisc = known(json::text(link, "qdisc"));
+    nic.master = json::told(json::text(link, "master"), from);
+    nic.qdisc = json::told(json::text(link, "qdisc"), from);
     nic.lower = json::text(link, "link").map(str::to_owned).into_iter().collect();
     nic.path = json::text(link, "parentdev").map(bare_path).unwrap_or_default();
     nic.physical = !nic.path.is_empty();
@@ -97,13 +93,9 @@ fn of_head(name: &str, words: &str, from: &str) -> Result<Nic, BadText> {
             return Err(BadText::CutShort { program: PROGRAM, missing });
         }
     }
-    let known = |word: Option<&str>| match word {
-        Some(word) => Fact::known(word.to_owned(), from),
-        None => Fact::absent(from),
-    };
-    nic.state = known(after(&words, "state").map(str::to_lowercase).as_deref());
-    nic.master = known(after(&words, "master"));
-    nic.qdisc = known(after(&words, "qdisc"));
+    nic.state = json::told(after(&words, "state").map(str::to_lowercase).as_deref(), from);
+    nic.master = json::told(after(&words, "master"), from);
+    nic.qdisc = json::told(after(&words, "qdisc"), from);
     nic.lower = lower.filter(|l| *l != "NONE").map(str::to_owned).into_iter().collect();
     Ok(nic)
 }

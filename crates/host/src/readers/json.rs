@@ -1,6 +1,7 @@
 //! What the readers of JSON share: values by path, and numbers that are written as text.
 
 use super::BadText;
+use narrows_model::Fact;
 use serde_json::Value;
 
 /// Reads a document; `program` is who wrote it.
@@ -17,6 +18,16 @@ pub fn names(text: &str, keys: &[&str]) -> bool {
 /// A text that is not empty.
 pub fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key)?.as_str().map(str::trim).filter(|text| !text.is_empty())
+}
+
+/// A text of one's own; empty where it is not told.
+pub fn owned(value: &Value, key: &str) -> String {
+    text(value, key).unwrap_or_default().to_owned()
+}
+
+/// What a text says, as far as it is there.
+pub fn told(text: Option<&str>, from: &str) -> Fact<String> {
+    Fact::told(text.map(str::to_owned), from)
 }
 
 /// A count, as a number or as the text of one.

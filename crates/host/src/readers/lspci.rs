@@ -191,8 +191,11 @@ fn numbers(name: &str) -> Option<(u16, u16)> {
     let inside = name.rsplit_once('[').map_or(name, |(_, inside)| inside.trim_end_matches(']'));
     let inside = inside.trim_start_matches("Device ");
     let (vendor, device) = inside.trim().split_once(':')?;
-    let id = |hex: &str| u16::from_str_radix(hex, 16).ok().filter(|_| hex.len() == 4);
     id(vendor).zip(id(device))
+}
+
+fn id(hex: &str) -> Option<u16> {
+    u16::from_str_radix(hex, 16).ok().filter(|_| hex.len() == 4)
 }
 
 /// A row of registers: `10: 0c 00 ..`; one that is not whole is an error.
@@ -357,10 +360,9 @@ impl<'a> Function<'a> {
         if self.text("Capabilities: <access denied>").is_some() {
             return Fact::Denied { from: source() };
         }
-        let size = |line: Option<&str>, word: &str| line.and_then(|line| after(line, word));
-        let payload = size(self.text("MaxReadReq"), "MaxPayload ");
-        let request = size(self.text("MaxReadReq"), "MaxReadReq ");
-        let most = size(self.line("DevCap:"), "MaxPayload ");
+        let payload = number_after(self.text("MaxReadReq"), "MaxPayload ");
+        let request = number_after(self.text("MaxReadReq"), "MaxReadReq ");
+        let most = number_after(self.line("DevCap:"), "MaxPayload ");
         let Some((payload, request)) = payload.zip(request) else { return Fact::absent(from) };
         let settings = Express {
             max_payload_bytes: Bytes(payload as u64),
@@ -400,6 +402,10 @@ impl<'a> Function<'a> {
         }
         Fact::default()
     }
+}
+
+fn number_after(line: Option<&str>, word: &str) -> Option<f64> {
+    line.and_then(|line| after(line, word))
 }
 
 /// The number behind a word.

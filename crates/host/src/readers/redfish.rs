@@ -67,14 +67,12 @@ pub fn assemble(given: &[Value], from: &str) -> Result<Part, BadText> {
     let mut part = Part::of(PROGRAM, from);
     let mut firmware = Firmware::default();
     if let Some(system) = systems.first() {
-        let text = |key: &str| json::text(system, key).map(str::to_owned);
-        let maker = text("Manufacturer").unwrap_or_default();
-        let model = text("Model").unwrap_or_default();
+        let (maker, model) = (json::owned(system, "Manufacturer"), json::owned(system, "Model"));
         part.host.product = Fact::known(format!("{maker} {model}").trim().to_owned(), from);
         firmware.system = Some((maker, model));
-        part.marks.name = text("HostName");
-        part.marks.serial = text("SerialNumber");
-        part.marks.uuid = text("UUID");
+        part.marks.name = json::text(system, "HostName").map(str::to_owned);
+        part.marks.serial = json::text(system, "SerialNumber").map(str::to_owned);
+        part.marks.uuid = json::text(system, "UUID").map(str::to_owned);
     }
     firmware.sockets = own("Processor").into_iter().filter_map(socket).collect();
     firmware.slots = memory.iter().map(|one| slot(one)).collect();
@@ -213,13 +211,8 @@ fn by_location(slots: &mut [Slot], memory: &[&Value]) {
 
 fn location(one: &Value) -> Option<(u32, u32, u32, u32)> {
     let at = one.get("MemoryLocation")?;
-    let number = |key: &str| small(at, key);
-    Some((
-        number("Socket")?,
-        number("MemoryController").unwrap_or(0),
-        number("Channel")?,
-        number("Slot")?,
-    ))
+    let controller = small(at, "MemoryController").unwrap_or(0);
+    Some((small(at, "Socket")?, controller, small(at, "Channel")?, small(at, "Slot")?))
 }
 
 fn device(one: &Value, functions: &[&Value], from: &str) -> Option<Device> {
@@ -240,10 +233,9 @@ fn device(one: &Value, functions: &[&Value], from: &str) -> Option<Device> {
     })?;
     let kind = pci::kind(class)?;
     let address = own.iter().find_map(|function| {
-        let part = |key: &str| small(function, key);
-        let segment = part("SegmentNumber").unwrap_or(0);
-        let (bus, device) = (part("BusNumber")?, part("DeviceNumber")?);
-        let function = part("FunctionNumber").unwrap_or(0);
+        let segment = small(function, "SegmentNumber").unwrap_or(0);
+        let (bus, device) = (small(function, "BusNumber")?, small(function, "DeviceNumber")?);
+        let function = small(function, "FunctionNumber").unwrap_or(0);
         Some(format!("{segment:04x}:{bus:02x}:{device:02x}.{function:x}"))
     });
     let address = address.or_else(|| json::text(one, "Id").map(|id| format!("redfish {id}")))?;
@@ -266,7 +258,21 @@ fn device(one: &Value, functions: &[&Value], from: &str) -> Option<Device> {
 }
 
 fn link(interface: &Value) -> Option<PciLink> {
-    let speed = |key: &str| match json::text(interface, key)? {
+    Some(PciLink {
+        speed_gts: speed_gts(json::text(interface, "PCIeType")?)?,
+        width: small(interface, "LanesInUse").filter(is_width)?,
+        speed_max_gts: speed_gts(json::text(interface, "MaxPCIeType")?)?,
+        width_max: small(interface, "MaxLanes").filter(is_width)?,
+    })
+}
+
+fn is_width(lanes: &u32) -> bool {
+    (1..=32).contains(lanes)
+}
+
+/// Transfers of a second and lane, in 10^9, of a generation of PCI Express.
+fn speed_gts(generation: &str) -> Option<f64> {
+    match generation {
         "Gen1" => Some(2.5),
         "Gen2" => Some(5.0),
         "Gen3" => Some(8.0),
@@ -274,14 +280,7 @@ fn link(interface: &Value) -> Option<PciLink> {
         "Gen5" => Some(32.0),
         "Gen6" => Some(64.0),
         _ => None,
-    };
-    let lanes = |key: &str| small(interface, key).filter(|lanes| (1..=32).contains(lanes));
-    Some(PciLink {
-        speed_gts: speed("PCIeType")?,
-        width: lanes("LanesInUse")?,
-        speed_max_gts: speed("MaxPCIeType")?,
-        width_max: lanes("MaxLanes")?,
-    })
+    }
 }
 
 #[cfg(test)]

@@ -37,7 +37,6 @@ fn is_of_storage(port: &Value) -> bool {
 }
 
 fn of(port: &Value, adapter: &Value, devices: &[(&str, Device)], from: &str) -> Port {
-    let leaf = |one: &Value| path(one).rsplit('/').next().unwrap_or_default().to_owned();
     let state = match json::text(port, "LinkStatus") {
         Some("Up" | "LinkUp") => Some("up"),
         Some("Down" | "LinkDown" | "NoLink") => Some("down"),
@@ -60,11 +59,15 @@ fn of(port: &Value, adapter: &Value, devices: &[(&str, Device)], from: &str) -> 
     Port { nic, mac: mac(port) }
 }
 
+fn leaf(one: &Value) -> String {
+    path(one).rsplit('/').next().unwrap_or_default().to_owned()
+}
+
 /// The rate that the port runs at; 0 is what controllers say of a port without a link.
 fn speed_bps(port: &Value) -> Option<f64> {
-    let number = |key: &str| port.get(key).and_then(Value::as_f64);
-    let mbps = number("CurrentLinkSpeedMbps");
-    let speed = mbps.map(|m| m * 1e6).or(number("CurrentSpeedGbps").map(|g| g * 1e9))?;
+    let [mbps, gbps] = ["CurrentLinkSpeedMbps", "CurrentSpeedGbps"]
+        .map(|key| port.get(key).and_then(Value::as_f64));
+    let speed = mbps.map(|m| m * 1e6).or(gbps.map(|g| g * 1e9))?;
     (speed > 0.0 && speed <= 1e13).then_some(speed)
 }
 
