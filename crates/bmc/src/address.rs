@@ -129,14 +129,17 @@ fn host_and_port(authority: &str) -> Result<(String, u16), BadAddress> {
     {
         return Err(bad());
     }
-    let number = |port: &str| port.parse().ok().filter(|port| *port > 0);
     match port {
         None => Ok((host.to_owned(), PORT)),
-        Some(port) => match number(port) {
-            Some(number) => Ok((host.to_owned(), number)),
+        Some(port) => match port_number(port) {
+            Some(port) => Ok((host.to_owned(), port)),
             None => Err(BadAddress::Port(port.to_owned())),
         },
     }
+}
+
+fn port_number(port: &str) -> Option<u16> {
+    port.parse().ok().filter(|port| *port > 0)
 }
 
 fn start(path: &str) -> Option<String> {

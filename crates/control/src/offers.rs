@@ -53,22 +53,19 @@ impl Offers {
     /// What this program offers.
     pub fn own() -> Self {
         use narrows_workloads::{kinds, packets, tcp, udp};
-        let named = |of: &str, names: Vec<&str>| -> Vec<String> {
-            names.into_iter().map(|name| format!("{of} {name}")).collect()
-        };
         let own = kinds::KINDS.iter().map(|kind| kind.workload.clone());
         Self {
             kinds: own.filter(Workload::is_network).collect(),
             senders: [
-                named("tcp", tcp::senders::SENDERS.iter().map(|s| s.name).collect()),
-                named("udp", udp::senders::SENDERS.iter().map(|s| s.name).collect()),
-                named("packets", packets::senders::names().collect()),
+                each_named("tcp", tcp::senders::SENDERS.iter().map(|s| s.name).collect()),
+                each_named("udp", udp::senders::SENDERS.iter().map(|s| s.name).collect()),
+                each_named("packets", packets::senders::names().collect()),
             ]
             .concat(),
             receivers: [
-                named("tcp", tcp::receivers::RECEIVERS.iter().map(|r| r.name).collect()),
-                named("udp", udp::receivers::RECEIVERS.iter().map(|r| r.name).collect()),
-                named("packets", packets::receivers::names().collect()),
+                each_named("tcp", tcp::receivers::RECEIVERS.iter().map(|r| r.name).collect()),
+                each_named("udp", udp::receivers::RECEIVERS.iter().map(|r| r.name).collect()),
+                each_named("packets", packets::receivers::names().collect()),
             ]
             .concat(),
             options: options::capabilities().map(str::to_owned).collect(),
@@ -104,6 +101,10 @@ impl Offers {
         let unknown = words.find(|word| !self.options.iter().any(|known| known == word));
         unknown.map(NotOffered::Option)
     }
+}
+
+fn each_named(of: &str, names: Vec<&str>) -> Vec<String> {
+    names.into_iter().map(|name| format!("{of} {name}")).collect()
 }
 
 #[cfg(test)]

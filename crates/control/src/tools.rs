@@ -61,11 +61,11 @@ pub enum ToolNotLent {
     Port {
         /// Name of the tool.
         tool: String,
-        /// Its port.
+        /// Port that the tool is to listen on.
         port: u16,
         /// First port that may be used.
         first: u16,
-        /// Last one.
+        /// The last port of the range, itself among them.
         last: u16,
     },
     /// A limit that no outside tool keeps.

@@ -68,7 +68,10 @@ pub fn holds_dram(slot: &Slot) -> bool {
 /// False for the flash that boards list among their slots. What persistent modules are in is a
 /// slot.
 pub fn is_memory_slot(slot: &Slot) -> bool {
+    !slot.module.as_ref().is_some_and(|module| is_stored(&module.technology))
+}
+
+fn is_stored(technology: &str) -> bool {
     const STORED: [&str; 5] = ["FLASH", "ROM", "EEPROM", "FEPROM", "EPROM"];
-    let stored = |technology: &str| STORED.contains(&technology.to_ascii_uppercase().as_str());
-    !slot.module.as_ref().is_some_and(|module| stored(&module.technology))
+    STORED.contains(&technology.to_ascii_uppercase().as_str())
 }

@@ -63,11 +63,9 @@ pub fn read(text: &str) -> Option<Spelt> {
 /// other way round.
 pub fn together(locator: &str, bank: &str) -> Option<Spelt> {
     let (locator, bank) = (spell(locator), spell(bank));
-    let socket = |spelt: &Option<Spelt>| spelt.as_ref().and_then(|one| one.socket.or(one.node));
-    let channel = |spelt: &Option<Spelt>| spelt.as_ref().is_some_and(|one| one.channel.is_some());
-    let (of, told) = match (channel(&locator), channel(&bank)) {
-        (true, _) => (&locator, socket(&locator).or_else(|| socket(&bank))),
-        (false, true) => (&bank, socket(&bank).or_else(|| socket(&locator))),
+    let (of, told) = match (has_channel(&locator), has_channel(&bank)) {
+        (true, _) => (&locator, socket_of(&locator).or_else(|| socket_of(&bank))),
+        (false, true) => (&bank, socket_of(&bank).or_else(|| socket_of(&locator))),
         (false, false) => return None,
     };
     Some(Spelt { socket: Some(told?), node: None, ..of.clone()? })
@@ -76,6 +74,14 @@ pub fn together(locator: &str, bank: &str) -> Option<Spelt> {
 /// Reads the number of a node, where the bank string says nothing but that.
 pub fn node(bank: &str) -> Option<u32> {
     spell(bank).filter(|spelt| spelt.channel.is_none() && spelt.socket.is_none())?.node
+}
+
+fn socket_of(spelt: &Option<Spelt>) -> Option<u32> {
+    spelt.as_ref().and_then(|one| one.socket.or(one.node))
+}
+
+fn has_channel(spelt: &Option<Spelt>) -> bool {
+    spelt.as_ref().is_some_and(|one| one.channel.is_some())
 }
 
 /// Reads a channel alone, for a machine with one socket.

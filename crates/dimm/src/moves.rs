@@ -102,7 +102,6 @@ fn layout(
         return None;
     }
     let channels: Vec<&Channel<'_>> = channels.values().collect();
-    let room = |channel: &Channel<'_>| channel.full.len() + channel.empty.len();
     for deep in (1..=modules).filter(|deep| modules.is_multiple_of(*deep)) {
         let wide = modules / deep;
         let best = (0u32..1 << channels.len())
@@ -126,6 +125,10 @@ fn layout(
         }
     }
     None
+}
+
+fn room(channel: &Channel<'_>) -> usize {
+    channel.full.len() + channel.empty.len()
 }
 
 /// Whether a layout is one interleave set in every part of the socket. Where the processor's family

@@ -213,7 +213,6 @@ fn by_letters(
     all: &[(usize, BTreeMap<String, String>)],
 ) -> Result<Vec<u32>, WhyNot> {
     let each = board.channels().ok_or(WhyNot::Family)?;
-    let letter = |fields: &BTreeMap<String, String>| fields.get("channel").cloned();
     let letters: BTreeSet<String> = all.iter().filter_map(|(_, fields)| letter(fields)).collect();
     let wanted = each * board.sockets.len();
     if wanted == 0 || letters.len() != wanted {
@@ -224,6 +223,10 @@ fn by_letters(
         letters.iter().take_while(|other| **other < letter).count()
     };
     Ok(all.iter().map(|(_, fields)| (rank(fields) / each) as u32).collect())
+}
+
+fn letter(fields: &BTreeMap<String, String>) -> Option<String> {
+    fields.get("channel").cloned()
 }
 
 /// The label of the channel of each slot of one socket; the row is in the order of its numbers, and

@@ -183,14 +183,15 @@ impl Rule {
 
     /// Whether it holds for a machine of these makers, products and family of processors.
     pub fn is_for(&self, makers: [&str; 2], products: [&str; 2], family: Option<&str>) -> bool {
-        let any = |globs: &[String], names: &[&str]| {
-            globs.iter().any(|glob| names.iter().any(|name| is_like(glob, name)))
-        };
-        (self.makers.is_empty() || any(&self.makers, &makers))
-            && (self.products.is_empty() || any(&self.products, &products))
-            && (self.families.is_empty() || any(&self.families, family.as_slice()))
-            && !any(&self.except, &products)
+        (self.makers.is_empty() || any_like(&self.makers, &makers))
+            && (self.products.is_empty() || any_like(&self.products, &products))
+            && (self.families.is_empty() || any_like(&self.families, family.as_slice()))
+            && !any_like(&self.except, &products)
     }
+}
+
+fn any_like(globs: &[String], names: &[&str]) -> bool {
+    globs.iter().any(|glob| names.iter().any(|name| is_like(glob, name)))
 }
 
 fn is_like(glob: &str, name: &str) -> bool {

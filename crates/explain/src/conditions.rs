@@ -115,10 +115,6 @@ impl Judgement {
 /// The populations of a study, in the order of their first sessions.
 fn populations(study: &StoredStudy) -> Vec<Population> {
     let mut all: Vec<Population> = Vec::new();
-    let levels = |session: &Session| -> Vec<(String, String)> {
-        let each = session.levels.iter();
-        each.map(|(factor, found)| (factor.clone(), found.level.clone())).collect()
-    };
     for session in &study.sessions {
         let levels = levels(session);
         match all.iter_mut().find(|known| known.levels == levels) {
@@ -127,6 +123,11 @@ fn populations(study: &StoredStudy) -> Vec<Population> {
         }
     }
     all
+}
+
+fn levels(session: &Session) -> Vec<(String, String)> {
+    let each = session.levels.iter();
+    each.map(|(factor, found)| (factor.clone(), found.level.clone())).collect()
 }
 
 /// A session's host with what was measured in its population.

@@ -101,6 +101,9 @@ pub fn findings(judged: &[Judged]) -> Vec<&Finding> {
 }
 
 fn heaviest_first(a: &Finding, b: &Finding) -> Ordering {
-    let worth = |finding: &Finding| finding.worth.map_or(0.0, |worth| worth.value);
-    a.weight.cmp(&b.weight).then(worth(b).total_cmp(&worth(a))).then(a.rule.cmp(&b.rule))
+    a.weight.cmp(&b.weight).then(worth_of(b).total_cmp(&worth_of(a))).then(a.rule.cmp(&b.rule))
+}
+
+fn worth_of(finding: &Finding) -> f64 {
+    finding.worth.map_or(0.0, |worth| worth.value)
 }

@@ -309,8 +309,6 @@ pub fn limits(case: &Case<'_>, judged: &[Judged]) -> Vec<Limit> {
 
 fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
     let runs = cell.runs();
-    let is_of_host =
-        |rule: &str| crate::rules::RULES.iter().any(|known| known.name == rule && known.of_host);
     // A rule about runs names its cell in the evidence; one about a host holds for all.
     let concerns = |finding: &&&Finding| {
         is_of_host(&finding.rule) || finding.evidence.iter().any(|seen| seen.from == runs)
@@ -349,6 +347,10 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
         what,
         sureness,
     }
+}
+
+fn is_of_host(rule: &str) -> bool {
+    crate::rules::RULES.iter().any(|known| known.name == rule && known.of_host)
 }
 
 /// The rule that names a limit, what it names, and how sure that is.

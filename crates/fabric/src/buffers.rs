@@ -59,7 +59,7 @@ pub enum Room {
 pub struct PortsHeld {
     /// How many ports.
     pub ports: u32,
-    /// Their rate.
+    /// What each of them carries at most.
     pub rate_bits_per_second: BitsPerSecond,
     /// The longest cable of one, in metres.
     pub metres: f64,

@@ -36,7 +36,7 @@ pub enum Tier {
 pub struct Part {
     /// What they are for.
     pub tier: Tier,
-    /// Their model.
+    /// The switches' model, as the catalogue names it.
     pub switch: String,
     /// How many there are.
     pub count: u32,
@@ -61,7 +61,7 @@ pub struct Cables {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "shape")]
 pub enum Shape {
-    /// One switch.
+    /// One switch that every host hangs on.
     Single,
     /// Every leaf has as many links to every spine.
     LeafSpine {
@@ -98,7 +98,7 @@ pub struct Design {
     pub uplink_rate_bits_per_second: BitsPerSecond,
     /// Tiers of switches, 1 to 3.
     pub tiers: u8,
-    /// Leaves.
+    /// Switches that hosts hang on.
     pub leaves: u32,
     /// Hosts of a leaf, when they are spread evenly.
     pub leaf_hosts: u32,

@@ -24,7 +24,7 @@ pub struct Latency {
     pub hops: u32,
     /// In switches; `None` where the latency of one is not known.
     pub switches_ns: Option<f64>,
-    /// In cables.
+    /// Time that light takes in the cables.
     pub cables_ns: f64,
     /// Sending the frame's bits, once where switches send on while they receive, at each of them
     /// where they do not.
@@ -45,17 +45,9 @@ impl Latency {
         let hops = design.hops();
         let upper = hops.saturating_sub(2);
         let leaves = hops - upper;
-        let one = |switch: &Switch, passages: u32| {
-            if passages == 0 {
-                return Some(0.0);
-            }
-            switch.latency_ns.map(|ns| f64::from(ns) * f64::from(passages))
-        };
         let switches_ns =
-            one(leaf, leaves).zip(one(spine, upper)).map(|(leaf, spine)| leaf + spine);
+            passed_ns(leaf, leaves).zip(passed_ns(spine, upper)).map(|(leaf, spine)| leaf + spine);
         let metres = 2.0 * lengths.host_metres + f64::from(hops - 1) * lengths.fabric_metres;
-        let stores =
-            |switch: &Switch, passages: u32| passages * u32::from(switch.store_and_forward);
         let again = stores(leaf, leaves) + stores(spine, upper);
         let at_host = frame_ns(frame, design.rate_bits_per_second);
         let at_uplink = frame_ns(frame, design.uplink_rate_bits_per_second);
@@ -75,6 +67,17 @@ impl Latency {
     pub fn total_ns(&self) -> Option<f64> {
         self.switches_ns.map(|ns| ns + self.cables_ns + self.frame_ns)
     }
+}
+
+fn passed_ns(switch: &Switch, passages: u32) -> Option<f64> {
+    if passages == 0 {
+        return Some(0.0);
+    }
+    switch.latency_ns.map(|ns| f64::from(ns) * f64::from(passages))
+}
+
+fn stores(switch: &Switch, passages: u32) -> u32 {
+    passages * u32::from(switch.store_and_forward)
 }
 
 fn frame_ns(frame: Bytes, rate: BitsPerSecond) -> f64 {

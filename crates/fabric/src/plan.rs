@@ -27,7 +27,7 @@ pub struct Threshold {
     pub switch: String,
     /// Whether that is built of line cards.
     pub chassis: bool,
-    /// Most hosts.
+    /// Hosts that the design has room for.
     pub hosts: u64,
 }
 

@@ -24,7 +24,7 @@ pub struct Request {
     pub spine: Option<Switch>,
     /// Tiers; without it the fewest.
     pub tiers: Option<u8>,
-    /// Cables.
+    /// How long the cables are.
     pub lengths: Lengths,
     /// The largest frame.
     pub frame: Bytes,

@@ -64,10 +64,13 @@ impl RdmaParams {
     /// Whether something was asked for that only queue pairs of verbs have.
     pub fn has_queue_pair_words(&self) -> bool {
         let Self { receiver, sender, depth, pages, via, provider, .. } = self.clone();
-        let device = |place: RdmaPlace| RdmaPlace { device: place.device, ..RdmaPlace::default() };
-        let (receiver, sender) = (device(receiver), device(sender));
+        let (receiver, sender) = (only_device(receiver), only_device(sender));
         *self != Self { receiver, sender, depth, pages, via, provider, ..Self::default() }
     }
+}
+
+fn only_device(place: RdmaPlace) -> RdmaPlace {
+    RdmaPlace { device: place.device, ..RdmaPlace::default() }
 }
 
 /// A port of a device.

@@ -104,10 +104,7 @@ impl Trial {
 
     /// Whether its pairs meet at agents, without an end of the controller's.
     pub fn is_of_agents(&self) -> bool {
-        let at_agents = |pair: &Pair<'_>| {
-            pair.sender.host != EndHost::Controller && pair.receiver.host != EndHost::Controller
-        };
-        self.pairs().next().is_some_and(|pair| at_agents(&pair))
+        self.pairs().next().is_some_and(|pair| is_at_agents(&pair))
     }
 
     /// The background load; the first where there are several.
@@ -147,4 +144,8 @@ impl Trial {
     pub fn level(&self, factor: &str) -> Option<&str> {
         self.levels.iter().find(|level| level.factor == factor).map(|level| level.level.as_str())
     }
+}
+
+fn is_at_agents(pair: &Pair<'_>) -> bool {
+    pair.sender.host != EndHost::Controller && pair.receiver.host != EndHost::Controller
 }

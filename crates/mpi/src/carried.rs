@@ -86,7 +86,6 @@ pub enum Carried {
 
 /// Judges a run by the counters of its hosts.
 pub fn judge(asked: Option<&Fabric>, hosts: &[HostSeen]) -> Carried {
-    let unproven = |why: &str| Carried::Unproven { why: why.to_owned() };
     let away: u64 = hosts.iter().map(|host| host.away_bytes).sum();
     let within: u64 = hosts.iter().map(|host| host.within_bytes).sum();
     if away.max(within) < TELLING_BYTES {
@@ -103,14 +102,10 @@ pub fn judge(asked: Option<&Fabric>, hosts: &[HostSeen]) -> Carried {
         return unproven("the provider chooses its device: name it with @INTERFACE");
     }
     let telling = || hosts.iter().filter(|host| host.away_bytes >= TELLING_BYTES);
-    let share = |host: &HostSeen, name: &str| {
-        let sent = host.sent_bytes.get(name)?;
-        Some(*sent as f64 / host.away_bytes as f64)
-    };
     // The least over the hosts: each of them must have used it.
     let least = |name: &str| {
         telling()
-            .map(|host| share(host, name))
+            .map(|host| share_of(host, name))
             .collect::<Option<Vec<f64>>>()?
             .into_iter()
             .reduce(f64::min)
@@ -137,6 +132,15 @@ pub fn judge(asked: Option<&Fabric>, hosts: &[HostSeen]) -> Carried {
             }
         }
     }
+}
+
+fn unproven(why: &str) -> Carried {
+    Carried::Unproven { why: why.to_owned() }
+}
+
+fn share_of(host: &HostSeen, name: &str) -> Option<f64> {
+    let sent = host.sent_bytes.get(name)?;
+    Some(*sent as f64 / host.away_bytes as f64)
 }
 
 /// The same of ranks that share one host.

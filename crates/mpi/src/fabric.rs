@@ -39,16 +39,12 @@ impl FromStr for Fabric {
 
     fn from_str(text: &str) -> Result<Self, NoFabric> {
         let wrong = || NoFabric(text.to_owned());
-        let plain = |name: &str| {
-            let odd = |c: char| c.is_whitespace() || c.is_control() || c == ',';
-            !name.is_empty() && !name.contains(odd)
-        };
         if text == "shm" {
             return Ok(Self::Shm);
         }
         let (kind, rest) = text.split_once(':').ok_or_else(wrong)?;
         let (name, at) = rest.split_once('@').map_or((rest, None), |(name, at)| (name, Some(at)));
-        if !plain(name) || at.is_some_and(|at| !plain(at) || kind != "ofi") {
+        if !is_plain(name) || at.is_some_and(|at| !is_plain(at) || kind != "ofi") {
             return Err(wrong());
         }
         let name = name.to_owned();
@@ -59,6 +55,11 @@ impl FromStr for Fabric {
             _ => Err(wrong()),
         }
     }
+}
+
+fn is_plain(name: &str) -> bool {
+    let odd = |c: char| c.is_whitespace() || c.is_control() || c == ',';
+    !name.is_empty() && !name.contains(odd)
 }
 
 impl fmt::Display for Fabric {
@@ -111,31 +112,30 @@ impl Fabric {
     }
 
     fn of_open_mpi(&self) -> Variables {
-        let set = |name, value: &str| (name, value.to_owned());
         match self {
             Self::Shm => {
-                vec![set("OMPI_MCA_pml", "ob1"), set("OMPI_MCA_btl", "self,vader")]
+                vec![setting("OMPI_MCA_pml", "ob1"), setting("OMPI_MCA_btl", "self,vader")]
             }
             Self::Tcp { interface } => vec![
-                set("OMPI_MCA_pml", "ob1"),
-                set("OMPI_MCA_btl", "self,tcp"),
-                set("OMPI_MCA_btl_tcp_if_include", interface),
+                setting("OMPI_MCA_pml", "ob1"),
+                setting("OMPI_MCA_btl", "self,tcp"),
+                setting("OMPI_MCA_btl_tcp_if_include", interface),
             ],
             Self::Ofi { provider, interface } => {
                 let mut all = vec![
-                    set("OMPI_MCA_pml", "cm"),
-                    set("OMPI_MCA_mtl", "ofi"),
-                    set("OMPI_MCA_mtl_ofi_provider_include", provider),
+                    setting("OMPI_MCA_pml", "cm"),
+                    setting("OMPI_MCA_mtl", "ofi"),
+                    setting("OMPI_MCA_mtl_ofi_provider_include", provider),
                 ];
-                all.extend(interface.iter().map(|at| set("FI_TCP_IFACE", at)));
+                all.extend(interface.iter().map(|at| setting("FI_TCP_IFACE", at)));
                 all
             }
             Self::Ucx { device } => {
                 // Without the two `any` ob1 is preferred where there is no RDMA hardware.
                 let mut all = vec![
-                    set("OMPI_MCA_pml", "ucx"),
-                    set("OMPI_MCA_pml_ucx_tls", "any"),
-                    set("OMPI_MCA_pml_ucx_devices", "any"),
+                    setting("OMPI_MCA_pml", "ucx"),
+                    setting("OMPI_MCA_pml_ucx_tls", "any"),
+                    setting("OMPI_MCA_pml_ucx_devices", "any"),
                 ];
                 all.extend(Self::of_ucx(device));
                 all
@@ -176,6 +176,10 @@ impl Fabric {
         }
         Ok(all)
     }
+}
+
+fn setting(name: &'static str, value: &str) -> (&'static str, String) {
+    (name, value.to_owned())
 }
 
 #[cfg(test)]

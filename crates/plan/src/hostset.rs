@@ -93,8 +93,7 @@ fn numbers(text: &str) -> Result<Vec<String>, NoHosts> {
     let mut all = Vec::new();
     for range in text.split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let digits = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
-        if !digits(first) || !digits(last) {
+        if !is_number(first) || !is_number(last) {
             return Err(wrong());
         }
         let number = |text: &str| text.parse::<usize>().map_err(|_| wrong());
@@ -109,6 +108,10 @@ fn numbers(text: &str) -> Result<Vec<String>, NoHosts> {
         all.extend((from..=to).map(|number| format!("{number:0width$}")));
     }
     Ok(all)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
 }
 
 #[cfg(test)]

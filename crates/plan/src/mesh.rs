@@ -61,8 +61,11 @@ fn circle(hosts: usize) -> Vec<Vec<Pair>> {
 
 /// Every round, and then the same pairs the other way.
 fn both_ways(rounds: &[Vec<Pair>]) -> Vec<Vec<Pair>> {
-    let turned = |round: &Vec<Pair>| round.iter().map(|(from, to)| (*to, *from)).collect();
     rounds.iter().flat_map(|round| [round.clone(), turned(round)]).collect()
+}
+
+fn turned(round: &[Pair]) -> Vec<Pair> {
+    round.iter().map(|(from, to)| (*to, *from)).collect()
 }
 
 fn ring(hosts: usize) -> Vec<Vec<Pair>> {
@@ -104,13 +107,14 @@ pub fn trial(
     timeline: Timeline,
     names: &[String],
 ) -> Trial {
-    let end = |role: Role, host: usize| {
-        EndSpec::of(role, EndHost::Peer(host as u32), Placement::default())
-    };
-    let ends = vec![end(Role::Sender, from), end(Role::Receiver, to)];
+    let ends = vec![peer_end(Role::Sender, from), peer_end(Role::Receiver, to)];
     let name = |host: usize| names.get(host).map_or("?", String::as_str);
     let label = format!("{kind} {} to {}", name(from), name(to));
     crate::trial(&label, kind.clone(), params.clone(), ends, NetworkPath::Peer, timeline)
+}
+
+fn peer_end(role: Role, host: usize) -> EndSpec {
+    EndSpec::of(role, EndHost::Peer(host as u32), Placement::default())
 }
 
 /// The time line of one pair; the cool-down covers the delays of the control connections.

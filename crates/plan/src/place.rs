@@ -49,14 +49,15 @@ pub fn choose(host: &Host) -> Spot {
         allowed.iter().copied().filter(|cpu| host.node_of_cpu(*cpu) == Some(node)).collect()
     };
     let mut nics: Vec<_> = host.physical_nics().collect();
-    nics.sort_by(|a, b| {
-        let speed = |nic: &narrows_model::host::Nic| nic.speed_bps.value().map_or(0.0, |s| s.0);
-        speed(b).total_cmp(&speed(a))
-    });
+    nics.sort_by(|a, b| speed_bps(b).total_cmp(&speed_bps(a)));
     let of_nic = nics.iter().filter_map(|nic| nic.node.value().copied());
     let of_cpu = allowed.iter().filter_map(|cpu| host.node_of_cpu(*cpu));
     let node = of_nic.chain(of_cpu).find(|node| !on_node(*node).is_empty());
     spot(host, node, node.map_or_else(|| allowed.clone(), on_node))
+}
+
+fn speed_bps(nic: &narrows_model::host::Nic) -> f64 {
+    nic.speed_bps.value().map_or(0.0, |s| s.0)
 }
 
 /// The place that a node is; `None` when this process may use none of its CPUs.

@@ -153,7 +153,6 @@ impl Calibration {
             summary.kind == *kind && summary.engine.is_none() && summary.estimate.is_some()
         });
         let own = own.filter(plain);
-        let rate = |summary: &&Summary| summary.estimate.map_or(0.0, |estimate| estimate.value);
         let through = own.clone().filter(|summary| summary.path == trial::NetworkPath::Peer);
         let through = through.max_by(|a, b| rate(a).total_cmp(&rate(b)));
         let of = |local: bool| {
@@ -190,6 +189,10 @@ impl Calibration {
             },
         }
     }
+}
+
+fn rate(summary: &&Summary) -> f64 {
+    summary.estimate.map_or(0.0, |estimate| estimate.value)
 }
 
 /// The interface by which a cell went.

@@ -113,7 +113,6 @@ impl Parameters {
             reached: None,
             cpu: None,
         };
-        let loss = |ratio: f64| 1.0 - PHI + PHI * ratio;
         let ratio = measured.remote_over_local.as_ref();
         Self {
             eta: Known::new(
@@ -151,4 +150,8 @@ impl Parameters {
     pub fn kernel(&self, traffic: Traffic) -> &Kernel {
         if traffic == Traffic::Udp { &self.udp } else { &self.tcp }
     }
+}
+
+fn loss(ratio: f64) -> f64 {
+    1.0 - PHI + PHI * ratio
 }

@@ -22,10 +22,8 @@ pub struct Cost {
 /// faster ones are all new, slower ones too. A NIC of another rate, one more, or one with a slot on
 /// each processor is new.
 pub fn cost(before: &Server, after: &Server, prices: &[(String, f64)]) -> Cost {
-    let modules = |server: &Server| server.modules.iter().flatten().sum::<u32>();
     let (had, has) = (modules(before), modules(after));
     let dimms = if speed(before) == speed(after) { has.saturating_sub(had) } else { has };
-    let ports = |server: &Server| if server.direct { 1 } else { server.nics.len() as u32 };
     let same = rate(before) == rate(after) && before.direct == after.direct;
     let nics = if same { ports(after).saturating_sub(ports(before)) } else { ports(after) };
     let mut cost = Cost { total: 0.0, parts: Vec::new(), unpriced: Vec::new() };
@@ -39,6 +37,14 @@ pub fn cost(before: &Server, after: &Server, prices: &[(String, f64)]) -> Cost {
         }
     }
     cost
+}
+
+fn modules(server: &Server) -> u32 {
+    server.modules.iter().flatten().sum::<u32>()
+}
+
+fn ports(server: &Server) -> u32 {
+    if server.direct { 1 } else { server.nics.len() as u32 }
 }
 
 fn speed(server: &Server) -> Option<f64> {

@@ -145,12 +145,15 @@ fn weigh(by_depth: &[Engine], both: &[&Choice]) -> Option<Found> {
 
 /// Sockets alike, one set a socket, bandwidth, rate; and then what leaves programs more channels.
 fn in_makers_order(a: &Found, b: &Found) -> Ordering {
-    let apart = |found: &Found| found.sets.windows(2).any(|pair| pair[0] != pair[1]);
-    let alike = a.uneven.cmp(&b.uneven).then(apart(a).cmp(&apart(b)));
+    let alike = a.uneven.cmp(&b.uneven).then(is_split(a).cmp(&is_split(b)));
     let one_set = more_sets(a).cmp(&more_sets(b));
     let bandwidth = b.memory_gb_s.total_cmp(&a.memory_gb_s);
     let rate = lower(b).total_cmp(&lower(a));
     alike.then(one_set).then(bandwidth).then(rate).then(b.channels.cmp(&a.channels))
+}
+
+fn is_split(found: &Found) -> bool {
+    found.sets.windows(2).any(|pair| pair[0] != pair[1])
 }
 
 fn more_sets(found: &Found) -> usize {

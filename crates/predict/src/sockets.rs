@@ -75,7 +75,6 @@ const ALIKE_GIB: u32 = 32;
 /// channels only, they stand in the order of the processor maker's letters.
 pub fn ways_of_sizes(channels: &[Vec<u32>], platform: &Platform) -> Result<Vec<usize>, Missing> {
     let each = platform.channels.max(1) as usize;
-    let letter = |at: usize| u8::try_from(at).ok().map(|at| char::from(b'A'.saturating_add(at)));
     let named = |at: usize| match letter(at).filter(|_| !platform.sets.is_empty()) {
         Some(letter) => ChannelId::OfSocket(Label::from(letter.to_string().as_str())),
         None => ChannelId::numbered(at),
@@ -98,4 +97,8 @@ pub fn ways_of_sizes(channels: &[Vec<u32>], platform: &Platform) -> Result<Vec<u
     let found = sets(&slots, platform, 1)?;
     let found = found.by_socket.into_values().flatten();
     Ok(found.map(|set| set.ways()).filter(|ways| *ways > 0).collect())
+}
+
+fn letter(at: usize) -> Option<char> {
+    u8::try_from(at).ok().map(|at| char::from(b'A'.saturating_add(at)))
 }

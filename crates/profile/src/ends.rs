@@ -123,13 +123,16 @@ fn extend<T: Clone + PartialEq>(all: &mut Vec<T>, more: &[T]) {
 
 /// On one host interrupts serve both ends, and are neither's.
 pub(crate) fn counted(records: &[&Record]) -> Counted {
-    let machine = |report: Option<&EndReport>| report?.effective.machine.clone();
     let first = records.iter().find(|record| record.outcome == Outcome::Done);
-    let ends = first.map(|record| (machine(record.sender()), machine(record.receiver())));
+    let ends = first.map(|record| (machine_of(record.sender()), machine_of(record.receiver())));
     match ends {
         Some((Some(sender), Some(receiver))) if sender != receiver => Counted::ThreadsAndNetwork,
         _ => Counted::Threads,
     }
+}
+
+fn machine_of(report: Option<&EndReport>) -> Option<String> {
+    report?.effective.machine.clone()
 }
 
 /// CPU seconds of the threads of a role's ends for each 10^9 bytes that arrived, over all runs.

@@ -200,18 +200,21 @@ fn times(plan: &Planned) -> Vec<Fact> {
 }
 
 fn latency((frame, latency): &(Bytes, Latency)) -> String {
-    let us = |ns: f64| format!("{} us", three_digits(ns / 1e3));
     let hops = latency.hops;
     let through = if hops == 1 { "1 switch".to_owned() } else { format!("{hops} switches") };
-    let switches = latency.switches_ns.map_or("unknown".to_owned(), us);
-    let total = latency.total_ns().map_or("unknown".to_owned(), us);
+    let switches = latency.switches_ns.map_or("unknown".to_owned(), microseconds);
+    let total = latency.total_ns().map_or("unknown".to_owned(), microseconds);
     let how = if latency.store_and_forward { "store-and-forward" } else { "cut-through" };
     format!(
         "{frame} frame: {total}, of which {through} {switches}, cables {}, the frame itself {} \
          ({how}); queues and hosts come on top",
-        us(latency.cables_ns),
-        us(latency.frame_ns)
+        microseconds(latency.cables_ns),
+        microseconds(latency.frame_ns)
     )
+}
+
+fn microseconds(ns: f64) -> String {
+    format!("{} us", three_digits(ns / 1e3))
 }
 
 fn of_path(path: &Path, rate: BitsPerSecond) -> Vec<Fact> {

@@ -107,9 +107,12 @@ fn side(name: &str, us: u32, frames: u32, adaptive: bool) -> String {
 
 /// `rx on, tx off`.
 pub fn pause(pause: &Pause) -> String {
-    let word = |on: bool| if on { "on" } else { "off" };
     let settled = if pause.negotiated { ", negotiated" } else { "" };
-    format!("rx {}, tx {}{settled}", word(pause.rx), word(pause.tx))
+    format!("rx {}, tx {}{settled}", on_or_off(pause.rx), on_or_off(pause.tx))
+}
+
+fn on_or_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
 }
 
 /// The offloads that move throughput most, by the kernel's names, and the short ones people use.

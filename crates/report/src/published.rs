@@ -93,23 +93,26 @@ fn servers(all: &[ServerRow]) -> String {
         "rule",
         "wire rate, by the model",
     ];
-    let figure = |value: Option<f64>| value.map_or("-".to_owned(), number);
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(all.iter().map(|server| {
         vec![
             tame(&server.server),
             server.chipset.as_deref().map_or("-".to_owned(), tame),
-            figure(server.clock_ghz),
-            figure(server.memory_gb_s),
+            figure_or_dash(server.clock_ghz),
+            figure_or_dash(server.memory_gb_s),
             tame(&server.slot),
-            figure(server.published_mpps),
-            figure(server.model_mpps),
+            figure_or_dash(server.published_mpps),
+            figure_or_dash(server.model_mpps),
             tame(&server.said),
             server.rule.map_or("-", |yes| if yes { "yes" } else { "no" }).to_owned(),
             server.verdict.to_string(),
         ]
     }));
     table::lines(&rows, |at| matches!(at, 2 | 3 | 5 | 6))
+}
+
+fn figure_or_dash(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), number)
 }
 
 /// What is said of single rows, where it says more than their table.

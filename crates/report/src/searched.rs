@@ -4,7 +4,6 @@
 use crate::words;
 use crate::{Analysis, table};
 use maud::{Markup, html};
-use narrows_model::Nanos;
 use narrows_model::result::Unit;
 use narrows_stats::{RatePoint, SearchEnd, Searched};
 
@@ -60,20 +59,23 @@ fn answers(analysis: &Analysis<'_>) -> Vec<Vec<String>> {
     let head = ["", "carries", "loses from", "of its frames", "runs", "answer"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for searched in &analysis.searches {
-        let rate = |rate: Option<u64>| rate.map_or("-".to_owned(), packets);
         let bits = |rate: u64| {
             words::value(rate as f64 * 8.0 * searched.frame_bytes as f64, Unit::BitsPerSecond)
         };
         rows.push(vec![
             searched.of.clone(),
-            rate(searched.passes_packets_per_second),
-            rate(searched.loses_packets_per_second),
+            rate_or_dash(searched.passes_packets_per_second),
+            rate_or_dash(searched.loses_packets_per_second),
             searched.passes_packets_per_second.map_or("-".to_owned(), bits),
             searched.runs.to_string(),
             says(searched).to_owned(),
         ]);
     }
     rows
+}
+
+fn rate_or_dash(rate: Option<u64>) -> String {
+    rate.map_or("-".to_owned(), packets)
 }
 
 /// What became of a search, in words.
@@ -105,11 +107,6 @@ fn curve(searched: &Searched) -> Vec<Vec<String>> {
 }
 
 fn row(point: &RatePoint, delayed: bool) -> Vec<String> {
-    let share = |share: Option<f64>| match share {
-        Some(0.0) => "0".to_owned(),
-        Some(share) => format!("{:.3} %", 100.0 * share),
-        None => "-".to_owned(),
-    };
     let asked = point.asked_packets_per_second;
     let sent = point.sent_packets_per_second.map_or("-".to_owned(), |sent| {
         let off = 100.0 * (sent / asked as f64 - 1.0);
@@ -119,20 +116,27 @@ fn row(point: &RatePoint, delayed: bool) -> Vec<String> {
         packets(asked),
         sent,
         format!("{}/{}", point.passed, point.runs),
-        share(point.lost_share),
-        share(point.lost_share_max),
+        share_or_dash(point.lost_share),
+        share_or_dash(point.lost_share_max),
     ];
     if delayed {
-        let time = |ns: Option<Nanos>| ns.map_or("-".to_owned(), |ns| ns.to_string());
         let times = point.delays.as_ref();
         row.extend([
-            time(times.and_then(|times| times.p50_ns)),
-            time(times.and_then(|times| times.p99_ns)),
-            time(times.and_then(|times| times.p999_ns)),
-            time(times.map(|times| times.max_ns)),
+            words::time_or_dash(times.and_then(|times| times.p50_ns)),
+            words::time_or_dash(times.and_then(|times| times.p99_ns)),
+            words::time_or_dash(times.and_then(|times| times.p999_ns)),
+            words::time_or_dash(times.map(|times| times.max_ns)),
         ]);
     }
     row
+}
+
+fn share_or_dash(share: Option<f64>) -> String {
+    match share {
+        Some(0.0) => "0".to_owned(),
+        Some(share) => format!("{:.3} %", 100.0 * share),
+        None => "-".to_owned(),
+    }
 }
 
 #[cfg(test)]

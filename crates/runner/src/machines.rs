@@ -92,7 +92,6 @@ impl Machines {
             EndHost::Controller => None,
         });
         let meets = trial.is_of_agents();
-        let is_local = |peer: &Peer| peer.address().is_loopback();
         let (near, far): (Vec<&Peer>, Vec<&Peer>) = used.partition(|peer| is_local(peer));
         if let Some(peer) = near.first().filter(|_| meets && !far.is_empty()) {
             return Some(format!("the other hosts cannot reach {}", peer.address()));
@@ -193,6 +192,10 @@ impl Machines {
         };
         (ends, settings)
     }
+}
+
+fn is_local(peer: &Peer) -> bool {
+    peer.address().is_loopback()
 }
 
 /// What is missing for the container of this host's end.

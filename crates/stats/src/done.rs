@@ -174,12 +174,17 @@ impl<'a> Done<'a> {
     }
 
     pub(crate) fn is_one_machine(&self) -> bool {
-        let of = |end: &EndReport| end.effective.machine.clone();
-        self.sender.and_then(of).is_some_and(|machine| of(self.receiver) == Some(machine))
+        self.sender
+            .and_then(machine_of)
+            .is_some_and(|machine| machine_of(self.receiver) == Some(machine))
     }
 
     /// Half of all round trips, of whatever pair, were faster.
     fn p50_ns(&self) -> Option<Nanos> {
         percentiles(self.senders().map(|sender| sender.round_trips.as_slice()))?.p50_ns
     }
+}
+
+fn machine_of(end: &EndReport) -> Option<String> {
+    end.effective.machine.clone()
 }

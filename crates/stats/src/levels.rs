@@ -182,8 +182,11 @@ fn cut(from: usize, to: usize, alike: &mut impl FnMut(usize, usize) -> bool) -> 
 /// Whitney's, which is exact where the cells are alike, and Brunner and Munzel's, which also holds
 /// where one of them spreads wider.
 fn pair(a: &[f64], b: &[f64]) -> f64 {
-    let p = |test: Option<crate::rank::Test>| test.map_or(1.0, |test| test.p);
-    p(mann_whitney(a, b)).max(p(brunner_munzel(a, b)))
+    p_of(mann_whitney(a, b)).max(p_of(brunner_munzel(a, b)))
+}
+
+fn p_of(test: Option<crate::rank::Test>) -> f64 {
+    test.map_or(1.0, |test| test.p)
 }
 
 /// Neighbours joined, those first that span least, as long as a level spans at most 5 %; highest

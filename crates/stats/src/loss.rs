@@ -122,26 +122,29 @@ impl Loss {
     fn add(mut self, way: &Way<'_>) -> Self {
         let (received, lost, is_whole) = way.counted();
         let placed = way.placed(lost);
-        let sum = |to: &mut u64, n: u64| *to = to.saturating_add(n);
-        sum(&mut self.received_datagrams, received);
-        sum(&mut self.lost_datagrams, lost);
+        add(&mut self.received_datagrams, received);
+        add(&mut self.lost_datagrams, lost);
         self.last_datagrams_known &= is_whole;
-        sum(&mut self.lost_corrupted_datagrams, placed.corrupted);
-        sum(&mut self.lost_at_socket_datagrams, placed.socket);
-        sum(&mut self.lost_at_receiver_interface_datagrams, placed.interface);
-        sum(&mut self.lost_in_receiver_host_datagrams, placed.receiver_host);
-        sum(&mut self.lost_at_sender_interface_datagrams, placed.sender);
+        add(&mut self.lost_corrupted_datagrams, placed.corrupted);
+        add(&mut self.lost_at_socket_datagrams, placed.socket);
+        add(&mut self.lost_at_receiver_interface_datagrams, placed.interface);
+        add(&mut self.lost_in_receiver_host_datagrams, placed.receiver_host);
+        add(&mut self.lost_at_sender_interface_datagrams, placed.sender);
         let rest = if placed.is_path_known {
             &mut self.lost_on_path_datagrams
         } else {
             &mut self.lost_unplaced_datagrams
         };
-        sum(rest, placed.rest);
-        sum(&mut self.refused_at_sender_datagrams, way.sent(|flow| flow.refused));
-        sum(&mut self.reordered_datagrams, way.received(|flow| flow.reordered));
-        sum(&mut self.duplicate_datagrams, way.received(|flow| flow.duplicates));
+        add(rest, placed.rest);
+        add(&mut self.refused_at_sender_datagrams, way.sent(|flow| flow.refused));
+        add(&mut self.reordered_datagrams, way.received(|flow| flow.reordered));
+        add(&mut self.duplicate_datagrams, way.received(|flow| flow.duplicates));
         self
     }
+}
+
+fn add(to: &mut u64, n: u64) {
+    *to = to.saturating_add(n);
 }
 
 /// What was lost over all runs.
@@ -230,10 +233,7 @@ impl Way<'_> {
             part
         };
         let drops = self.to.readings.total(keys::SOCKET_DROPPED);
-        let of = |end: &EndReport, counters: [Counter; 2]| {
-            total(counters.iter().filter_map(|counter| interface(end, *counter)))
-        };
-        let at_interface = of(self.to, [keys::RX_DROPPED, keys::RX_ERRORS]);
+        let at_interface = counted(self.to, [keys::RX_DROPPED, keys::RX_ERRORS]);
         // The socket's drops hold those with a wrong checksum, which no buffer would have kept.
         let wrong = self.to.readings.total(keys::UDP_CHECKSUM).unwrap_or(0);
         let wrong = wrong.min(drops.unwrap_or(0));
@@ -246,7 +246,7 @@ impl Way<'_> {
         let sender = part(
             unsent
                 .unwrap_or(0)
-                .max(self.from.map_or(0, |end| of(end, [keys::TX_DROPPED, keys::TX_ERRORS]))),
+                .max(self.from.map_or(0, |end| counted(end, [keys::TX_DROPPED, keys::TX_ERRORS]))),
         );
         let error = stuck.map(|(_, error)| error);
         let mut placed = Placed {
@@ -309,6 +309,10 @@ impl Way<'_> {
         let payload = bytes.saturating_sub(packets.saturating_mul(head));
         Some((packets / pieces.max(1), payload / self.message))
     }
+}
+
+fn counted(end: &EndReport, counters: [Counter; 2]) -> u64 {
+    total(counters.iter().filter_map(|counter| interface(end, *counter)))
 }
 
 /// Whether packets held several datagrams each.

@@ -311,9 +311,8 @@ fn heaviest(left: &[&Cell], all: &[Cell]) -> Option<(Suspect, usize, usize)> {
     let hosts: BTreeSet<usize> = left.iter().flat_map(|cell| [cell.from, cell.to]).collect();
     let mut best: Option<(Suspect, usize, usize)> = None;
     for host in hosts {
-        let failed = |cell: &&Cell| cell.state == State::Failed;
         let dead = Suspect::Dead { host };
-        let is_dead = all.iter().filter(|cell| is_of(dead, cell)).all(|cell| failed(&cell));
+        let is_dead = all.iter().filter(|cell| is_of(dead, cell)).all(|cell| has_failed(&cell));
         let whole = if is_dead { dead } else { Suspect::Host { host } };
         for suspect in [whole, Suspect::Sends { host }, Suspect::Receives { host }] {
             let pairs = left.iter().filter(|cell| is_of(suspect, cell)).count();
@@ -328,6 +327,10 @@ fn heaviest(left: &[&Cell], all: &[Cell]) -> Option<(Suspect, usize, usize)> {
         }
     }
     best
+}
+
+fn has_failed(cell: &&Cell) -> bool {
+    cell.state == State::Failed
 }
 
 #[cfg(test)]

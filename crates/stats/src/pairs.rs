@@ -179,9 +179,8 @@ pub fn overlap_share(record: &Record) -> Option<f64> {
 pub(crate) fn overlap_of(reports: &[&Reported]) -> Option<f64> {
     let measured = || reports.iter().copied().filter(|one| one.role != Role::Background);
     let shortest = measured().map(|one| one.report.window_ns.0).min().filter(|ns| *ns > 0)?;
-    let machine = |one: &Reported| one.report.effective.machine.clone();
-    let first = measured().next().and_then(machine);
-    let one_clock = first.is_some() && measured().all(|one| machine(one) == first);
+    let first = measured().next().and_then(machine_of);
+    let one_clock = first.is_some() && measured().all(|one| machine_of(one) == first);
     let windows = measured()
         .map(|one| {
             if one_clock {
@@ -195,4 +194,8 @@ pub(crate) fn overlap_of(reports: &[&Reported]) -> Option<f64> {
     let opened = windows.iter().map(|(open, _)| *open).max()?;
     let closed = windows.iter().map(|(_, close)| *close).min()?;
     Some(closed.saturating_sub(opened) as f64 / shortest as f64)
+}
+
+fn machine_of(one: &Reported) -> Option<String> {
+    one.report.effective.machine.clone()
 }

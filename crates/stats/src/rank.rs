@@ -77,12 +77,6 @@ pub fn brunner_munzel(a: &[f64], b: &[f64]) -> Option<Test> {
     }
     let together = midranks(&[a.as_slice(), b.as_slice()].concat()).0;
     let (of_a, of_b) = together.split_at(a.len());
-    let spread = |ranks: &[f64], own: &[f64]| {
-        let middle = mean(ranks) - (own.len() as f64 + 1.0) / 2.0;
-        let own = midranks(own).0;
-        let squares = ranks.iter().zip(&own).map(|(all, own)| (all - own - middle).powi(2));
-        squares.sum::<f64>() / (own.len() as f64 - 1.0)
-    };
     let (spread_a, spread_b) = (n * spread(of_a, &a), m * spread(of_b, &b));
     let apart = mean(of_b) - mean(of_a);
     let (all, error) = (n + m, spread_a + spread_b);
@@ -98,6 +92,13 @@ pub fn brunner_munzel(a: &[f64], b: &[f64]) -> Option<Test> {
     let degrees = error.powi(2) / (spread_a.powi(2) / (n - 1.0) + spread_b.powi(2) / (m - 1.0));
     let t = StudentsT::new(0.0, 1.0, degrees).ok()?;
     Some(Test { statistic, p: 2.0 * t.sf(statistic.abs()) })
+}
+
+fn spread(ranks: &[f64], own: &[f64]) -> f64 {
+    let middle = mean(ranks) - (own.len() as f64 + 1.0) / 2.0;
+    let own = midranks(own).0;
+    let squares = ranks.iter().zip(&own).map(|(all, own)| (all - own - middle).powi(2));
+    squares.sum::<f64>() / (own.len() as f64 - 1.0)
 }
 
 fn mean(ranks: &[f64]) -> f64 {

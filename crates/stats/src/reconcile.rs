@@ -202,8 +202,7 @@ impl Side {
 
     /// Whether it is of the same interface as the other, by its own counters.
     fn is_at(&self, other: &Side) -> bool {
-        let near = |side: &Side| side.interface_of == side.end;
-        near(self) && near(other) && self.interface == other.interface
+        is_near(self) && is_near(other) && self.interface == other.interface
     }
 
     /// Whether more was counted than can have come, and nothing tells how much came.
@@ -235,6 +234,10 @@ impl Side {
         let half = (high - low) as f64 / 2.0 / bytes.max(1) as f64;
         Some(Arrived { bytes, error_bound_share: edges + half })
     }
+}
+
+fn is_near(side: &Side) -> bool {
+    side.interface_of == side.end
 }
 
 /// Payload that arrived in a window.
@@ -271,7 +274,6 @@ fn verdict(sides: &[Side]) -> Verdict {
         None => side.error_bound_share,
     };
     // Of both directions together: one of which little came counts for little.
-    let counted = |side: &Side| side.counted.max(1) as f64;
     let all: f64 = sides.iter().map(counted).sum();
     let error_bound_share =
         sides.iter().map(|side| bound(side) * counted(side)).sum::<f64>() / all.max(1.0);
@@ -279,6 +281,10 @@ fn verdict(sides: &[Side]) -> Verdict {
         Some(excess_share) => Verdict::BacklogTakenOff { excess_share, error_bound_share },
         None => Verdict::Agrees { error_bound_share },
     }
+}
+
+fn counted(side: &Side) -> f64 {
+    side.counted.max(1) as f64
 }
 
 fn checked(trial: &Trial, metric: Metric, record: &Record) -> Result<Vec<Side>, Missing> {
@@ -324,10 +330,9 @@ fn checked(trial: &Trial, metric: Metric, record: &Record) -> Result<Vec<Side>, 
 fn looks<'a>(trial: &'a Trial, metric: Metric, record: &'a Record, pair: usize) -> Vec<Look<'a>> {
     let [receiver, sender] = [Role::Receiver, Role::Sender].map(|end| record.of(end).nth(pair));
     let look = |end, report, other| Look { trial, metric, end, pair, report, other };
-    let counts = |end: &EndReport| end.flows.iter().any(FlowTally::counts);
     match (metric, receiver, sender) {
         (Metric::Goodput | Metric::PacketRate, Some(receiver), Some(sender))
-            if counts(receiver) && counts(sender) =>
+            if any_counts(receiver) && any_counts(sender) =>
         {
             vec![
                 look(Role::Receiver, receiver, Some(sender)),
@@ -341,6 +346,10 @@ fn looks<'a>(trial: &'a Trial, metric: Metric, record: &'a Record, pair: usize) 
         (_, _, Some(sender)) => vec![look(Role::Sender, sender, None)],
         _ => Vec::new(),
     }
+}
+
+fn any_counts(end: &EndReport) -> bool {
+    end.flows.iter().any(FlowTally::counts)
 }
 
 /// The share of what an interface carried that can have been of one end, where several ends share

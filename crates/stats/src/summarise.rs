@@ -77,11 +77,9 @@ pub struct CopyShare {
 /// and of what the copy makes slower, such as caches that it fills.
 pub fn copy_share(study: &StoredStudy, summaries: &[Summary]) -> Option<CopyShare> {
     let mut cells = study.trials.iter().zip(summaries);
-    let drops = |trial: &Trial| trial.params.stream.as_ref().is_some_and(|s| s.drops());
     let (dropped, dropping) = cells.clone().find(|(trial, _)| drops(trial))?;
     let (copied, copying) = cells.find(|(trial, _)| is_copied_twin(trial, dropped))?;
-    let cost = |summary: &Summary| summary.cpu.as_ref()?.seconds_per_gigabyte;
-    let (with, without) = (cost(copying)?, cost(dropping)?);
+    let (with, without) = (seconds_per_gigabyte(copying)?, seconds_per_gigabyte(dropping)?);
     (with > 0.0).then(|| CopyShare {
         trial: copied.label.clone(),
         copied_seconds_per_gigabyte: with,
@@ -90,10 +88,17 @@ pub fn copy_share(study: &StoredStudy, summaries: &[Summary]) -> Option<CopyShar
     })
 }
 
+fn drops(trial: &Trial) -> bool {
+    trial.params.stream.as_ref().is_some_and(|s| s.drops())
+}
+
+fn seconds_per_gigabyte(summary: &Summary) -> Option<f64> {
+    summary.cpu.as_ref()?.seconds_per_gigabyte
+}
+
 /// Whether a trial is one whose bytes were dropped but for that: the program received them.
 fn is_copied_twin(copied: &Trial, dropped: &Trial) -> bool {
-    let told = |trial: &Trial| trial.params.stream.clone().unwrap_or_default();
-    let (stream, other) = (told(copied), told(dropped));
+    let (stream, other) = (stream_of(copied), stream_of(dropped));
     let params = Params {
         stream: Some(StreamParams { receiver: other.receiver.clone(), ..stream.clone() }),
         ..copied.params.clone()
@@ -103,6 +108,10 @@ fn is_copied_twin(copied: &Trial, dropped: &Trial) -> bool {
             == (&dropped.kind, dropped.path, dropped.timeline)
         && copied.ends == dropped.ends
         && params == dropped.params
+}
+
+fn stream_of(trial: &Trial) -> StreamParams {
+    trial.params.stream.clone().unwrap_or_default()
 }
 
 /// The value of one run by itself, with its unit; `None` for one that failed.

@@ -181,11 +181,6 @@ impl fmt::Display for Refused {
 
 /// Refuses what no question of docs/validate.md knows, or what cannot be.
 pub fn check(table: &Fields) -> Result<(), Refused> {
-    let unknown = |at: &str, field: &str, among: &[&'static str]| Refused::Unknown {
-        at: at.to_owned(),
-        field: field.to_owned(),
-        near: nearest(field, among),
-    };
     for (name, section) in table {
         if !SECTIONS.contains(&name.as_str()) {
             return Err(unknown("the file", name, &SECTIONS));
@@ -224,6 +219,10 @@ pub fn check(table: &Fields) -> Result<(), Refused> {
         Some((field, _)) => Err(wrong("[units]", field, "is a column that no row has")),
         None => Ok(()),
     }
+}
+
+fn unknown(at: &str, field: &str, among: &[&'static str]) -> Refused {
+    Refused::Unknown { at: at.to_owned(), field: field.to_owned(), near: nearest(field, among) }
 }
 
 /// A source is described in words, which nothing is computed of but whether it was fitted.
@@ -347,11 +346,8 @@ const NEEDS: &[(&str, &[&str])] = &[
 /// The question that a row is nearest to, and what it lacks for it.
 pub fn lacks(row: &Row<'_>) -> Option<(&'static str, Vec<&'static str>)> {
     let has = |need: &&str| {
-        let ends = |key: &String, name: &str| {
-            key.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'))
-        };
         let keys = || row.fields.keys().chain(row.table.system.keys());
-        need.split('|').any(|name| keys().any(|key| ends(key, name)))
+        need.split('|').any(|name| keys().any(|key| ends_with_word(key, name)))
     };
     let nearest = NEEDS.iter().filter_map(|(question, needs)| {
         let missing: Vec<&str> = needs.iter().copied().filter(|need| !has(need)).collect();
@@ -360,6 +356,10 @@ pub fn lacks(row: &Row<'_>) -> Option<(&'static str, Vec<&'static str>)> {
     });
     let nearest = nearest.min_by_key(|(_, missing, has)| (missing.len(), std::cmp::Reverse(*has)));
     nearest.map(|(question, missing, _)| (question, missing))
+}
+
+fn ends_with_word(key: &str, name: &str) -> bool {
+    key.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'))
 }
 
 /// What rows that no question goes with lack, in words.

@@ -64,15 +64,18 @@ impl Said {
 
 /// The answer for a table of this kind.
 pub fn answer(table: &Table) -> Option<Answer> {
-    let is_one = |row: &Row<'_>| row.has("name") && row.has("value");
-    if !table.rows().any(|row| is_one(&row)) {
+    if !table.rows().any(|row| is_named(&row)) {
         return None;
     }
-    let cells = table.rows().filter(is_one).map(|row| cell(&row)).collect();
+    let cells = table.rows().filter(is_named).map(|row| cell(&row)).collect();
     let mut answer =
         Answer { question: QUESTION, files: vec![table.name.clone()], cells, ..Answer::default() };
     outside(&mut answer);
     Some(answer)
+}
+
+fn is_named(row: &Row<'_>) -> bool {
+    row.has("name") && row.has("value")
 }
 
 fn cell(row: &Row<'_>) -> Cell {

@@ -333,14 +333,10 @@ impl Table {
 
     /// The first row that names no source, neither of its own nor as its table's, counted from 1.
     pub fn unsourced(&self) -> Option<usize> {
-        let named = |fields: &Fields, key: &str| {
-            let text = fields.get(key).and_then(Value::as_str);
-            text.is_some_and(|text| !text.trim().is_empty())
-        };
-        if ["title", "url"].iter().any(|key| named(&self.source, key)) {
+        if ["title", "url"].iter().any(|key| has_text(&self.source, key)) {
             return None;
         }
-        let own = |row: &Fields| named(row, "source") || named(row, "note");
+        let own = |row: &Fields| has_text(row, "source") || has_text(row, "note");
         self.rows.iter().position(|row| !own(row)).map(|at| at + 1)
     }
 
@@ -359,6 +355,11 @@ impl Table {
     fn unit(&self, quantity: &str) -> String {
         self.units.get(quantity).and_then(Value::as_str).unwrap_or_default().to_owned()
     }
+}
+
+fn has_text(fields: &Fields, key: &str) -> bool {
+    let text = fields.get(key).and_then(Value::as_str);
+    text.is_some_and(|text| !text.trim().is_empty())
 }
 
 /// One row, which has what its table's system has.
@@ -442,7 +443,6 @@ impl<'a> Row<'a> {
 
     /// What tells the row from others: its name, then numbers, then words, without its figures.
     fn label(&self) -> String {
-        const NAMES: [&str; 5] = ["name", "server", "path", "protocol", "case"];
         const ASIDE: [&str; 6] = ["note", "source", "bound", "tool", "value", "unit"];
         // A rate beside a latency is what was asked of memory then.
         let latencies = self.figures(LATENCIES);
@@ -452,10 +452,6 @@ impl<'a> Row<'a> {
         let figure = |key: &String| {
             let known = self.table.units.contains_key(key) || measured.contains(key);
             known || ASIDE.contains(&key.as_str())
-        };
-        let rank = |key: &str, value: &Value| {
-            let name = NAMES.iter().position(|name| *name == key);
-            name.unwrap_or(if value.is_str() { 20 } else { 10 })
         };
         let mut fields: Vec<(usize, String)> = self
             .fields
@@ -475,6 +471,14 @@ impl<'a> Row<'a> {
         let words: Vec<String> = fields.into_iter().map(|(_, words)| words).take(3).collect();
         if words.is_empty() { format!("row {}", self.at + 1) } else { words.join(", ") }
     }
+}
+
+/// Fields that name a row, in the order that its label has them.
+const NAMES: [&str; 5] = ["name", "server", "path", "protocol", "case"];
+
+fn rank(key: &str, value: &Value) -> usize {
+    let name = NAMES.iter().position(|name| *name == key);
+    name.unwrap_or(if value.is_str() { 20 } else { 10 })
 }
 
 fn as_number(value: &Value) -> Option<f64> {

@@ -40,10 +40,7 @@ impl Ask {
 
 /// The answer for a table of this kind.
 pub fn answer(table: &Table) -> Option<Answer> {
-    let is_one = |row: &Row<'_>| {
-        row.has("mem_mb_s") && (row.has("mpps") || row.has("wire_rate") || row.has("mpps_below"))
-    };
-    if !table.rows().any(|row| is_one(&row)) {
+    if !table.rows().any(|row| is_of_packets(&row)) {
         return None;
     }
     let mut answer = Answer {
@@ -51,7 +48,7 @@ pub fn answer(table: &Table) -> Option<Answer> {
         files: vec![table.name.clone()],
         ..Answer::default()
     };
-    let rows: Vec<Row<'_>> = table.rows().filter(is_one).collect();
+    let rows: Vec<Row<'_>> = table.rows().filter(is_of_packets).collect();
     let asks: Vec<Option<Ask>> = rows.iter().map(ask).collect();
     let known = |without: usize| -> Vec<&Ask> {
         let all = asks.iter().enumerate().filter(|(at, _)| *at != without);
@@ -97,6 +94,10 @@ pub fn answer(table: &Table) -> Option<Answer> {
     conclude(&mut answer, &rows, &asks, (cycles, wait, enough));
     answer.remarks.push(right.says());
     Some(answer)
+}
+
+fn is_of_packets(row: &Row<'_>) -> bool {
+    row.has("mem_mb_s") && (row.has("mpps") || row.has("wire_rate") || row.has("mpps_below"))
 }
 
 /// The range in which a left-out row fell four times out of five; whether there are rows enough to

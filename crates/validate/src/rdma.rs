@@ -41,12 +41,7 @@ struct Ask {
 
 /// The answer for a table of this kind.
 pub fn answer(table: &Table) -> Option<Answer> {
-    let is_one = |row: &Row<'_>| {
-        let protocol = protocol(row);
-        let known = ["ib", "roce", "iwarp"].iter().any(|start| protocol.starts_with(start));
-        known && !row.figures(RATES).is_empty()
-    };
-    if !table.rows().any(|row| is_one(&row)) {
+    if !table.rows().any(|row| is_of_rdma(&row)) {
         return None;
     }
     let mut answer = Answer {
@@ -56,7 +51,7 @@ pub fn answer(table: &Table) -> Option<Answer> {
     };
     let mut assumed = BTreeMap::new();
     let mut asks = Vec::new();
-    let rows = table.rows().filter(is_one);
+    let rows = table.rows().filter(is_of_rdma);
     let figures = rows.flat_map(|row| row.figures(RATES).into_iter().map(move |one| (row, one)));
     for (row, (column, what, one)) in &figures.collect::<Vec<_>>() {
         let published = row.own(column).unwrap_or_default();
@@ -105,6 +100,12 @@ pub fn answer(table: &Table) -> Option<Answer> {
         answer.baselines.push(("rate of the link", rate.sum::<f64>() / asks.len() as f64));
     }
     Some(answer)
+}
+
+fn is_of_rdma(row: &Row<'_>) -> bool {
+    let protocol = protocol(row);
+    let known = ["ib", "roce", "iwarp"].iter().any(|start| protocol.starts_with(start));
+    known && !row.figures(RATES).is_empty()
 }
 
 /// `RoCE v2` and `rocev2` are one, and `InfiniBand` with the `link` `EDR` is `ib-edr`.

@@ -94,9 +94,15 @@ pub fn answers(tables: &[Table]) -> Vec<Answer> {
 }
 
 pub fn is_one(table: &Table) -> bool {
-    let populated = |row: &Row<'_>| row.has("dimms") || row.has("channels");
-    let figures = |row: &Row<'_>| row.has("tcp_gbps") || row.has("udp_gbps");
-    table.rows().any(|row| populated(&row) && figures(&row))
+    table.rows().any(|row| is_populated(&row) && has_figures(&row))
+}
+
+fn is_populated(row: &Row<'_>) -> bool {
+    row.has("dimms") || row.has("channels")
+}
+
+fn has_figures(row: &Row<'_>) -> bool {
+    row.has("tcp_gbps") || row.has("udp_gbps")
 }
 
 fn answer(tables: &[&Table]) -> Answer {
@@ -189,15 +195,12 @@ fn fitted(asks: &[&Ask]) -> Theta {
         ask.udp && ask.near.iter().any(|ways| ways > ask.near.iter().min().unwrap_or(ways))
     });
     let far = has(&|ask| ask.udp && !ask.far.is_empty());
-    let free = |is: bool, start: f64, low: f64, high: f64| {
-        if is { Bound { start, low, high } } else { Bound { start, low: start, high: start } }
-    };
     let bounds = [
-        free(true, 0.95, 0.5, 1.0),
-        free(true, 2.0, 0.8, 6.0),
-        free(two, 1.0, 0.4, 1.5),
-        free(wider, 0.0, 0.0, 0.6),
-        free(far, 0.0, 0.0, 0.6),
+        bound(true, 0.95, 0.5, 1.0),
+        bound(true, 2.0, 0.8, 6.0),
+        bound(two, 1.0, 0.4, 1.5),
+        bound(wider, 0.0, 0.0, 0.6),
+        bound(far, 0.0, 0.0, 0.6),
     ];
     let cost = |values: &[f64]| {
         let theta = theta(values);
@@ -208,6 +211,10 @@ fn fitted(asks: &[&Ask]) -> Theta {
         each.sum::<f64>()
     };
     theta(&fit(&bounds, cost))
+}
+
+fn bound(is: bool, start: f64, low: f64, high: f64) -> Bound {
+    if is { Bound { start, low, high } } else { Bound { start, low: start, high: start } }
 }
 
 /// The model without a fit, and its 80 % range when what is not known is drawn evenly.
@@ -231,21 +238,24 @@ fn unfitted(ask: &Ask) -> (f64, f64, f64) {
 }
 
 fn says(ask: &Ask) -> String {
-    let ways = |sets: &[usize]| match sets {
-        [] => "no memory".to_owned(),
-        sets => {
-            format!("sets of {}", sets.iter().map(usize::to_string).collect::<Vec<_>>().join("+"))
-        }
-    };
     let even = |socket: usize| match ask.even.get(socket) {
         Some(Some(true)) => ", controllers equal",
         Some(Some(false)) => ", controllers differ",
         _ => "",
     };
-    let near = format!("{}{}", ways(&ask.near), even(0));
+    let near = format!("{}{}", ways_shown(&ask.near), even(0));
     match ask.sockets {
         1 => near,
-        _ => format!("{near}; other socket {}{}", ways(&ask.far), even(1)),
+        _ => format!("{near}; other socket {}{}", ways_shown(&ask.far), even(1)),
+    }
+}
+
+fn ways_shown(sets: &[usize]) -> String {
+    match sets {
+        [] => "no memory".to_owned(),
+        sets => {
+            format!("sets of {}", sets.iter().map(usize::to_string).collect::<Vec<_>>().join("+"))
+        }
     }
 }
 
@@ -317,8 +327,6 @@ fn remarks(answer: &mut Answer, asks: &[(usize, Ask)], theta: &Theta) {
         if told.contains(&row) {
             continue;
         }
-        let swapped =
-            |ask: &Ask| Ask { near: ask.far.clone(), far: ask.near.clone(), ..ask.clone() };
         let same = asks.iter().filter(|(other, _)| answer.cells[*other].row == row);
         let fits = !ask.far.is_empty()
             && same.clone().all(|(_, ask)| {
@@ -341,6 +349,10 @@ fn remarks(answer: &mut Answer, asks: &[(usize, Ask)], theta: &Theta) {
             (1.0 / theta.g - 1.0) * 100.0
         ));
     }
+}
+
+fn swapped(ask: &Ask) -> Ask {
+    Ask { near: ask.far.clone(), far: ask.near.clone(), ..ask.clone() }
 }
 
 /// What a row asks; an error says what it lacks.

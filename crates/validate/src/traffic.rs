@@ -8,8 +8,7 @@ use narrows_predict::bus::{self, Buffer, Way};
 
 /// The answer for a table of this kind.
 pub fn answer(table: &Table) -> Option<Answer> {
-    let is_one = |row: &Row<'_>| row.has("path") && row.has("ratio_min");
-    if !table.rows().any(|row| is_one(&row)) {
+    if !table.rows().any(|row| is_of_traffic(&row)) {
         return None;
     }
     let mut answer = Answer {
@@ -17,7 +16,7 @@ pub fn answer(table: &Table) -> Option<Answer> {
         files: vec![table.name.clone()],
         ..Answer::default()
     };
-    for row in table.rows().filter(is_one) {
+    for row in table.rows().filter(is_of_traffic) {
         let range = ratio(&row);
         for (quantity, value) in
             [("ratio_min", range.map(|range| range.0)), ("ratio_max", range.map(|range| range.1))]
@@ -35,6 +34,10 @@ pub fn answer(table: &Table) -> Option<Answer> {
         .remarks
         .push("the same counting as the source's: a check of the code, no prediction".into());
     Some(answer)
+}
+
+fn is_of_traffic(row: &Row<'_>) -> bool {
+    row.has("path") && row.has("ratio_min")
 }
 
 /// Least and most bytes.

@@ -17,7 +17,7 @@ const PROGRAMS: [&str; 2] = ["pcm-memory", "pcm-memory.x"];
 pub const NAME: &str = "Intel PCM";
 /// How often it tells.
 const EVERY: Duration = Duration::from_millis(100);
-/// Its megabyte.
+/// Bytes in the megabyte that pcm-memory counts in.
 const MB: f64 = 1e6;
 /// Columns of a socket, and what they are.
 const COLUMNS: [(&str, Quantity); 2] =

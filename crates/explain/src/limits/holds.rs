@@ -70,10 +70,13 @@ pub fn headers_take_much(cell: &Cell<'_>) -> Holds {
     let mtu = cell.sender().and_then(|end| end.nic()).and_then(|nic| nic.mtu_bytes.value());
     let sizes = cell.segment_bytes().zip(mtu.map(|mtu| mtu.0 as f64));
     let is_much = sizes.is_some_and(|(segment, mtu)| {
-        let payload = |packet: f64| (packet - HEADERS_BYTES) / (packet + FRAMING_BYTES);
-        payload(segment + HEADERS_BYTES) < PAYLOAD_SHARE * payload(mtu)
+        payload_share(segment + HEADERS_BYTES) < PAYLOAD_SHARE * payload_share(mtu)
     });
     if is_much { Holds::Yes } else { Holds::No }
+}
+
+fn payload_share(packet: f64) -> f64 {
+    (packet - HEADERS_BYTES) / (packet + FRAMING_BYTES)
 }
 
 /// Datagrams that reached the receiver's host, and that its sockets were not given or had no room

@@ -10,7 +10,7 @@
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
-use narrows_model::reading::{Moment, keys};
+use narrows_model::reading::{Counter, Moment, keys};
 use narrows_model::result::{Verdict, Weight};
 use narrows_stats::median;
 
@@ -141,19 +141,22 @@ impl Growth {
     fn of(sends: &EndReport, takes: &EndReport) -> Option<Self> {
         let at = |moment| sends.readings.each(keys::CONGESTION_WINDOW, moment).next();
         let (open, close) = (at(Moment::Opening)?.1 as f64, at(Moment::Closing)?.1 as f64);
-        let count = |end: &EndReport, of| end.readings.total(of).map(|count| count as f64);
-        let again = count(sends, keys::RETRANSMITTED)?;
-        let data_came = count(takes, keys::DATA_IN)?;
-        let there = count(sends, keys::DATA_OUT)? - again - data_came;
-        let acks = count(takes, keys::SENT)?;
+        let again = count_of(sends, keys::RETRANSMITTED)?;
+        let data_came = count_of(takes, keys::DATA_IN)?;
+        let there = count_of(sends, keys::DATA_OUT)? - again - data_came;
+        let acks = count_of(takes, keys::SENT)?;
         let each = data_came / acks.max(1.0);
-        let back = (acks - count(sends, keys::SEGMENTS_IN)?) * each;
+        let back = (acks - count_of(sends, keys::SEGMENTS_IN)?) * each;
         Some(Self { window: close - open, there, back })
     }
 
     fn is_not_there(self) -> bool {
         self.window >= GROWTH_MIN && self.there.abs() <= 0.5 * GROWN_SHARE * self.window
     }
+}
+
+fn count_of(end: &EndReport, of: Counter) -> Option<f64> {
+    end.readings.total(of).map(|count| count as f64)
 }
 
 /// Segments a second that came back to the sender, of each run.

@@ -83,10 +83,13 @@ fn judge(case: &Case<'_>) -> Verdict {
 pub fn of_route(cell: &Cell<'_>) -> Option<(String, String)> {
     let used = cell.summary.congestion()?.to_owned();
     let default = cell.sender()?.setting(SETTING)?.to_owned();
-    let slows_down = |name: &str| matches!(name, "cubic" | "reno");
     let is_asked = cell.trial.params.congestion.is_some();
     (cell.is_tcp_stream() && !is_asked && slows_down(&used) && !slows_down(&default))
         .then_some((used, default))
+}
+
+fn slows_down(name: &str) -> bool {
+    matches!(name, "cubic" | "reno")
 }
 
 /// A stream that loses segments under what a route sets.

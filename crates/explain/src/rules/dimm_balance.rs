@@ -217,7 +217,6 @@ fn uneven_channels(population: &[Socket]) -> String {
 }
 
 fn of(socket: &Socket) -> Option<String> {
-    let total = |modules: &Vec<u64>| modules.iter().copied().fold(0, u64::saturating_add);
     let populated = socket.populated();
     let most = populated.iter().max_by_key(|(_, modules)| (total(modules), modules.len()))?;
     let least = populated.iter().min_by_key(|(_, modules)| (total(modules), modules.len()))?;
@@ -233,6 +232,10 @@ fn of(socket: &Socket) -> Option<String> {
             least.1.len()
         )
     })
+}
+
+fn total(modules: &[u64]) -> u64 {
+    modules.iter().copied().fold(0, u64::saturating_add)
 }
 
 /// `move the module from P1-DIMMA2 to P1-DIMMB1`, when moves alone even the sockets out.
@@ -270,8 +273,7 @@ fn missing(population: &[Socket], slots: &[Slot], wanted: usize) -> String {
 }
 
 fn remedy(class: Balance, population: &[Socket], slots: &[Slot]) -> String {
-    let modules = |socket: &Socket| socket.channels.values().map(Vec::len).sum::<usize>();
-    let all: usize = population.iter().map(modules).sum();
+    let all: usize = population.iter().map(modules_of).sum();
     let channels: usize = population.iter().map(Socket::width).sum();
     match class {
         Balance::NearBalanced if population.iter().any(|socket| !socket.is_even()) => {
@@ -282,7 +284,7 @@ fn remedy(class: Balance, population: &[Socket], slots: &[Slot]) -> String {
             population.iter().map(|s| s.width() - s.populated().len()).sum::<usize>()
         ),
         Balance::SocketAsymmetric => {
-            let most = population.iter().map(modules).max().unwrap_or(0) * population.len();
+            let most = population.iter().map(modules_of).max().unwrap_or(0) * population.len();
             let missing = missing(population, slots, most - all);
             format!("give every socket the same modules on the same channels{missing}")
         }
@@ -298,4 +300,8 @@ fn remedy(class: Balance, population: &[Socket], slots: &[Slot]) -> String {
             )
         }
     }
+}
+
+fn modules_of(socket: &Socket) -> usize {
+    socket.channels.values().map(Vec::len).sum::<usize>()
 }

@@ -65,12 +65,8 @@ fn judge(case: &Case<'_>) -> Verdict {
 
 /// The ends of the cell whose threads waited longest for a CPU, and whether they were bound to few.
 fn waited(case: &Case<'_>) -> Option<String> {
-    let worst = |cell: &Cell<'_>| {
-        let both = [cell.of_sender(waited_share), cell.of_receiver(waited_share)];
-        both.into_iter().flatten().fold(0.0, f64::max)
-    };
     let all: Vec<Cell<'_>> = cells(case).filter(|cell| !cell.is_probe()).collect();
-    let cell = all.iter().max_by(|a, b| worst(a).total_cmp(&worst(b)))?;
+    let cell = all.iter().max_by(|a, b| longest_wait(a).total_cmp(&longest_wait(b)))?;
     let ends = [
         ("sender", cell.of_sender(waited_share), bound(cell.sender())),
         ("receiver", cell.of_receiver(waited_share), bound(cell.receiver())),
@@ -85,6 +81,11 @@ fn waited(case: &Case<'_>) -> Option<String> {
     (!says.is_empty()).then(|| format!("; in {} {}", cell.trial.label, says.join(", ")))
 }
 
+fn longest_wait(cell: &Cell<'_>) -> f64 {
+    let both = [cell.of_sender(waited_share), cell.of_receiver(waited_share)];
+    both.into_iter().flatten().fold(0.0, f64::max)
+}
+
 /// The end of a cell that waited clearly longer for a CPU than the other, in words.
 pub fn at_end(cell: &Cell<'_>) -> String {
     let share = |value: Option<f64>| value.unwrap_or(0.0);
@@ -93,19 +94,25 @@ pub fn at_end(cell: &Cell<'_>) -> String {
         ("receiver", share(cell.of_receiver(waited_share)), cell.receiver()),
     ];
     let [sends, takes] = &ends;
-    let is_one = |one: f64, other: f64| one >= WAITED_SHARE && one >= CLEARLY * other;
-    let is_bound = |end: &Option<End<'_>>| !bound(*end).is_empty();
     let worse = match (is_bound(&sends.2), is_bound(&takes.2)) {
         (true, false) => Some(sends),
         (false, true) => Some(takes),
-        _ if is_one(sends.1, takes.1) => Some(sends),
-        _ if is_one(takes.1, sends.1) => Some(takes),
+        _ if waits_clearly(sends.1, takes.1) => Some(sends),
+        _ if waits_clearly(takes.1, sends.1) => Some(takes),
         _ => None,
     };
     worse.map_or(String::new(), |(name, waited, end)| {
         let percent = 100.0 * waited;
         format!(" from the {name}, which waited for one {percent:.0} % of the time{}", bound(*end))
     })
+}
+
+fn waits_clearly(one: f64, other: f64) -> bool {
+    one >= WAITED_SHARE && one >= CLEARLY * other
+}
+
+fn is_bound(end: &Option<End<'_>>) -> bool {
+    !bound(*end).is_empty()
 }
 
 /// What an end's process was bound to, where that is less than its host has.

@@ -99,11 +99,12 @@ fn shortest_ns(cell: &Cell<'_>) -> Option<f64> {
     });
     let ids: Vec<_> = same.map(|trial| &trial.id).collect();
     let runs = cell.study.records.iter().filter(|record| ids.contains(&&record.trial));
-    let least = |end: &EndReport| {
-        let all = end.readings.each(keys::RTT_MIN, Moment::Closing);
-        all.map(|(_, ns)| ns as f64).filter(|ns| *ns > 0.0).reduce(f64::min)
-    };
-    runs.filter_map(|record| least(record.sender()?)).reduce(f64::min)
+    runs.filter_map(|record| least_ns(record.sender()?)).reduce(f64::min)
+}
+
+fn least_ns(end: &EndReport) -> Option<f64> {
+    let all = end.readings.each(keys::RTT_MIN, Moment::Closing);
+    all.map(|(_, ns)| ns as f64).filter(|ns| *ns > 0.0).reduce(f64::min)
 }
 
 #[cfg(test)]

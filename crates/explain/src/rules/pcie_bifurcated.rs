@@ -47,14 +47,15 @@ fn parted(host: &Host, nic: &Nic) -> Result<Option<Finding>, Missing> {
     let links = compared(host, nic);
     let (slot, lanes, port, card) =
         links.ok_or_else(|| Missing::knowledge(format!("the link of the slot of {}", nic.name)))?;
-    let widest = |hop: &PciHop| {
-        let name = format!("link of {}", hop.address);
-        let link = hop.link.value().ok_or_else(|| Missing::fact(name, &hop.link))?;
-        Ok(link.width_max)
-    };
     let (has, could) = (widest(port)?, widest(card)?);
     Ok((lanes > has && could > has)
         .then(|| finding(host, nic, slot, (lanes, has, could), [port, card])))
+}
+
+fn widest(hop: &PciHop) -> Result<u32, Missing> {
+    let name = format!("link of {}", hop.address);
+    let link = hop.link.value().ok_or_else(|| Missing::fact(name, &hop.link))?;
+    Ok(link.width_max)
 }
 
 /// The slot, its lanes by firmware, and the two ends of its own link.
@@ -65,12 +66,15 @@ fn compared<'h>(
     let slot = host.slot_of(&nic.path)?;
     let lanes = slot.lanes?;
     // The slot's own link, and not one inside its card: firmware names the card or the port.
-    let device = |address: &str| address.rsplit_once('.').map(|(device, _)| device.to_owned());
-    let named = slot.address.as_deref().and_then(device)?;
-    let is_its = |hop: &PciHop| device(&hop.address).is_some_and(|device| device == named);
+    let named = slot.address.as_deref().and_then(device_of)?;
+    let is_its = |hop: &PciHop| device_of(&hop.address).is_some_and(|device| device == named);
     let all = joints(nic);
     let joint = all.iter().find(|one| is_its(one.lower) || one.upper.is_some_and(is_its))?;
     Some((slot, lanes, joint.upper?, joint.lower))
+}
+
+fn device_of(address: &str) -> Option<String> {
+    address.rsplit_once('.').map(|(device, _)| device.to_owned())
 }
 
 fn finding(

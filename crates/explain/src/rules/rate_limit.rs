@@ -106,10 +106,13 @@ fn is_paced_udp(cell: &Cell<'_>) -> bool {
 
 /// Whether a cell is the same but for a pace of three quarters or less.
 fn is_slower(slow: &Cell<'_>, fast: &Cell<'_>) -> bool {
-    let pace = |cell: &Cell<'_>| cell.trial.params.rate_bps.unwrap_or(0);
     let is_same = without(&slow.trial.params) == without(&fast.trial.params);
     // Without a pace a stream is no slower than itself.
-    is_same && pace(slow) > 0 && pace(slow) <= pace(fast) / 4 * 3
+    is_same && pace_bps(slow) > 0 && pace_bps(slow) <= pace_bps(fast) / 4 * 3
+}
+
+fn pace_bps(cell: &Cell<'_>) -> u64 {
+    cell.trial.params.rate_bps.unwrap_or(0)
 }
 
 fn without(params: &Params) -> Params {

@@ -75,7 +75,7 @@ enum Wait {
     Late(f64),
     /// A path that other traffic uses too.
     Others,
-    /// Distance.
+    /// For the path: it is as long as that.
     Distance,
 }
 

@@ -174,8 +174,7 @@ fn describe(state: State, runs: &[&Counted]) -> Option<String> {
 fn counted(cell: &Cell<'_>, record: &Record) -> Option<Counted> {
     let (sender, receiver) = (record.sender()?, record.receiver()?);
     let ([sends], [takes]) = (&*sender.threads, &*receiver.threads) else { return None };
-    let bytes = |end: &EndReport| end.flows.iter().map(|flow| flow.bytes.0 as f64).sum::<f64>();
-    let (sent_gb, gb) = (bytes(sender) / 1e9, bytes(receiver) / 1e9);
+    let (sent_gb, gb) = (bytes_of(sender) / 1e9, bytes_of(receiver) / 1e9);
     if sent_gb <= 0.0 || gb <= 0.0 {
         return None;
     }
@@ -203,6 +202,10 @@ fn counted(cell: &Cell<'_>, record: &Record) -> Option<Counted> {
         None => State::Between,
     };
     Some(run)
+}
+
+fn bytes_of(end: &EndReport) -> f64 {
+    end.flows.iter().map(|flow| flow.bytes.0 as f64).sum::<f64>()
 }
 
 /// What the ends were bound to, where that alone tells.

@@ -157,13 +157,16 @@ pub fn advise(host: &Host, profile: Profile, measured: Option<&Measured>) -> Adv
 
 /// What is worth most first; at the same place what was measured before what was modelled.
 fn by_worth(one: &Advice, other: &Advice) -> Ordering {
-    let middle = |advice: &Advice| advice.worth.as_ref().map_or(1.0, Worth::middle);
     let basis = |advice: &Advice| advice.worth.as_ref().map(|worth| worth.basis);
     place(one)
         .cmp(&place(other))
         .then_with(|| middle(other).total_cmp(&middle(one)))
         .then_with(|| basis(one).cmp(&basis(other)))
         .then_with(|| one.setting.cmp(&other.setting))
+}
+
+fn middle(advice: &Advice) -> f64 {
+    advice.worth.as_ref().map_or(1.0, Worth::middle)
 }
 
 fn place(advice: &Advice) -> i32 {

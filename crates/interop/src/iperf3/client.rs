@@ -163,7 +163,6 @@ fn cookie() -> Result<String, Iperf3Error> {
 fn parameters(trial: &Trial) -> Parameters {
     let (params, line) = (&trial.params, &trial.timeline);
     let udp = trial.kind.is_udp();
-    let seconds = |ns: Nanos| ns.seconds().ceil() as u32;
     let socket = params.socket.clone().unwrap_or_default();
     let reverse = params.is_reverse();
     let place = trial.place(if reverse { Role::Sender } else { Role::Receiver });
@@ -172,10 +171,10 @@ fn parameters(trial: &Trial) -> Parameters {
     Parameters {
         tcp: (!udp).then_some(true),
         udp: udp.then_some(true),
-        omit: seconds(line.warmup_ns),
+        omit: whole_seconds(line.warmup_ns),
         server_affinity: cpu.map(|cpu| i64::from(*cpu)),
         // Its own clock ends a test that nobody ends; ours does first.
-        time: seconds(line.window_ns) + seconds(line.cooldown_ns) + 2,
+        time: whole_seconds(line.window_ns) + whole_seconds(line.cooldown_ns) + 2,
         mss: socket.mss_bytes,
         nodelay: socket.no_delay.filter(|no_delay| *no_delay),
         parallel: params.streams,
@@ -190,6 +189,10 @@ fn parameters(trial: &Trial) -> Parameters {
         client_version: "3.12".to_owned(),
         ..Parameters::default()
     }
+}
+
+fn whole_seconds(ns: Nanos) -> u32 {
+    ns.seconds().ceil() as u32
 }
 
 fn own_results(trial: &Trial, ours: &EndReport) -> Results {

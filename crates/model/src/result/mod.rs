@@ -148,7 +148,7 @@ pub struct Ceiling {
 #[serde(into = "String", from = "String")]
 #[schemars(with = "String")]
 pub struct Unstated {
-    /// Which resource.
+    /// The resource whose ceiling nobody can state, and at which end.
     pub resource: ResourceAt,
     /// What is missing, and how to say it.
     pub why: String,

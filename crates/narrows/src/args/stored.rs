@@ -92,7 +92,7 @@ pub struct ListArgs {
 /// Options of `verify`.
 #[derive(ClapArgs)]
 pub struct VerifyArgs {
-    /// Study files
+    /// Study files that are read
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     /// Head of the chain of the one file, as it was noted when the study was made

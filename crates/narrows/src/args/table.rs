@@ -29,7 +29,7 @@ pub struct Rdma;
 pub struct Mem;
 /// Options of `narrows diagnose`.
 pub struct Diagnose;
-/// `narrows packets`.
+/// The options of `narrows packets`.
 pub struct Packets;
 
 impl Of for Tcp {

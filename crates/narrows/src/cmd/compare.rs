@@ -137,13 +137,16 @@ fn joined<'a>(before: &'a StoredStudy, after: &'a StoredStudy) -> Vec<(&'a Trial
 /// Cells of both.
 fn files(before: &StoredStudy, after: &StoredStudy) -> Vec<Both> {
     let (first, second) = (summarise(before), summarise(after));
-    let of = |all: &[Trial], trial: &Trial| all.iter().position(|one| one.id == trial.id);
     joined(before, after)
         .into_iter()
         .filter_map(|(one, other)| {
-            both(&first[of(&before.trials, one)?], &second[of(&after.trials, other)?])
+            both(&first[place_of(&before.trials, one)?], &second[place_of(&after.trials, other)?])
         })
         .collect()
+}
+
+fn place_of(all: &[Trial], trial: &Trial) -> Option<usize> {
+    all.iter().position(|one| one.id == trial.id)
 }
 
 fn both(before: &Summary, after: &Summary) -> Option<Both> {

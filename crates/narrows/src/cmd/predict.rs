@@ -250,16 +250,19 @@ fn placed(found: &Found) -> String {
     if found.sizes_gib.is_empty() {
         return population(&found.modules);
     }
-    let channel = |sizes: &Vec<u32>| match sizes.as_slice() {
-        [] => "-".to_owned(),
-        sizes => sizes.iter().map(u32::to_string).collect::<Vec<_>>().join("+"),
-    };
     let sockets: Vec<String> = found
         .sizes_gib
         .iter()
-        .map(|own| own.iter().map(channel).collect::<Vec<_>>().join(","))
+        .map(|own| own.iter().map(|sizes| channel(sizes)).collect::<Vec<_>>().join(","))
         .collect();
     format!("GB by channel {}", sockets.join(" | "))
+}
+
+fn channel(sizes: &[u32]) -> String {
+    match sizes {
+        [] => "-".to_owned(),
+        sizes => sizes.iter().map(u32::to_string).collect::<Vec<_>>().join("+"),
+    }
 }
 
 fn line(found: &Found) -> String {

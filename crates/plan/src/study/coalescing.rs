@@ -42,10 +42,9 @@ impl Coalescing {
 
     /// What is set, by ethtool's words; a driver that adapts by itself is told first to or not to.
     pub fn words(self) -> Vec<(&'static str, String)> {
-        let on = |on: bool| if on { "on" } else { "off" }.to_owned();
         let all = [
-            ("adaptive-rx", self.adaptive_rx.map(on)),
-            ("adaptive-tx", self.adaptive_tx.map(on)),
+            ("adaptive-rx", self.adaptive_rx.map(on_or_off)),
+            ("adaptive-tx", self.adaptive_tx.map(on_or_off)),
             ("rx-frames", self.rx_frames.map(|n| n.to_string())),
             ("rx-usecs", self.rx_usecs.map(|n| n.to_string())),
             ("tx-frames", self.tx_frames.map(|n| n.to_string())),
@@ -53,6 +52,10 @@ impl Coalescing {
         ];
         all.into_iter().filter_map(|(word, value)| Some((word, value?))).collect()
     }
+}
+
+fn on_or_off(on: bool) -> String {
+    if on { "on" } else { "off" }.to_owned()
 }
 
 #[cfg(test)]

@@ -177,7 +177,6 @@ impl Settings {
             return Err(StudyError::new(places::IN.declared.key, why));
         }
         let network = self.told(&places::CONTAINER_NET);
-        let is_word = |name: &&str| !name.starts_with('-') && !name.contains([' ', ',']);
         match network.as_deref() {
             None => Ok(Some(container)),
             Some(name) if is_word(&name) && !name.is_empty() => {
@@ -202,6 +201,10 @@ impl Settings {
             StudyError::new(places::MEMORY_LOAD.declared.key, why.to_string())
         })
     }
+}
+
+fn is_word(name: &&str) -> bool {
+    !name.starts_with('-') && !name.contains([' ', ','])
 }
 
 /// Reads the places of two ends, `LOCAL,REMOTE`.

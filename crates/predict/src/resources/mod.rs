@@ -82,7 +82,7 @@ pub struct Resource {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(into = "Unstated")]
 pub struct Gap {
-    /// Which resource.
+    /// The resource whose ceiling nobody can state.
     pub of: ResourceName,
     /// What is missing, and how to say it.
     pub why: String,

@@ -296,15 +296,14 @@ fn table(analysis: &Analysis<'_>) -> Markup {
 
 fn latency_card(summary: &Summary) -> Markup {
     let Some(trips) = &summary.round_trips else { return html! {} };
-    let shown = |ns: Option<narrows_model::Nanos>| ns.map_or("-".into(), |ns| ns.to_string());
     let title = format!("Round-trip time, {}: {} round trips", summary.label, trips.count);
     html! {
         div class="card" {
             h3 { (title) }
             (PreEscaped(percentiles::draw(&title, trips)))
             p {
-                "min " (trips.min_ns) ", p50 " (shown(trips.p50_ns)) ", p90 " (shown(trips.p90_ns))
-                ", p99 " (shown(trips.p99_ns)) ", p99.9 " (shown(trips.p999_ns)) ", p99.99 " (shown(trips.p9999_ns)) ", max " (trips.max_ns)
+                "min " (trips.min_ns) ", p50 " (words::time_or_dash(trips.p50_ns)) ", p90 " (words::time_or_dash(trips.p90_ns))
+                ", p99 " (words::time_or_dash(trips.p99_ns)) ", p99.9 " (words::time_or_dash(trips.p999_ns)) ", p99.99 " (words::time_or_dash(trips.p9999_ns)) ", max " (trips.max_ns)
                 @if let Some(lost) = summary.lost_round_trips {
                     "; " (words::counted(lost as usize, "round trip")) " lost"
                 }

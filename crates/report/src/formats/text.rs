@@ -215,16 +215,15 @@ pub(crate) fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String>
     let mut lines = Vec::new();
     let timed = matches!(summary.metric, Metric::RoundTripP50 | Metric::ConnectionRate);
     if let (true, Some(trips)) = (timed, &summary.round_trips) {
-        let shown = |ns: Option<narrows_model::Nanos>| ns.map_or("-".into(), |ns| ns.to_string());
         lines.push(format!(
             "{} min {}, p50 {}, p90 {}, p99 {}, p99.9 {}, p99.99 {}, max {}",
             if summary.metric == Metric::ConnectionRate { "time" } else { "RTT" },
             trips.min_ns,
-            shown(trips.p50_ns),
-            shown(trips.p90_ns),
-            shown(trips.p99_ns),
-            shown(trips.p999_ns),
-            shown(trips.p9999_ns),
+            words::time_or_dash(trips.p50_ns),
+            words::time_or_dash(trips.p90_ns),
+            words::time_or_dash(trips.p99_ns),
+            words::time_or_dash(trips.p999_ns),
+            words::time_or_dash(trips.p9999_ns),
             trips.max_ns
         ));
     }

@@ -76,8 +76,6 @@ fn verdict(cost: Cost) -> &'static str {
 
 /// What a test's placements show, in one sentence.
 fn answer(analysis: &Analysis<'_>, test: &PlacedTest) -> String {
-    let costs = |effect: &&Effect| effect.verdict == Cost::Worse;
-    let size = |effect: &Effect| effect.ratio.value.ln().abs();
     let worst = test.effects.iter().filter(costs).max_by(|a, b| size(a).total_cmp(&size(b)));
     let all = |cost: Cost| test.effects.iter().all(|effect| effect.verdict == cost);
     match worst {
@@ -93,4 +91,12 @@ fn answer(analysis: &Analysis<'_>, test: &PlacedTest) -> String {
         }
         None => format!("{}: no place is shown to cost more than 5 %", test.name),
     }
+}
+
+fn costs(effect: &&Effect) -> bool {
+    effect.verdict == Cost::Worse
+}
+
+fn size(effect: &Effect) -> f64 {
+    effect.ratio.value.ln().abs()
 }

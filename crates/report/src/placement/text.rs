@@ -71,15 +71,18 @@ fn cpu(analysis: &Analysis<'_>, test: &PlacedTest) -> String {
 
 /// Sender and receiver, a dash where it was not counted.
 fn rates(both: [Option<f64>; 2]) -> String {
-    let one = |rate: Option<f64>| {
-        rate.map_or("-".to_owned(), |rate| words::value(rate, Unit::BytesPerSecond))
-    };
-    format!("{} / {}", one(both[0]), one(both[1]))
+    format!("{} / {}", rate_or_dash(both[0]), rate_or_dash(both[1]))
+}
+
+fn rate_or_dash(rate: Option<f64>) -> String {
+    rate.map_or("-".to_owned(), |rate| words::value(rate, Unit::BytesPerSecond))
 }
 
 /// Sender and receiver: `31 % / 55 %`.
 fn shares(both: [Option<f64>; 2]) -> String {
-    let one =
-        |share: Option<f64>| share.map_or("-".to_owned(), |of| format!("{:.0} %", 100.0 * of));
-    format!("{} / {}", one(both[0]), one(both[1]))
+    format!("{} / {}", share_or_dash(both[0]), share_or_dash(both[1]))
+}
+
+fn share_or_dash(share: Option<f64>) -> String {
+    share.map_or("-".to_owned(), |of| format!("{:.0} %", 100.0 * of))
 }

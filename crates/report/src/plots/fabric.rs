@@ -15,7 +15,7 @@ const HIGH: f64 = 22.0;
 struct Row {
     /// Switches that are drawn.
     drawn: u32,
-    /// Upper edge.
+    /// Upper edge, in units of the drawing.
     y: f64,
 }
 

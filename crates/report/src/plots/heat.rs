@@ -59,10 +59,7 @@ pub fn draw_of(title: &str, corner: &str, fields: &[Field]) -> String {
         }
     }
     for field in fields {
-        let at = |names: &[&String], name: &String| {
-            names.iter().position(|known| *known == name).unwrap_or(0) as f64
-        };
-        let (x, y) = (at(&columns, &field.column) * width, at(&rows, &field.row) * ROW);
+        let (x, y) = (place_of(&columns, &field.column) * width, place_of(&rows, &field.row) * ROW);
         let tip = format!("{} > {}: {}", field.row, field.column, field.says);
         let place = (LEFT + x + 1.0, TOP + y + 1.0);
         svg.rect(shade(field.better), place, (width - 2.0, ROW - 2.0), &tip);
@@ -71,6 +68,10 @@ pub fn draw_of(title: &str, corner: &str, fields: &[Field]) -> String {
     }
     let height = legend(&mut svg, TOP + ROW * rows.len() as f64 + 10.0);
     svg.finish(height)
+}
+
+fn place_of(names: &[&String], name: &String) -> f64 {
+    names.iter().position(|known| *known == name).unwrap_or(0) as f64
 }
 
 /// Where the name of a column stands: over its middle, or as far from there as keeps it inside.

@@ -17,18 +17,21 @@ pub type Table = Vec<Vec<String>>;
 
 /// The tables with their titles. None with one panel or one level, or too many for a page.
 pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<(&'static str, Table)> {
-    let median = |panel: &Panel, row: &Row| row.median.map(|m| words::exact(m, panel.unit));
     let cpu = |_: &Panel, row: &Row| {
         let cpu = analysis.summaries.get(row.trial)?.cpu.as_ref()?;
         let told = cpu.sender_share.is_some() || cpu.receiver_share.is_some();
         told.then(|| format!("{} / {}", percent(cpu.sender_share), percent(cpu.receiver_share)))
     };
     let titled = [
-        ("Medians", of(results, &median)),
+        ("Medians", of(results, &median_of)),
         ("CPU of the busiest thread, sender / receiver", of(results, &cpu)),
         ("Price, and what a hundred of it buys", priced::table(analysis, results)),
     ];
     titled.into_iter().filter_map(|(title, table)| Some((title, table?))).collect()
+}
+
+fn median_of(panel: &Panel, row: &Row) -> Option<String> {
+    row.median.map(|m| words::exact(m, panel.unit))
 }
 
 fn percent(share: Option<f64>) -> String {

@@ -38,13 +38,9 @@ pub fn recommendation(results: &StudyResults) -> Option<String> {
         .filter(|panel| !panel.levels.several().is_empty() && panel.metric.larger_is_better())
         .filter(|_| results.is_choice)
         .collect();
-    let best = |panel: &Panel, level: &str| {
-        let best = panel.levels.several().first().map_or(&[][..], |level| &level.cells);
-        best.iter().any(|at| panel.rows[*at].level == level)
-    };
     let names: Vec<&str> = levels(results)
         .into_iter()
-        .filter(|level| panels.iter().all(|panel| best(panel, level)))
+        .filter(|level| panels.iter().all(|panel| is_best(panel, level)))
         .collect();
     if panels.is_empty() || names.is_empty() {
         return None;
@@ -65,6 +61,11 @@ pub fn recommendation(results: &StudyResults) -> Option<String> {
         }
     }
     Some(text)
+}
+
+fn is_best(panel: &Panel, level: &str) -> bool {
+    let best = panel.levels.several().first().map_or(&[][..], |level| &level.cells);
+    best.iter().any(|at| panel.rows[*at].level == level)
 }
 
 /// Names one after the other, the first of many, parted so that commas inside do not matter.

@@ -99,12 +99,11 @@ fn own_threads(summary: &Summary, of: &MemoryUse) -> Option<String> {
 
 /// What was counted at one end; `None` where nothing was.
 fn counted(analysis: &Analysis<'_>, summary: &Summary, of: &MemoryUse) -> Option<String> {
-    let gb_s = |bytes: f64| format!("{:.1} GB/s", bytes / 1e9);
     let rate = of.bytes_per_second?;
     let at = facts(analysis, summary, of.end);
-    let mut text = format!("memory of {}: {}", host(summary, of), gb_s(rate));
+    let mut text = format!("memory of {}: {}", host(summary, of), gigabytes(rate));
     if let (Some(read), Some(written)) = (of.read_bytes_per_second, of.written_bytes_per_second) {
-        text += &format!(" ({} read, {} written)", gb_s(read), gb_s(written));
+        text += &format!(" ({} read, {} written)", gigabytes(read), gigabytes(written));
     }
     text += &of_peak(at, rate);
     if let Some(ratio) = &of.per_network_byte {
@@ -121,7 +120,7 @@ fn counted(analysis: &Analysis<'_>, summary: &Summary, of: &MemoryUse) -> Option
         };
     }
     if let Some(sent) = of.socket_link_bytes_per_second {
-        text += &format!("; {} sent over the busiest socket's links", gb_s(sent));
+        text += &format!("; {} sent over the busiest socket's links", gigabytes(sent));
         text += &of_links(at, sent);
     }
     if let Some(share) = of.device_writes_in_cache_share {
@@ -134,6 +133,10 @@ fn counted(analysis: &Analysis<'_>, summary: &Summary, of: &MemoryUse) -> Option
         );
     }
     Some(text + "; counted by the memory controllers, other processes' traffic included")
+}
+
+fn gigabytes(bytes: f64) -> String {
+    format!("{:.1} GB/s", bytes / 1e9)
 }
 
 /// What was counted of a cell's hosts.

@@ -58,6 +58,11 @@ pub fn value(value: f64, unit: Unit) -> String {
     }
 }
 
+/// A time; a dash where there is none.
+pub fn time_or_dash(ns: Option<Nanos>) -> String {
+    ns.map_or("-".to_owned(), |ns| ns.to_string())
+}
+
 /// The same with four digits, for tables beside published ones.
 pub fn exact(of: f64, unit: Unit) -> String {
     let rounded = value(of, unit);
@@ -276,16 +281,18 @@ pub fn copy_share(analysis: &Analysis<'_>) -> Option<String> {
 
 /// The CPUs of both hosts that were busy for a tenth of the time or more.
 pub fn busy_cpus(summary: &Summary) -> Option<String> {
-    let of = |name: &str, cpus: &[BusyCpu]| {
-        let busy = cpus.iter().filter(|busy| busy.share >= 0.1).take(4);
-        let busy: Vec<String> =
-            busy.map(|busy| format!("CPU {} {:.0} %", busy.cpu, 100.0 * busy.share)).collect();
-        (!busy.is_empty()).then(|| format!("{name}: {}", busy.join(", ")))
-    };
     let cpus = &summary.busy_cpus;
-    let hosts = [of("sender's host", &cpus.sender), of("receiver's host", &cpus.receiver)];
+    let hosts =
+        [busy_of("sender's host", &cpus.sender), busy_of("receiver's host", &cpus.receiver)];
     let hosts: Vec<String> = hosts.into_iter().flatten().collect();
     (!hosts.is_empty()).then(|| hosts.join("; "))
+}
+
+fn busy_of(name: &str, cpus: &[BusyCpu]) -> Option<String> {
+    let busy = cpus.iter().filter(|busy| busy.share >= 0.1).take(4);
+    let busy: Vec<String> =
+        busy.map(|busy| format!("CPU {} {:.0} %", busy.cpu, 100.0 * busy.share)).collect();
+    (!busy.is_empty()).then(|| format!("{name}: {}", busy.join(", ")))
 }
 
 /// What measuring itself cost, where it was asked to do more than usual or cost more than a

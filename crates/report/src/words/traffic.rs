@@ -7,25 +7,24 @@ use narrows_stats::Summary;
 /// System calls and packets a second, and what else the kernel said of the flows.
 pub fn traffic(summary: &Summary) -> Option<String> {
     let traffic = summary.traffic.as_ref()?;
-    let calls = |calls: Option<f64>| calls.map_or("-".to_owned(), count);
     // A workload that counts no calls has no flows that last.
     traffic.sender_calls_per_second.or(traffic.receiver_calls_per_second)?;
     let mut text = format!(
         "calls/s: sender {}, receiver {}",
-        calls(traffic.sender_calls_per_second),
-        calls(traffic.receiver_calls_per_second)
+        calls_or_dash(traffic.sender_calls_per_second),
+        calls_or_dash(traffic.receiver_calls_per_second)
     );
     let (out, into) = (
         traffic.sender_interface_packets_per_second,
         traffic.receiver_interface_packets_per_second,
     );
     if out.is_some() || into.is_some() {
-        let (out, into) = (calls(out), calls(into));
+        let (out, into) = (calls_or_dash(out), calls_or_dash(into));
         text += &format!("; interface packets/s: {out} sent, {into} received");
     }
     if summary.metric == Metric::PacketRate {
-        let sent = calls(traffic.sender_messages_per_second);
-        let came = calls(traffic.receiver_messages_per_second);
+        let sent = calls_or_dash(traffic.sender_messages_per_second);
+        let came = calls_or_dash(traffic.receiver_messages_per_second);
         text += &format!("; counted by the ends: {sent} packets/s sent, {came} received");
     }
     if let Some(zero) = &summary.zero_copy {
@@ -37,4 +36,8 @@ pub fn traffic(summary: &Summary) -> Option<String> {
         text += &format!("; {}", crate::rdma::compared(bytes));
     }
     Some(text)
+}
+
+fn calls_or_dash(calls: Option<f64>) -> String {
+    calls.map_or("-".to_owned(), count)
 }

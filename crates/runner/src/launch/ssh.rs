@@ -77,7 +77,7 @@ pub enum SshError {
 /// What an agent is brought with.
 #[derive(Clone, Copy)]
 pub struct Errand<'a> {
-    /// This program.
+    /// This program, which is copied there.
     pub binary: &'a Path,
     /// The key that the agent is to hold.
     pub key: &'a Key,

@@ -98,7 +98,6 @@ impl Lane {
         let (Some(open), Some(close)) = (&self.opened, &self.closed) else {
             return ThreadUsage { cpu, allowed, ..Default::default() };
         };
-        let span = |a: Nanos, b: Nanos| Nanos(b.0.saturating_sub(a.0));
         ThreadUsage {
             cpu,
             allowed,
@@ -114,6 +113,10 @@ impl Lane {
             cycles: open.cycles.zip(close.cycles).map(|(open, close)| close.saturating_sub(open)),
         }
     }
+}
+
+fn span(a: Nanos, b: Nanos) -> Nanos {
+    Nanos(b.0.saturating_sub(a.0))
 }
 
 /// The phase, for a thread that works beside a lane.
@@ -243,7 +246,6 @@ impl Crew {
         drop(ready);
         for _ in 0..crew.threads.len() {
             let answer = all_ready.recv_timeout(READY_WITHIN);
-            let late = || LoadError::Order(format!("not ready in {READY_WITHIN:?}"));
             if let Err(error) = answer.map_err(|_| late()).and_then(|ready| ready) {
                 crew.clockwork.set(Phase::Stop);
                 return Err(error);
@@ -300,11 +302,10 @@ impl Crew {
         mut wait: impl FnMut(Duration) -> Waited,
         hold: impl FnOnce(),
     ) -> Result<EndReport, LoadError> {
-        let span = |ns: Nanos| Duration::from_nanos(ns.0);
         let sends = !self.sending.is_empty();
         mark(Mark::Begins, sends);
         self.clockwork.set(Phase::Warmup);
-        thread::sleep(span(timeline.warmup_ns));
+        thread::sleep(duration(timeline.warmup_ns));
         let look_began = look_quickly(Instant::now, || watch.opened(&self.sockets));
         self.clockwork.set(Phase::Window);
         let began = Instant::now();
@@ -312,8 +313,8 @@ impl Crew {
         let opened_ns = keeper.wall_ns;
         mark(Mark::Opens, sends);
         let first = self.tally_now();
-        let slice = timeline.interval_ns.map_or(INTERVAL, span);
-        let window = (span(timeline.window_ns), slice);
+        let slice = timeline.interval_ns.map_or(INTERVAL, duration);
+        let window = (duration(timeline.window_ns), slice);
         let intervals = self.keep_window(began, window, self.total(&first), |time| {
             let told = wait(time);
             watch.slice(&self.sockets);
@@ -331,7 +332,7 @@ impl Crew {
         let looked_ns = Some(Nanos(look_began.elapsed().as_nanos() as u64));
         let closed = Instant::now();
         hold();
-        thread::sleep(span(timeline.cooldown_ns).saturating_sub(closed.elapsed()));
+        thread::sleep(duration(timeline.cooldown_ns).saturating_sub(closed.elapsed()));
         self.clockwork.set(Phase::Stop);
         let report = EndReport {
             window_ns,
@@ -431,6 +432,14 @@ impl Crew {
     }
 }
 
+fn late() -> LoadError {
+    LoadError::Order(format!("not ready in {READY_WITHIN:?}"))
+}
+
+fn duration(ns: Nanos) -> Duration {
+    Duration::from_nanos(ns.0)
+}
+
 /// Takes a look at the counters, anew while it is interrupted; when the last one began.
 fn look_quickly(now: impl Fn() -> Instant, mut look: impl FnMut()) -> Instant {
     let first = now();
@@ -465,8 +474,11 @@ fn cpu_clock_ns(clock: libc::clockid_t) -> Option<u64> {
 
 /// CPU time that a thread used between two readings.
 fn cpu_between(open: &ThreadUsage, close: &ThreadUsage) -> Nanos {
-    let cpu = |usage: &ThreadUsage| usage.user_ns.0.saturating_add(usage.system_ns.0);
-    Nanos(cpu(close).saturating_sub(cpu(open)))
+    Nanos(cpu_ns(close).saturating_sub(cpu_ns(open)))
+}
+
+fn cpu_ns(usage: &ThreadUsage) -> u64 {
+    usage.user_ns.0.saturating_add(usage.system_ns.0)
 }
 
 /// The CPUs of one of a crew's threads.

@@ -224,10 +224,13 @@ fn limit(socket: &Socket, within: Duration) -> Result<(), LoadError> {
 
 /// A number for one connection, by chance.
 fn nonce() -> [u8; 16] {
-    use std::hash::{BuildHasher, RandomState};
-    let half = || RandomState::new().hash_one(0u8).to_be_bytes();
     let mut nonce = [0; 16];
-    nonce[..8].copy_from_slice(&half());
-    nonce[8..].copy_from_slice(&half());
+    nonce[..8].copy_from_slice(&eight_random_bytes());
+    nonce[8..].copy_from_slice(&eight_random_bytes());
     nonce
+}
+
+fn eight_random_bytes() -> [u8; 8] {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(0u8).to_be_bytes()
 }

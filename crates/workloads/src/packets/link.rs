@@ -107,9 +107,12 @@ fn having(address: Ipv4Addr) -> Result<String, LoadError> {
 
 /// Both addresses of a flow.
 pub fn ends(socket: &Socket) -> Result<(SocketAddrV4, SocketAddrV4), LoadError> {
-    let of = |at: io::Result<socket2::SockAddr>| at.ok().and_then(|at| at.as_socket_ipv4());
-    let both = of(socket.local_addr()).zip(of(socket.peer_addr()));
+    let both = ipv4_of(socket.local_addr()).zip(ipv4_of(socket.peer_addr()));
     both.ok_or_else(|| LoadError::Order("raw packets are IPv4: use -4".to_owned()))
+}
+
+fn ipv4_of(at: io::Result<socket2::SockAddr>) -> Option<SocketAddrV4> {
+    at.ok().and_then(|at| at.as_socket_ipv4())
 }
 
 /// From whom to whom a flow's raw frames go on this link.

@@ -146,11 +146,12 @@ pub fn establish(
 
 /// The own and the other's address of a connection.
 pub(super) fn addresses(flow: &Socket) -> Result<(IpAddr, IpAddr), LoadError> {
-    let ip = |at: std::io::Result<socket2::SockAddr>| {
-        let at = at.ok().and_then(|at| at.as_socket()).map(|at| at.ip().to_canonical());
-        at.ok_or_else(|| LoadError::Peer("the connection is gone".into()))
-    };
-    Ok((ip(flow.local_addr())?, ip(flow.peer_addr())?))
+    Ok((ip_of(flow.local_addr())?, ip_of(flow.peer_addr())?))
+}
+
+fn ip_of(at: std::io::Result<socket2::SockAddr>) -> Result<IpAddr, LoadError> {
+    let at = at.ok().and_then(|at| at.as_socket()).map(|at| at.ip().to_canonical());
+    at.ok_or_else(|| LoadError::Peer("the connection is gone".into()))
 }
 
 /// An end's buffer: what is sent, or not a byte of what is to arrive.

@@ -175,32 +175,30 @@ fn verb(kind: &Workload) -> Option<Verb> {
 
 /// Limits of RDMA workloads; nothing to say of others, which may have no words about RDMA.
 pub fn check(job: &Job) -> Result<(), LoadError> {
-    let order = |says: String| Err(LoadError::Order(says));
     let Some(verb) = verb(&job.kind) else { return Ok(()) };
     let settings = Settings::of(job)?;
     let (depth, list, every) = (settings.depth, settings.post_list, settings.signal_every);
     if !(1..=depth).contains(&list) || !(1..=depth).contains(&every) {
-        return order(format!(
-            "batches of {list} and a completion every {every}, must be 1 to the \
-        depth"
-        ));
+        return Err(order(format!(
+            "batches of {list} and a completion every {every}, must be 1 to the depth"
+        )));
     }
     match (settings.is_fabric, &settings.provider) {
         (true, _) => fabric::check(verb, &settings, job.ports.is_some())?,
-        (false, Some(_)) => return order("a provider is libfabric's: say so (--via)".into()),
+        (false, Some(_)) => return Err(order("a provider is libfabric's: say so (--via)".into())),
         _ => {}
     }
     services(verb, &settings)?;
     let buffers = compared_bytes(job);
     if buffers > BUFFERS_BYTES_MAX {
-        return order(format!(
+        return Err(order(format!(
             "{buffers} B of buffers for sends that are compared, must be at most \
              {BUFFERS_BYTES_MAX}: take smaller messages or a smaller depth"
-        ));
+        )));
     }
     let message = job.params.message_bytes.0;
     if verb == Verb::FetchAdd && message != ATOMIC_BYTES {
-        return order(format!("an atomic operation has {ATOMIC_BYTES} bytes, not {message}"));
+        return Err(order(format!("an atomic operation has {ATOMIC_BYTES} bytes, not {message}")));
     }
     others(verb, job, &settings)
 }

@@ -31,15 +31,13 @@ impl Crew {
         let told = format!("{host}{BETWEEN}{}{BETWEEN}{}", space.display(), boot.trim());
         let all = gathered(&*mpi, &told);
         let names: Vec<String> = distinct(&all, |told| told.to_owned());
-        let name = |told: &str| told.split(BETWEEN).next().unwrap_or_default().to_owned();
-        let kernel = |told: &str| told.split(BETWEEN).nth(2).unwrap_or_default().to_owned();
-        let kernels = distinct(&all, kernel);
+        let kernels = distinct(&all, kernel_of);
         // Of each rank: its host, its kernel.
         let mut places: Vec<u8> = vec![0; 2 * size * size_of::<u64>()];
         if rank == 0 {
-            let at = |list: &[String], of: &str| list.iter().position(|one| one == of);
             let each = all.iter().flat_map(|told| {
-                [at(&names, told), at(&kernels, &kernel(told))].map(Option::unwrap_or_default)
+                [place_of(&names, told), place_of(&kernels, &kernel_of(told))]
+                    .map(Option::unwrap_or_default)
             });
             places = each.flat_map(|place| (place as u64).to_ne_bytes()).collect();
         }
@@ -54,7 +52,7 @@ impl Crew {
         // One word a rank, from 0 to its size: any that does not fit.
         let mut sums = [0.0];
         mpi.sum(&[f64::from(u8::from(!fits))], &mut sums);
-        let names = names.iter().map(|told| name(told)).collect();
+        let names = names.iter().map(|told| host_name(told)).collect();
         Self { mpi, hosts, names, oversubscribed: sums[0] > 0.0 }
     }
 
@@ -62,6 +60,18 @@ impl Crew {
     pub fn host_count(&self) -> usize {
         self.hosts.iter().max().map_or(1, |most| most + 1)
     }
+}
+
+fn host_name(told: &str) -> String {
+    told.split(BETWEEN).next().unwrap_or_default().to_owned()
+}
+
+fn kernel_of(told: &str) -> String {
+    told.split(BETWEEN).nth(2).unwrap_or_default().to_owned()
+}
+
+fn place_of(list: &[String], of: &str) -> Option<usize> {
+    list.iter().position(|one| one == of)
 }
 
 fn word(bytes: &[u8]) -> usize {

@@ -122,13 +122,16 @@ fn trial(
     let params = Params::of_network(Bytes(message.bytes as u64), 1);
     let (kind, ends) = (Workload::from(pattern.word()), EndSpec::anywhere(false));
     let trial = narrows_plan::trial(&label, kind, params, ends, path, line);
-    let level = |factor: &str, level: String| Level { factor: factor.to_owned(), level };
     let mut notes = vec![level("library", crew.mpi.version().to_owned())];
     if crew.oversubscribed {
         notes.push(level("oversubscribed", "a host has more ranks than CPUs for them".to_owned()));
     }
     let levels = vec![level("fabric", fabric), level("ranks", ranks), level("length", length)];
     Trial { levels, notes, ..trial }
+}
+
+fn level(factor: &str, level: String) -> Level {
+    Level { factor: factor.to_owned(), level }
 }
 
 /// The figure that counts first, then how the iterations spread.

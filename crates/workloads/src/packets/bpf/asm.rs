@@ -34,13 +34,13 @@ pub enum Register {
 /// How much a load or a store moves (RFC 9669, section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
-    /// One byte.
+    /// One byte (`BPF_B`).
     Byte = 0x10,
-    /// Two bytes.
+    /// Two bytes (`BPF_H`).
     Half = 0x08,
-    /// Four bytes.
+    /// Four bytes (`BPF_W`).
     Word = 0x00,
-    /// Eight bytes.
+    /// Eight bytes (`BPF_DW`).
     Double = 0x18,
 }
 

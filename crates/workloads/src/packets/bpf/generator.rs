@@ -95,7 +95,6 @@ impl Generator {
 
     /// The program, for an array of this number.
     fn code(&self, state: i32) -> Result<Vec<Insn>, NotAssembled> {
-        let offset = |word: usize| (8 * word) as i16;
         let mut asm = Assembler::default();
         let (drop, go, kept) = (asm.label(), asm.label(), asm.label());
         // R6 the frame, R7 the state.
@@ -146,7 +145,6 @@ impl Generator {
 
     /// Source port and number of the next frame; counts it.
     fn number(&self, asm: &mut Assembler) {
-        let offset = |word: usize| (8 * word) as i16;
         asm.load(Width::Double, R1, R7, offset(word::SENT));
         asm.with(Operation::Move, R2, R1);
         asm.with_value(Operation::Add, R2, 1);
@@ -167,6 +165,10 @@ impl Generator {
         asm.with(Operation::Add, R2, R8);
         asm.store(Width::Double, R7, offset(word::SENT_IN_WINDOW), R2);
     }
+}
+
+fn offset(word: usize) -> i16 {
+    (8 * word) as i16
 }
 
 #[cfg(test)]
