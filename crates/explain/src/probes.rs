@@ -1,9 +1,12 @@
 //! What probes of the path found, beside a cell whose packets took the same path.
 
 use crate::measured::Cell;
+use narrows_model::load::Params;
 use narrows_model::probe::{PathProbe, WayProbe};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
-use narrows_stats::{Bursts, Capacity, Range, bursts, capacity};
+use narrows_stats::{Bursts, Capacity, Range, bursts, capacity, median};
 
 impl<'a> Cell<'a> {
     /// Whether it is a probe of the path itself.
@@ -23,11 +26,93 @@ impl<'a> Cell<'a> {
         self.probes().map(|probe| if is_back { &probe.back } else { &probe.there }).collect()
     }
 
-    /// What becomes of bursts on that way; `None` where no probe tells.
+    /// What becomes of bursts on that way; `None` where no probe tells, or where the stream's own
+    /// losses say that those of its trains cannot be at random.
     pub fn bursts(&self) -> Option<Bursts> {
-        bursts(&self.ways())
+        bursts(&self.ways()).filter(|_| !self.meets_empty_bucket())
+    }
+
+    /// Whether trains lose alike, sent at once and apart, and a limit of rate takes them all the
+    /// same. A policer whose bucket the stream has emptied does that; but what is at random takes
+    /// the same share of a stream, and leaves TCP more where it does not mind loss.
+    pub fn meets_empty_bucket(&self) -> bool {
+        let is_stream = self.is_tcp_stream() && !self.is_paced();
+        let Some(losses) = self.losses().filter(|_| is_stream) else { return false };
+        let is_more =
+            |share: f64| share - losses.lost >= MORE_LEAST && share >= MORE_TIMES * losses.lost;
+        match bursts(&self.ways()) {
+            Some(Bursts::Limited(_)) => false,
+            Some(Bursts::AtRandom { lost_share }) if is_more(lost_share) => true,
+            _ => self.loses_at_one_rate(losses.lost),
+        }
+    }
+
+    /// Whether congestion control that minds losses and one that does not lose many segments of
+    /// the same path and move the same: then the path has a rate, and the loss is its consequence.
+    fn loses_at_one_rate(&self, lost: f64) -> bool {
+        let Some(own) = self.pace_kept() else { return false };
+        lost >= LOST_LEAST
+            && self.study.trials.iter().any(|trial| {
+                let is_other = trial.params.congestion != self.trial.params.congestion;
+                let alike = Params { congestion: None, ..trial.params.clone() };
+                let params = Params { congestion: None, ..self.trial.params.clone() };
+                is_other
+                    && trial.kind == self.trial.kind
+                    && trial.engine.is_none()
+                    && alike == params
+                    && pace_of(self.study, trial).is_some_and(|other| own.is_same(&other))
+            })
+    }
+
+    fn pace_kept(&self) -> Option<Pace> {
+        pace_of(self.study, self.trial)
     }
 }
+
+/// Trains that lose so many times what the stream loses, and so much more, are no sample of it.
+const MORE_TIMES: f64 = 3.0;
+const MORE_LEAST: f64 = 0.05;
+/// Less loss than this need not change what congestion control reaches.
+const LOST_LEAST: f64 = 0.01;
+/// Rates under two kinds of congestion control that are no further apart are one.
+const SAME_RATE: f64 = 1.1;
+
+/// What the runs of a trial move in the middle, and under what congestion control.
+struct Pace {
+    minds_loss: bool,
+    bytes_a_second: f64,
+}
+
+impl Pace {
+    /// Whether another kind of congestion control keeps to the same rate.
+    fn is_same(&self, other: &Self) -> bool {
+        let [less, more] = match self.bytes_a_second < other.bytes_a_second {
+            true => [self.bytes_a_second, other.bytes_a_second],
+            false => [other.bytes_a_second, self.bytes_a_second],
+        };
+        self.minds_loss != other.minds_loss && less > 0.0 && more <= SAME_RATE * less
+    }
+}
+
+fn pace_of(study: &StoredStudy, trial: &Trial) -> Option<Pace> {
+    let runs = || study.records.iter().filter(|record| record.trial == trial.id);
+    let used = runs().find_map(|record| record.sender()?.effective.congestion.clone())?;
+    let rates: Vec<f64> = runs()
+        .filter_map(|record| {
+            let end = record.receiver()?;
+            let bytes: u64 = end.flows.iter().map(|flow| flow.bytes.0).sum();
+            (end.window_ns.0 > 0).then(|| bytes as f64 / (end.window_ns.0 as f64 / 1e9))
+        })
+        .collect();
+    let minds_loss = matches!(used.as_str(), "cubic" | "reno");
+    (rates.len() >= RUNS_LEAST)
+        .then(|| median(&rates))
+        .flatten()
+        .map(|bytes_a_second| Pace { minds_loss, bytes_a_second })
+}
+
+/// Fewer runs have no rate that they keep.
+const RUNS_LEAST: usize = 3;
 
 /// Rates of one way in several probes are not further apart.
 const APART_MOST: f64 = 1.5;
@@ -50,6 +135,26 @@ impl Cell<'_> {
     }
 }
 
+/// Segments that fill more of a packet than this are no small ones.
+const SMALL_SHARE: f64 = 0.7;
+/// Packets a second of trains and of a stream that are no further apart are one figure.
+const SAME_PACKETS: f64 = 1.25;
+
+impl Cell<'_> {
+    /// Packets a second that the way carries, where trains of full packets and a stream of small
+    /// segments agree on that and not on a rate of bytes.
+    pub fn packets_a_second(&self) -> Option<f64> {
+        let carried = self.carried()?;
+        let sizes = self.ways().into_iter().flat_map(|way| &way.trains);
+        let full = sizes.map(|train| train.packet_bytes.0 as f64).reduce(f64::max)?;
+        let rate = self.in_packets(self.rates()?.middle);
+        let small = self.in_packets(self.segment_bytes()?);
+        let [trains, stream] = [carried.middle / 8.0 / full, rate / 8.0 / small];
+        let is_same = trains.max(stream) <= SAME_PACKETS * trains.min(stream);
+        (small <= SMALL_SHARE * full && is_same).then_some(stream)
+    }
+}
+
 /// A rate with its range: `20 Mb/s of packets (19 to 21, by packet trains)`.
 pub fn says_rate(rate: &Range) -> String {
     let [low, middle, high] = [rate.low, rate.middle, rate.high].map(|bps| bps / 1e6);
@@ -63,7 +168,6 @@ pub mod testing {
     use super::*;
     use narrows_model::load::Role;
     use narrows_model::probe::Train;
-    use narrows_model::study::StoredStudy;
     use narrows_model::trial::TrialId;
     use narrows_model::{Bytes, Nanos};
 

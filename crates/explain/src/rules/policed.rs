@@ -69,8 +69,10 @@ fn look(cell: &Cell<'_>) -> Looked {
     let is_alike = fastest.spread() <= FASTEST_SPREAD_MAX
         || cell.fastest_alike(FASTEST_SPREAD_MAX / 2.0) >= Some(ALIKE_SHARE);
     let is_in_rows = losses.lost >= LOST_SHARE && row >= ROW_MIN && is_alike;
+    // Trains alone take what an empty bucket drops for losses at random.
+    let is_emptied = cell.meets_empty_bucket() && losses.lost >= LOST_ALIKE_SHARE;
     let is_policed = !matches!(bursts, Some(Bursts::AtRandom { .. }))
-        && (is_in_rows || is_held_alike(cell, &losses))
+        && (is_in_rows || is_emptied || is_held_alike(cell, &losses))
         && trips.waited_ns() <= WAITED_MAX_NS
         && !cell.is_busy();
     let wrong = is_policed.then(|| {
@@ -235,5 +237,43 @@ mod tests {
         assert!(says.contains("bursts of about 14 KB"), "{says}");
         assert!(is_clear(&of(way(13, 4_200, 177))), "a queue");
         assert!(is_clear(&of(way(251, 60, 251))), "at random");
+    }
+
+    #[test]
+    fn an_emptied_bucket_is_not_taken_for_losses_at_random() {
+        use crate::probes::testing::{way, with_probes};
+        use narrows_model::probe::PathProbe;
+        use narrows_model::trial::TrialId;
+        // Of single losses, under cubic, beside another kind of congestion control.
+        let of = |passed: u32, other: &str, factor: f64| {
+            let mut study = study(2_500, 2_400, 40_000);
+            read(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
+            let named = |study: &mut StoredStudy, from: usize, name: &str| {
+                for end in study.records[from..].iter_mut().flat_map(|run| run.of_mut(Role::Sender))
+                {
+                    end.effective.congestion = Some(name.to_owned());
+                }
+            };
+            named(&mut study, 0, "cubic");
+            let mut trial = study.trials[0].clone();
+            (trial.id, trial.label) = (TrialId("b".into()), "tcp-stream bbr".into());
+            trial.params.congestion = Some(other.to_owned());
+            for mut record in study.records.clone() {
+                record.trial = trial.id.clone();
+                for end in record.of_mut(Role::Receiver) {
+                    end.flows[0].bytes.0 = (end.flows[0].bytes.0 as f64 * factor) as u64;
+                }
+                study.records.push(record);
+            }
+            named(&mut study, 3, other);
+            study.trials.push(trial);
+            let there = way(passed, 60, passed);
+            with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(176, "bbr", 9.0)), "trains lose twelve times as much");
+        assert!(is_found(&of(250, "bbr", 1.02)), "what does not mind loss moves the same");
+        assert!(is_clear(&of(250, "bbr", 9.0)), "at random");
+        assert!(is_clear(&of(250, "reno", 1.02)), "both mind loss");
     }
 }
