@@ -6,7 +6,7 @@
 //! acknowledgement that Nagle's algorithm waits for (RFC 1122, RFC 896); otherwise it is a queue,
 //! or a link whose delay changes.
 
-use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::measured::{self, Blind, Cell, Looked, finding, waited_share};
 use crate::rules::other_traffic;
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
@@ -35,6 +35,12 @@ const LONG_NS: f64 = 1e6;
 /// What the slowest hundredth takes longer than the middle, to be told: on a machine that eight
 /// builds used it was 0 to 14 ms over free paths, and 3 in the median run.
 const LATE_MIN_NS: f64 = 10e6;
+/// A shorter wait than half of Linux's least timer (200 ms) is none for it.
+const TIMER_NS: f64 = 100e6;
+/// Less of the time than that costs requests little.
+const TIMER_SHARE: f64 = 0.3;
+/// Threads that wait less are late by as little.
+const WAITED_CPU_SHARE: f64 = 0.1;
 /// Fewer round trips have no slowest hundredth.
 const ROUND_TRIPS_MIN: u64 = 100;
 
@@ -73,6 +79,11 @@ enum Wait {
     Length,
     /// Single packets, of the slowest hundredth from so many nanoseconds on.
     Late(f64),
+    /// A timer that sends again what was lost, for this share of the time.
+    Timer(f64),
+    /// Threads of the ends that wait for a CPU, for this share of their time: the slowest
+    /// hundredth takes so many nanoseconds.
+    Cpu(f64, f64),
     /// A path that other traffic uses too.
     Others,
     /// For the path: it is as long as that.
@@ -84,12 +95,18 @@ fn wait(cell: &Cell<'_>, trips: Trips) -> Option<Wait> {
     let waits = trips.waited_ns() >= WAITED_MIN_NS.max(WAITED_SHARE * trips.shortest_ns);
     let has_nagle = cell.summary.settings.senders().any(|end| end.no_delay == Some(false));
     let is_small = cell.trial.params.message_bytes.0 <= SMALL_BYTES;
+    if let Some(share) = waited_for_timer(cell, trips.middle_ns) {
+        return Some(Wait::Timer(share));
+    }
     if waits && has_nagle && DELAYED_NS.contains(&trips.waited_ns()) {
         Some(Wait::Nagle)
     } else if waits && !cell.is_busy() {
         Some(if is_small { Wait::Queues } else { Wait::Length })
     } else if let Some(late_ns) = late(cell, trips.middle_ns) {
-        Some(Wait::Late(late_ns))
+        Some(match waited_for_cpu(cell) {
+            Some(share) => Wait::Cpu(share, late_ns),
+            None => Wait::Late(late_ns),
+        })
     } else if trips.shortest_ns >= LONG_NS {
         Some(if other_traffic::is_more(cell) { Wait::Others } else { Wait::Distance })
     } else {
@@ -136,6 +153,15 @@ fn says(cell: &Cell<'_>, trips: Trips, wait: &Wait) -> String {
             late_ns / 1e6,
             why_late(cell)
         ),
+        Wait::Timer(share) => format!(
+            "TCP waited for its timer in {:.0} % of the time of {label}: packets were lost, and one              message after the other has nothing behind it that would show the loss sooner; the              other round trips take {middle:.1} ms",
+            100.0 * share
+        ),
+        Wait::Cpu(share, late_ns) => format!(
+            "One round trip in a hundred takes {:.0} ms and more in {label}, where half take              {middle:.1} ms or less: an end's thread waited for a CPU in {:.0} % of its time",
+            late_ns / 1e6,
+            100.0 * share
+        ),
         Wait::Others => format!(
             "Round trips of {label} take {middle:.1} ms, and none less than {shortest:.1} ms, \
             while other traffic uses the same path: measure again without it to separate its \
@@ -167,6 +193,12 @@ fn remedy(wait: &Wait) -> &'static str {
             "look at the network for what delays or loses single packets: radio, a route or a \
              balancer with one slow member, a queue that fills in bursts; the ends' CPUs are not \
              it where they did not wait"
+        }
+        Wait::Timer(_) => {
+            "find what loses packets on the way (ethtool -S, tc -s qdisc, the switches' ports); see              that no route asks for a long timer (ip route show: rto_min), which is 200 ms without"
+        }
+        Wait::Cpu(..) => {
+            "stop what else uses the ends' CPUs, or give both ends CPUs of their own (-A, taskset,              cpuset); a higher priority (nice, chrt) where that is not possible"
         }
         Wait::Others => {
             "stop or limit the other traffic and measure again; a shorter or managed queue where \
@@ -203,6 +235,8 @@ pub fn why(cell: &Cell<'_>) -> Option<&'static str> {
         Wait::Queues => "queues, or a delay that changes",
         Wait::Length => "the length of the messages at the path's rate",
         Wait::Late(_) => "single packets that come late",
+        Wait::Timer(_) => "packets that are lost, and TCP's timer",
+        Wait::Cpu(..) => "threads that wait for a CPU",
         Wait::Others => "distance, or the queue of other traffic",
         Wait::Distance => "distance",
     })
@@ -223,6 +257,28 @@ fn late(cell: &Cell<'_>, middle_ns: f64) -> Option<f64> {
     let late_ns = cell.of_sender(slowest_hundredth)?;
     let is_late = late_ns - middle_ns >= LATE_MIN_NS.max(middle_ns);
     (is_late && !cell.is_busy()).then_some(late_ns)
+}
+
+/// Share of the flows' time that no round trip of ordinary length fills, where the timer sent
+/// packets again: what is still under way as the window closes counts too.
+fn waited_for_timer(cell: &Cell<'_>, middle_ns: f64) -> Option<f64> {
+    let flows = f64::from(cell.trial.params.streams.max(1));
+    let share = cell.of_sender(|end| {
+        let ordinary = end.round_trips.iter().filter(|(ns, _)| ns.0 as f64 <= middle_ns + TIMER_NS);
+        let filled: f64 = ordinary.map(|(ns, count)| ns.0 as f64 * *count as f64).sum();
+        (end.window_ns.0 > 0).then(|| 1.0 - filled / (end.window_ns.0 as f64 * flows))
+    })?;
+    let timed = [keys::TIMEOUTS, keys::RETRANSMITTED].map(|counter| {
+        let ends = [cell.sent_count(counter), cell.received_count(counter)];
+        ends.into_iter().flatten().fold(0.0, f64::max)
+    });
+    (share >= TIMER_SHARE && timed.into_iter().any(|count| count >= 1.0)).then_some(share)
+}
+
+/// Share of its time that an end's thread waited for a CPU, where that was much.
+fn waited_for_cpu(cell: &Cell<'_>) -> Option<f64> {
+    let waits = [cell.of_sender(waited_share), cell.of_receiver(waited_share)];
+    waits.into_iter().flatten().reduce(f64::max).filter(|share| *share >= WAITED_CPU_SHARE)
 }
 
 fn slowest_hundredth(end: &EndReport) -> Option<f64> {
@@ -277,6 +333,46 @@ mod tests {
         assert!(of(80, 0).contains("takes 80 ms and more"), "{}", of(80, 0));
         assert!(of(210, 4).contains("waited for its timer"));
         assert!(of(9, 0).contains("distance"));
+    }
+
+    #[test]
+    fn time_that_a_timer_took_is_not_called_distance() {
+        let of = |trips_done: u64, again: u64| {
+            let mut study = trips(10_400);
+            study.trials[0].params.message_bytes = Bytes(64);
+            read(&mut study, "tcp-info", "flow0.rtt_min_ns", 10_100_000);
+            read(&mut study, "tcp-info", "flow0.retransmitted_segments", again);
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+                end.round_trips[0].1 = trips_done;
+            }
+            match of_study(&RULE, &study) {
+                Verdict::Found { findings } => findings[0].says.clone(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(of(20, 1).contains("waited for its timer in 79 %"), "{}", of(20, 1));
+        assert!(of(90, 1).contains("distance"), "one loss, and hardly a wait");
+        assert!(of(20, 0).contains("distance"), "nothing was sent again");
+    }
+
+    #[test]
+    fn threads_that_wait_for_a_cpu_are_not_called_a_path_that_is_late() {
+        let of = |waited_percent: u64| {
+            let mut study = trips(20);
+            study.trials[0].params.message_bytes = Bytes(64);
+            read(&mut study, "tcp-info", "flow0.rtt_min_ns", 10_000);
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+                end.round_trips.push((Nanos(23_000_000), 30));
+                end.threads[0].system_ns = Nanos(0);
+                end.threads[0].waited_ns = Some(Nanos(waited_percent * 10_000_000));
+            }
+            match of_study(&RULE, &study) {
+                Verdict::Found { findings } => findings[0].says.clone(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(of(64).contains("waited for a CPU in 64 %"), "{}", of(64));
+        assert!(of(2).contains("single packets wait somewhere"), "{}", of(2));
     }
 
     #[test]
