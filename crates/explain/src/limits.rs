@@ -9,8 +9,9 @@ use crate::rules::{
 use crate::worth::{Worth, worth};
 use crate::{Case, Judged, findings};
 use holds::{
-    copies_take_much, dropped_at_receiver, headers_take_much, is_at_work, is_rather_late,
-    is_shaped, lost, lost_often, others_send, queue_holds, repaired_without_sack, sent_at_once,
+    acks_are_lost_most, copies_take_much, dropped_at_receiver, headers_take_much, is_at_work,
+    is_rather_late, is_shaped, is_too_short, lost, lost_often, others_send, queue_holds,
+    quota_stops, repaired_without_sack, sent_at_once,
 };
 use narrows_model::load::Role;
 use narrows_model::reading::keys;
@@ -161,7 +162,12 @@ static NAMED: &[Named] = &[
     always("handshake-loss", "the loss or refusal of handshakes", Sureness::Counted),
     always("end-stands-still", "the program of an end, which stood still,", Sureness::Counted),
     always("same-cpu", "both ends sharing one CPU", Sureness::Inferred),
-    always("cpu-quota", "a quota of CPU time", Sureness::Inferred),
+    Named {
+        rule: "cpu-quota",
+        what: "a quota of CPU time",
+        sureness: Sureness::Inferred,
+        holds: quota_stops,
+    },
     Named {
         rule: "nic-shaped",
         what: "a queueing discipline of an end's own interface",
@@ -212,19 +218,31 @@ static NAMED: &[Named] = &[
         sureness: Sureness::Inferred,
         holds: headers_take_much,
     },
+    // What the receiver drops for want of memory looks like a policer from the sender.
+    always("receive-memory", "the receiver's memory for TCP", Sureness::Counted),
     always("path-policed", "a policer on the path", Sureness::Inferred),
-    always("path-short-queue", "a queue on the path too short for bursts", Sureness::Inferred),
-    always("path-capacity", "a shaper or a slower link between the ends", Sureness::Inferred),
+    Named {
+        rule: "path-short-queue",
+        what: "a queue on the path too short for bursts",
+        sureness: Sureness::Inferred,
+        holds: is_too_short,
+    },
     always("path-shared", "other traffic on the path", Sureness::Inferred),
+    always("path-capacity", "a shaper or a slower link between the ends", Sureness::Inferred),
     always(
         "path-rate-limit",
         "a shaper, a policer or a slower link between the ends",
         Sureness::Counted,
     ),
-    always("receive-memory", "the receiver's memory for TCP", Sureness::Counted),
     always("receive-window", "the receiver's window", Sureness::Counted),
     always("send-buffer", "the sender's buffer", Sureness::Counted),
-    always("acknowledgements-lost", "loss on the return path", Sureness::Counted),
+    always("congestion-window", "a small congestion window", Sureness::Inferred),
+    Named {
+        rule: "acknowledgements-lost",
+        what: "loss on the return path",
+        sureness: Sureness::Counted,
+        holds: acks_are_lost_most,
+    },
     always("acknowledgements-slow", "a slow return path,", Sureness::Inferred),
     always("congestion-marks", "ECN marks on the path", Sureness::Counted),
     Named {
@@ -324,9 +342,11 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
         of.any(|one| concerns(&one) || is_beside(&one))
     };
     let all: Vec<&Named> = NAMED.iter().filter(|named| is_found(named.rule)).collect();
-    let named = all.iter().find(|named| (named.holds)(cell) == Holds::Yes);
-    let named = named.map(|named| named.answer(named.sureness, case, cell));
+    let holding = all.iter().find(|named| (named.holds)(cell) == Holds::Yes);
+    let named = holding.map(|named| named.answer(named.sureness, case, cell));
+    let is_cap = holding.is_some_and(|named| CAPS.contains(&named.rule));
     let (rule, what, sureness) = outpaced(case, cell)
+        .filter(|_| !is_cap)
         .or(named)
         .or_else(|| of_ends(cell, found))
         .or_else(|| {
@@ -393,6 +413,10 @@ fn random(rule: &str, case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
     };
     Some(says.to_owned())
 }
+
+/// Limits that an end sets to any congestion control: what another one moves under the same limit
+/// says nothing against it.
+const CAPS: [&str; 4] = ["cpu-quota", "receive-memory", "receive-window", "send-buffer"];
 
 /// Rules whose finding is of the hosts on the way, whatever a cell asks of TCP.
 const DROPPERS: [&str; 2] = ["own-host-drops", "receiver-host-drops"];

@@ -3,8 +3,10 @@
 use super::{ENGAGED_MIN, Holds, LOST_SHARE, WAITED_NS, pace};
 use crate::measured::{Cell, waited_share};
 use crate::rules::{
-    acks_lost, duplicated, nic_shaped, other_traffic, outages, own_queue, retransmits, send_buffers,
+    acks_lost, duplicated, nic_shaped, other_traffic, outages, own_queue, path_shared, retransmits,
+    send_buffers,
 };
+use narrows_model::load::EndReport;
 use narrows_model::reading::keys;
 use narrows_stats::LossPlace;
 
@@ -22,10 +24,20 @@ const PAYLOAD_SHARE: f64 = 0.9;
 /// Work that fills a CPU is this much of one at the least in the end's own threads: where the rest
 /// is the kernel's own for their packets, `softirq-bound` has found it.
 const WORKS_SHARE: f64 = 0.2;
+/// A stream that reaches so much of what its losses allow is held by the losses; one that reaches
+/// far more is held by something else.
+const REACHED_SHARE: std::ops::RangeInclusive<f64> = 0.6..=4.0;
+/// A quota that stops a group in fewer of its periods costs little of the time.
+const STOPPED_SHARE: f64 = 0.1;
 
 /// A shaper holds what leaves by its interface: the data where it is the sender's. What the
 /// receiver sends are acknowledgements, which it holds back only where it is very slow.
+/// Where packets are lost that none of the sender's own queues dropped, something beyond it is
+/// slower still: the shaper may only be there.
 pub fn is_shaped(cell: &Cell<'_>) -> Holds {
+    if own_queue::is_lost_beyond(cell) {
+        return Holds::No;
+    }
     let qdisc = cell.sender().and_then(|end| end.nic()).and_then(|nic| nic.qdisc.value());
     match qdisc {
         Some(qdisc) if !nic_shaped::is_shaper(qdisc) => Holds::Perhaps,
@@ -44,7 +56,9 @@ pub fn lost_often(cell: &Cell<'_>) -> Holds {
 pub fn repaired_without_sack(cell: &Cell<'_>) -> Holds {
     let is_lost = cell.losses().is_some_and(|losses| losses.lost >= LOST_SHARE);
     let is_without = cell.agreed(keys::OPTION_SACK) == Some(false);
-    if is_lost && is_without { Holds::Yes } else { Holds::No }
+    // What reaches all that the loss itself allows would be no faster with them.
+    let is_loss = retransmits::reached(cell).is_some_and(|share| REACHED_SHARE.contains(&share));
+    if is_lost && is_without && !is_loss { Holds::Yes } else { Holds::No }
 }
 
 /// Copies of packets that take a tenth of the path or more.
@@ -90,6 +104,42 @@ pub fn dropped_at_receiver(cell: &Cell<'_>) -> Holds {
     }
 }
 
+/// Acknowledgements are covered by later ones: a loss of them holds a stream back that loses less
+/// data than that on the way forth.
+pub fn acks_are_lost_most(cell: &Cell<'_>) -> Holds {
+    let forth = cell.losses().map_or(0.0, |losses| losses.lost);
+    match acks_lost::share(cell) {
+        Some(back) if back > forth => Holds::Yes,
+        _ => Holds::Perhaps,
+    }
+}
+
+/// A queue overflows in consequence where the path stands still for a while, where others fill it,
+/// and where packets come late that TCP sends again.
+pub fn is_too_short(cell: &Cell<'_>) -> Holds {
+    let is_filled = path_shared::is_found(cell) || outages::is_found(cell) || is_rather_late(cell);
+    if is_filled { Holds::No } else { Holds::Yes }
+}
+
+/// A quota holds what its control group was stopped for: the kernel counts the periods in which it
+/// was. It holds no stream that keeps the pace that was asked for.
+pub fn quota_stops(cell: &Cell<'_>) -> Holds {
+    let share = |end: &EndReport| {
+        let periods = end.readings.total(keys::QUOTA_PERIODS).filter(|all| *all > 0)?;
+        Some(end.readings.total(keys::THROTTLED)? as f64 / periods as f64)
+    };
+    let shares = [cell.of_sender(share), cell.of_receiver(share)];
+    let stopped = shares.into_iter().flatten().reduce(f64::max);
+    match stopped {
+        _ if pace(cell).is_some() => Holds::No,
+        Some(share) if share >= STOPPED_SHARE => Holds::Yes,
+        Some(_) => Holds::No,
+        // Not counted, and so not known: what uses no CPU misses none.
+        None if is_idle(cell) => Holds::No,
+        None => Holds::Yes,
+    }
+}
+
 pub fn lost(cell: &Cell<'_>) -> Holds {
     if retransmits::is_held(cell) { Holds::Yes } else { Holds::Perhaps }
 }
@@ -114,6 +164,10 @@ pub fn sent_at_once(cell: &Cell<'_>) -> Holds {
 /// A queue that is full holds a stream which often loses packets there. Where packets come at once
 /// because the path stood still, or acknowledgements were lost, it overflows in consequence.
 pub fn queue_holds(cell: &Cell<'_>) -> Holds {
+    // What it held back was lost elsewhere all the same.
+    if !own_queue::is_full(cell) && own_queue::is_lost_beyond(cell) {
+        return Holds::No;
+    }
     let is_alone = !cell.is_tcp_stream() || !own_queue::is_full(cell);
     let is_consequence = || acks_lost::is_found(cell) || outages::is_found(cell);
     if is_alone || (lost_often(cell) == Holds::Yes && !is_consequence()) {
@@ -126,6 +180,12 @@ pub fn queue_holds(cell: &Cell<'_>) -> Holds {
 /// What offloads save is CPU time: it holds no stream whose ends leave their CPUs idle or keep the
 /// pace that was asked for, and no round trip of small messages, which are a packet each.
 pub fn is_at_work(cell: &Cell<'_>) -> Holds {
+    let is_free = !cell.is_network_stream() || pace(cell).is_some() || is_idle(cell);
+    if is_free { Holds::No } else { Holds::Yes }
+}
+
+/// Whether both ends' threads neither used nor waited for much of a CPU.
+fn is_idle(cell: &Cell<'_>) -> bool {
     let cpu = cell.summary.cpu.as_ref();
     let shares = cpu.map(|cpu| [cpu.sender_share, cpu.receiver_share]);
     let waits = [cell.of_sender(waited_share), cell.of_receiver(waited_share)];
@@ -133,7 +193,5 @@ pub fn is_at_work(cell: &Cell<'_>) -> Holds {
         let ends = shares.into_iter().zip(waits);
         ends.filter_map(|(ran, waited)| Some(ran? + waited.unwrap_or(0.0))).fold(0.0, f64::max)
     });
-    let is_idle = works.is_some_and(|works| works < WORKS_SHARE);
-    let is_free = !cell.is_network_stream() || pace(cell).is_some() || is_idle;
-    if is_free { Holds::No } else { Holds::Yes }
+    works.is_some_and(|works| works < WORKS_SHARE)
 }

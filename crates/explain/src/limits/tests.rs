@@ -453,3 +453,144 @@ fn a_queue_that_overflows_now_and_then_or_in_consequence_holds_nothing() {
     assert_ne!(of(90, 100_000).as_deref(), Some("own-queue"), "one in ten thousand");
     assert_eq!(of(9_000, 40_000).as_deref(), Some("acknowledgements-lost"));
 }
+
+#[test]
+fn a_quota_holds_what_it_stopped_and_nothing_else() {
+    use narrows_model::host::{Cpu, Host};
+    let of = |stopped: Option<u64>, busy_percent: u64, pace: Option<u64>| {
+        let mut study = stream("tcp-stream");
+        let quota_cpus = Fact::known(0.1, "test");
+        let allowed = Fact::known(vec![0, 1], "test");
+        study.host = Host { cpu: Cpu { allowed, quota_cpus, ..Cpu::default() }, ..Host::default() };
+        study.trials[0].params.rate_bps = pace;
+        if let Some(stopped) = stopped {
+            read(&mut study, "group", "periods_events", 20);
+            read(&mut study, "group", "throttled_events", stopped);
+        }
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.threads[0].system_ns = Nanos(busy_percent * 10_000_000);
+        }
+        limit_of(&study, &[]).rule
+    };
+    assert_eq!(of(Some(18), 10, None).as_deref(), Some("cpu-quota"), "stopped");
+    assert_ne!(of(Some(0), 50, None).as_deref(), Some("cpu-quota"), "never stopped");
+    assert_eq!(of(None, 50, None).as_deref(), Some("cpu-quota"), "nobody counted");
+    assert_ne!(of(None, 1, None).as_deref(), Some("cpu-quota"), "idle");
+    assert_ne!(of(Some(18), 10, Some(10_000_000_000)).as_deref(), Some("cpu-quota"), "a pace kept");
+}
+
+#[test]
+fn a_shaper_of_ones_own_holds_nothing_that_is_lost_beyond_it() {
+    use crate::probes::testing::{way, with_probes};
+    use narrows_model::host::{Host, Nic};
+    use narrows_model::probe::PathProbe;
+    let of = |lost: u64, dropped: u64, came: u32| {
+        let mut study = stream("tcp-stream");
+        let qdisc = Fact::known("htb".to_owned(), "test");
+        let nic = Nic { name: "e0".into(), qdisc, ..Nic::default() };
+        study.host = Host { nics: vec![nic], ..Host::default() };
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.effective.interface = Some("e0".into());
+        }
+        for (key, value) in [("sent_segments", 100_000), ("retransmitted_segments", lost)] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        read(&mut study, "qdisc", "e0.overlimits_events", 50_000);
+        read(&mut study, "qdisc", "e0.dropped_packets", dropped);
+        let there = way(came, 4_200, came);
+        with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
+        limit_of(&study, &[]).rule
+    };
+    assert_eq!(of(0, 0, 256).as_deref(), Some("nic-shaped"));
+    assert_eq!(of(2_000, 1_900, 256).as_deref(), Some("nic-shaped"), "its own queue drops them");
+    let beyond = of(8_000, 0, 256);
+    assert!(!matches!(beyond.as_deref(), Some("nic-shaped" | "own-queue")), "{beyond:?}");
+    let trains = of(0, 0, 190);
+    assert!(!matches!(trains.as_deref(), Some("nic-shaped" | "own-queue")), "{trains:?}");
+}
+
+#[test]
+fn acknowledgements_hold_a_stream_that_loses_less_on_the_way_forth() {
+    use crate::measured::testing::read_receiver;
+    let of = |lost: u64| {
+        let mut study = stream("tcp-stream");
+        for (key, value) in
+            [("sent_segments", 1_000), ("retransmitted_segments", lost), ("received_segments", 920)]
+        {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        read_receiver(&mut study, "tcp-info", "flow0.sent_segments", 1_000);
+        limit_of(&study, &[])
+    };
+    let back = of(0);
+    assert_eq!(back.rule.as_deref(), Some("acknowledgements-lost"));
+    assert_eq!(back.sureness, Sureness::Counted);
+    let forth = of(350);
+    let is_sure = forth.sureness == Sureness::Counted;
+    assert!(forth.rule.as_deref() != Some("acknowledgements-lost") || !is_sure, "{forth}");
+}
+
+#[test]
+fn losses_that_allow_no_more_are_not_put_on_missing_sack() {
+    use narrows_model::host::Host;
+    let of = |mbps: u64| {
+        let mut study = stream("tcp-stream");
+        let sack = Fact::known("0".to_owned(), "test");
+        let tuning = [("net.ipv4.tcp_sack".to_owned(), sack)].into();
+        study.host = Host { tuning, ..Host::default() };
+        study.peer_hosts = vec![study.host.clone()];
+        for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+            end.flows[0].bytes.0 = mbps * 125_000;
+        }
+        // One in a hundred over 20 ms: Reno reaches 7 Mb/s.
+        for (key, value) in [
+            ("agreed_options", 5),
+            ("rtt_min_ns", 20_000_000),
+            ("rtt_ns", 20_000_000),
+            ("send_mss_bytes", 1448),
+            ("sent_segments", 10_000),
+            ("retransmitted_segments", 100),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        limit_of(&study, &[]).rule
+    };
+    assert_eq!(of(6).as_deref(), Some("tcp-retransmits"), "all that the loss allows");
+    assert_eq!(of(2).as_deref(), Some("tcp-sack"), "a third of that");
+}
+
+#[test]
+fn a_full_buffer_is_named_before_a_congestion_control_that_does_more_with_it() {
+    let of = |full_percent: u64| {
+        let mut study = stream("tcp-stream");
+        let setting = Fact::known("bbr".to_owned(), "test");
+        study.host.tuning.insert("net.ipv4.tcp_congestion_control".into(), setting);
+        let mut trial = study.trials[0].clone();
+        (trial.id.0, trial.label) = ("b".into(), "tcp-stream cubic".into());
+        trial.params.congestion = Some("cubic".into());
+        let more = study.records.clone();
+        study.records.extend(more);
+        for (number, record) in study.records.iter_mut().enumerate() {
+            let is_other = number >= 3;
+            for end in record.of_mut(Role::Sender) {
+                let used = if is_other { "cubic" } else { "bbr" };
+                end.effective.congestion = Some(used.into());
+            }
+            for end in record.of_mut(Role::Receiver).filter(|_| is_other) {
+                end.flows[0].bytes.0 = end.flows[0].bytes.0 / 10 * 14;
+            }
+            if is_other {
+                record.trial = trial.id.clone();
+            }
+        }
+        study.trials.push(trial);
+        let full = full_percent * 10_000_000;
+        read(&mut study, "tcp-info", "flow0.limited_by_send_buffer_ns", full);
+        read(&mut study, "tcp-info", "flow0.limited_by_receive_window_ns", 0);
+        let summaries = narrows_stats::summarise(&study);
+        let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+        limits(&case, &judge(&case)).remove(0).rule
+    };
+    assert_eq!(of(75).as_deref(), Some("send-buffer"));
+    assert_eq!(of(0).as_deref(), Some("congestion-control"));
+}

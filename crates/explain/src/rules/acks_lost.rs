@@ -32,6 +32,13 @@ pub fn is_found(cell: &Cell<'_>) -> bool {
     matches!(look(cell), Ok(Look::Found(_)))
 }
 
+/// Share of the acknowledgements that was lost, where both ends counted them.
+pub fn share(cell: &Cell<'_>) -> Option<f64> {
+    let sent = cell.received_count(keys::SENT)?;
+    let came = cell.sent_count(keys::SEGMENTS_IN)?;
+    Some((1.0 - came / sent.max(1.0) - cell.apart_share()?).max(0.0))
+}
+
 fn look(cell: &Cell<'_>) -> Looked {
     if !cell.is_tcp_stream() || cell.trial.params.is_bidirectional() {
         return Err(Blind::OtherKind);
@@ -41,9 +48,8 @@ fn look(cell: &Cell<'_>) -> Looked {
     let (Some(sent), Some(came)) = (sent, came) else {
         return Err(cell.lacks("both ends' counts of acknowledgements"));
     };
-    let slack = cell.apart_share().ok_or_else(|| cell.lacks(AT_ONCE))?;
     // What was sent outside the sender's window is not lost.
-    let share = (1.0 - came / sent.max(1.0) - slack).max(0.0);
+    let share = share(cell).ok_or_else(|| cell.lacks(AT_ONCE))?;
     let seen = format!("{sent:.0} acknowledgements sent, {came:.0} came in the median run");
     let wrong = (sent >= SENT_MIN && share >= LOST_SHARE).then(|| {
         let says = format!(

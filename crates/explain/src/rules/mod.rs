@@ -9,6 +9,7 @@ mod clock_source;
 mod cold_buffers;
 pub mod congestion_control;
 mod congestion_marks;
+mod congestion_window;
 mod conntrack_full;
 mod corrupted;
 mod cpu_governor;
@@ -56,7 +57,7 @@ mod pacing;
 mod packet_budget;
 mod packet_cost;
 mod path_capacity;
-mod path_shared;
+pub mod path_shared;
 mod pause_frames;
 mod pcie_acs;
 mod pcie_bifurcated;
@@ -110,6 +111,7 @@ pub static RULES: &[&Rule] = &[
     &cold_buffers::RULE,
     &congestion_control::RULE,
     &congestion_marks::RULE,
+    &congestion_window::RULE,
     &conntrack_full::RULE,
     &corrupted::RULE,
     &cpu_governor::RULE,

@@ -97,6 +97,37 @@ pub fn is_full(cell: &Cell<'_>) -> bool {
     worst.is_some_and(|queue| matches!(does(cell, &queue, lost), Some(Does::Drops)))
 }
 
+/// Whether segments are lost that none of the sender's own queues dropped: beyond it something
+/// drops, and a shaper of the sender's own that is slower would have kept it from that.
+pub fn is_lost_beyond(cell: &Cell<'_>) -> bool {
+    let queues = queues(cell, Role::Sender);
+    let own: f64 = queues.iter().map(|queue| queue.dropped).sum();
+    let stream = cell.losses().map_or(0.0, |losses| losses.lost);
+    let is_stream = stream >= LOST_SHARE && own < DROPPED_OF_LOST * lost(cell).unwrap_or(0.0);
+    let is_counted = cell.is_tcp_stream() && !queues.is_empty();
+    is_counted && (is_stream || (own < 1.0 && are_trains_lost_beyond(cell)))
+}
+
+/// The same of the trains of the study's probes, which fill a queue that a stream leaves in peace.
+/// Where nobody counted what the own queue dropped of them, it is none if it dropped none of the
+/// stream.
+fn are_trains_lost_beyond(cell: &Cell<'_>) -> bool {
+    let is_back = cell.trial.params.is_reverse();
+    let [mut sent, mut lost, mut own] = [0.0; 3];
+    for end in cell.study.records.iter().filter_map(|record| record.sender()) {
+        let Some(probe) = end.probe.as_deref().filter(|_| !is_back) else { continue };
+        for train in probe.there.trains.iter().chain(&probe.there.paced) {
+            sent += f64::from(train.sent);
+            lost += f64::from(train.sent.saturating_sub(train.came));
+        }
+        own += end.readings.total(keys::QDISC_DROPPED).unwrap_or(0) as f64;
+    }
+    lost > TRAINS_LOST_SHARE * sent && own < DROPPED_OF_LOST * lost
+}
+
+/// Trains that lose fewer packets lose them by chance, or because an end is late.
+const TRAINS_LOST_SHARE: f64 = 0.05;
+
 /// Whether a queue that holds packets back also drops so many that TCP cannot fill its rate.
 fn is_too_short(cell: &Cell<'_>, queue: &Queue, lost: f64) -> bool {
     let sent = cell.losses().map_or(f64::MAX, |losses| losses.sent);

@@ -39,6 +39,8 @@ const ENGAGED_MIN: f64 = 0.9;
 const REACHED_SHARE: f64 = 0.85;
 /// What trains tell may be so much below a stream's rate: they carry no acknowledgements.
 const PASSED_SHARE: f64 = 1.1;
+/// A stream that has less of what trains come at is not what the link allows.
+const FAR_SHARE: f64 = 0.6;
 /// From here on a link is full: headers, and a little that is not used.
 const LINK_SHARE: f64 = 0.9;
 
@@ -82,7 +84,18 @@ fn look(cell: &Cell<'_>) -> Looked {
         return cell
             .saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, REMEDY)));
     }
-    if !(queued && is_steady && free) || is_elsewhere {
+    if let Some(packets) = cell.packets_a_second().filter(|_| free && is_steady && !is_elsewhere) {
+        let says = format!(
+            "Something between the ends carries about {packets:.0} packets a second and no more in \
+             {}, whatever their size: trains of full ones come at that pace too",
+            cell.trial.label
+        );
+        return cell
+            .saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, FULLER)));
+    }
+    // What trains pass, this path carries: that the stream has far less is no slower link's doing.
+    let is_more = cell.carried().is_some_and(|all| capacity_bps < FAR_SHARE * all.low);
+    if !(queued && is_steady && free) || is_elsewhere || is_more {
         return cell.saw(seen, None);
     }
     let wait_ns = (trips.middle_ns - trips.shortest_ns).max(waited_ns);
@@ -102,6 +115,10 @@ const REMEDY: &str = "raise what limits it (tc -s qdisc on hosts and routers bet
                       that a provider allows), or take it as the path's capacity; a shorter queue \
                       there (fq_codel) spares other traffic the wait";
 
+const FULLER: &str = "send fuller packets: see what keeps segments small (ip route show: mtu, \
+                      advmss; a firewall that clamps the MSS), or raise what limits packets a \
+                      second (a router, a firewall's limit, a cloud's allowance)";
+
 /// The capacity in words, with the range of the runs where there is one.
 fn range(cell: &Cell<'_>, low: f64, high: f64, capacity_bps: f64) -> String {
     let (low, high) = (cell.in_packets(low) / 1e6, cell.in_packets(high) / 1e6);
@@ -119,7 +136,8 @@ fn is_own(cell: &Cell<'_>, capacity_bps: f64) -> bool {
     let links = nics.filter(|nic| nic.physical).filter_map(|nic| nic.speed_bps.value());
     let is_full = links.map(|speed| speed.0).any(|speed| capacity_bps >= LINK_SHARE * speed);
     let qdisc = cell.sender().and_then(|end| end.nic()?.qdisc.value().cloned());
-    is_full || qdisc.is_some_and(|qdisc| super::nic_shaped::is_shaper(&qdisc))
+    let is_shaped = qdisc.is_some_and(|qdisc| super::nic_shaped::is_shaper(&qdisc));
+    is_full || (is_shaped && !super::own_queue::is_lost_beyond(cell))
 }
 
 #[cfg(test)]
@@ -181,6 +199,30 @@ mod tests {
         assert!(findings[0].says.contains("reaches 94 % of that"), "{}", findings[0].says);
         assert!(is_clear(&of(2_000)), "half of what the path carries");
         assert!(is_clear(&of(500)), "twice what its trains tell");
+    }
+
+    #[test]
+    fn a_limit_on_packets_is_told_from_one_on_bytes() {
+        use crate::probes::testing::{carries, with_probes};
+        use narrows_model::Bytes;
+        use narrows_model::probe::PathProbe;
+        let of = |segment: u64, mbps: u64| {
+            let mut study = study(3_000_000, 20_000);
+            read(&mut study, "tcp-info", "flow0.send_mss_bytes", segment);
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+                end.flows[0].bytes = Bytes(mbps * 125_000);
+            }
+            // 4,000 packets of 1,500 B a second.
+            let there = carries(48);
+            with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
+            of_study(&RULE, &study)
+        };
+        let verdict = of(524, 17);
+        let Verdict::Found { findings } = &verdict else { panic!("{verdict:?}") };
+        assert!(findings[0].says.contains("packets a second"), "{}", findings[0].says);
+        assert!(findings[0].remedy.contains("fuller packets"), "{}", findings[0].remedy);
+        assert!(is_clear(&of(524, 8)), "half of the packets");
+        assert!(is_clear(&of(1448, 17)), "full packets, of which trains pass three times as many");
     }
 
     #[test]

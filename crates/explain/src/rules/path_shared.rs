@@ -6,7 +6,7 @@
 //! a shaper that is the stream's alone the two are the same.
 
 use super::acks_slow;
-use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::probes::says_rate;
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
@@ -14,6 +14,7 @@ use narrows_model::reading::{Moment, keys};
 use narrows_model::result::{Verdict, Weight};
 use narrows_stats::{Capacity, capacity};
 
+/// Whether other traffic takes a part of the path.
 pub static RULE: Rule =
     Rule { name: "path-shared", asks: "Does other traffic share the path?", of_host: false, judge };
 
@@ -32,6 +33,11 @@ const ENGAGED_MIN: f64 = 0.8;
 
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, "a TCP stream beside a probe of its path (--explain)", None, look)
+}
+
+/// Whether it finds something in a cell.
+pub fn is_found(cell: &Cell<'_>) -> bool {
+    matches!(look(cell), Ok(Look::Found(_)))
 }
 
 fn look(cell: &Cell<'_>) -> Looked {

@@ -121,6 +121,12 @@ pub fn is_held(cell: &Cell<'_>) -> bool {
     (is_near || is_late) && !is_own && !cell.is_busy() && !cell.is_limited_by_buffers()
 }
 
+/// What a stream reaches of what its losses and its round trip allow Reno.
+pub fn reached(cell: &Cell<'_>) -> Option<f64> {
+    let bound_bps = bound(cell, &cell.losses()?)?;
+    Some(cell.rates()?.middle / bound_bps)
+}
+
 fn dropped(end: &EndReport) -> Option<f64> {
     Some(end.readings.total(keys::BACKLOG_DROPPED)? as f64)
 }

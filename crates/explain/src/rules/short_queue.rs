@@ -23,6 +23,11 @@ const LOST_SHARE: f64 = 0.0005;
 /// A stream that reaches so much of the link's rate is not held by its queue.
 const REACHED_SHARE: f64 = 0.85;
 
+/// A shorter wait is one of wake-ups, or of a queue that is often empty.
+const WAITED_MIN_NS: f64 = 1e6;
+/// And of some weight beside the path itself.
+const WAITED_SHARE: f64 = 0.2;
+
 fn judge(case: &Case<'_>) -> Verdict {
     let idle = Some("is a TCP stream that loses segments");
     measured::judge(case, "a TCP stream and a probe of its path (--explain)", idle, look)
@@ -50,7 +55,12 @@ fn look(cell: &Cell<'_>) -> Looked {
         100.0 * losses.lost,
         if limited.is_queue { "spread out" } else { "as they were sent" }
     );
-    let is_short = limited.is_queue && reached < REACHED_SHARE && !cell.is_busy();
+    // A queue in which packets always wait is before a link that is always busy, with others' too.
+    let is_never_empty = cell.trips().is_some_and(|trips| {
+        trips.waited_ns() >= WAITED_MIN_NS.max(WAITED_SHARE * trips.shortest_ns)
+    });
+    let is_short =
+        limited.is_queue && reached < REACHED_SHARE && !is_never_empty && !cell.is_busy();
     let wrong = is_short.then(|| {
         let room = limited.room_bytes.map_or("a few packets".to_owned(), |bytes| {
             format!("about {:.0} packets", (bytes / 1500.0).ceil())
@@ -101,6 +111,25 @@ mod tests {
         assert!(is_clear(&of(queue(), 2, 1)), "nothing lost");
         assert!(is_clear(&of(way(8, 60, 172), 2, 900)), "a bucket");
         assert!(is_clear(&of(way(253, 60, 253), 2, 900)), "at random");
+        let mut filled = stream("tcp-stream");
+        for (key, value) in [("send_mss_bytes", 1448), ("sent_segments", 100_000)]
+            .into_iter()
+            .chain([("retransmitted_segments", 900), ("rtt_min_ns", 10_000_000)])
+        {
+            read(&mut filled, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        for end in filled.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+            end.flows[0].bytes.0 = 250_000;
+        }
+        let mut at_least = |ns: u64| {
+            read(&mut filled, "tcp-info", "flow0.rtt_ns", ns);
+            read(&mut filled, "tcp-info", "flow0.lowest:rtt_ns", ns);
+            let mut study = filled.clone();
+            with_probes(&mut study, &[PathProbe { there: queue(), ..PathProbe::default() }]);
+            of_study(&RULE, &study)
+        };
+        assert!(is_clear(&at_least(27_000_000)), "a queue that never empties");
+        assert!(matches!(at_least(10_500_000), Verdict::Found { .. }), "one that does");
         let mut lacks = stream("tcp-stream");
         read(&mut lacks, "tcp-info", "flow0.sent_segments", 1_000);
         read(&mut lacks, "tcp-info", "flow0.retransmitted_segments", 50);

@@ -1,0 +1,157 @@
+//! `congestion-window`: does something other than the path keep TCP's congestion window small?
+//!
+//! Without loss, marks or a queue the window doubles every round trip (slow start, RFC 5681). One
+//! that is small after many of them, is the same as every run ends, and gives just the rate that
+//! was measured is kept there: by a route's `cwnd`, or by its `ssthresh`, which ends slow start
+//! (ip-route(8)), or by what TCP saved of earlier connections.
+
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::reading::{Moment, keys};
+use narrows_model::result::{Verdict, Weight};
+use std::ops::RangeInclusive;
+
+/// Whether a window stays small for which the path has room.
+pub static RULE: Rule = Rule {
+    name: "congestion-window",
+    asks: "Does something other than the path keep the congestion window small?",
+    of_host: false,
+    judge,
+};
+
+/// Fewer runs may end on one window by accident.
+const RUNS_MIN: usize = 3;
+/// Windows of all runs that are no further apart are one.
+const APART_MAX: f64 = 0.1;
+/// So many round trips would have made of one segment far more than any window here.
+const ROUND_TRIPS_MIN: f64 = 15.0;
+/// A larger window has grown.
+const SEGMENTS_MAX: f64 = 100.0;
+/// What the window gives, as a share of what was measured; it is still growing under `ssthresh`.
+const GIVES: RangeInclusive<f64> = 0.7..=2.0;
+/// More of the segments that were sent again end slow start by themselves.
+const AGAIN_MAX: f64 = 1e-4;
+/// A longer wait beside the path's round trip is a queue, here or on the way back.
+const WAITED_SHARE: f64 = 0.2;
+/// TCP always has something under way.
+const ENGAGED_MIN: f64 = 0.9;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let idle = Some("is a TCP stream of one flow");
+    measured::judge(case, "a TCP stream whose sender reads TCP's own counters", idle, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    let flows = cell.trial.params.streams;
+    if !cell.is_tcp_stream() || cell.is_paced() || flows > 1 {
+        return Err(Blind::OtherKind);
+    }
+    let windows = windows(cell);
+    let least = windows.iter().copied().reduce(f64::min);
+    let most = windows.iter().copied().reduce(f64::max);
+    let (least, most) = least.zip(most).ok_or_else(|| cell.lacks("TCP's congestion window"))?;
+    let trips = cell.trips().ok_or_else(|| cell.lacks("TCP's round trips"))?;
+    let losses = cell.losses().ok_or_else(|| cell.lacks("TCP's count of its segments"))?;
+    let segment = cell.segment_bytes().ok_or_else(|| cell.lacks("the size of segments"))?;
+    let rates = cell.rates().ok_or_else(|| cell.lacks("a rate"))?;
+    let trip_s = (trips.least_ns / 1e9).max(1e-9);
+    let gives = most * segment * 8.0 / trip_s / rates.middle.max(1.0);
+    let window_s = cell.of_sender(|end| Some(end.window_ns.0 as f64 / 1e9)).unwrap_or(0.0);
+    let seen = format!(
+        "windows of {least:.0} to {most:.0} segments as the runs end, {:.2} of the rate; {:.3} % \
+         sent again; round trips of {:.2} ms at the least, {:.2} ms without load",
+        gives,
+        100.0 * losses.again,
+        trips.least_ns / 1e6,
+        trips.shortest_ns / 1e6
+    );
+    let is_kept = windows.len() >= RUNS_MIN
+        && most - least <= (APART_MAX * most).max(1.0)
+        && most <= SEGMENTS_MAX
+        && GIVES.contains(&gives)
+        && window_s >= ROUND_TRIPS_MIN * trip_s;
+    let is_free = losses.again <= AGAIN_MAX
+        && trips.waited_ns() <= WAITED_SHARE * trips.shortest_ns
+        && cell.sent_count(keys::MARKED).unwrap_or(0.0) == 0.0
+        && cell.engaged_share().is_some_and(|share| share >= ENGAGED_MIN)
+        && !cell.is_busy()
+        && !cell.is_limited_by_buffers();
+    let wrong = (is_kept && is_free).then(|| {
+        let says = format!(
+            "TCP's congestion window ends at {most:.0} segments in every run of {}, though nothing \
+             was lost, marked or queued that keeps it there: a route or saved metrics bound it",
+            cell.trial.label
+        );
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY)
+    });
+    cell.saw(seen, wrong)
+}
+
+const REMEDY: &str = "at the sender: ip route show and ip tcp_metrics show; take `cwnd` and \
+                      `ssthresh` off the route (ip route change), ip tcp_metrics flush";
+
+/// The largest congestion window of each run's flows as it ended, in segments.
+fn windows(cell: &Cell<'_>) -> Vec<f64> {
+    let ends = cell.done.iter().filter_map(|record| record.sender());
+    ends.filter_map(|end| {
+        let all = end.readings.each(keys::CONGESTION_WINDOW, Moment::Closing);
+        all.map(|(_, segments)| segments as f64).reduce(f64::max)
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, stream};
+    use crate::setting::testing::{is_clear, is_found, is_idle, is_unknown};
+    use narrows_model::load::Role;
+    use narrows_model::study::StoredStudy;
+
+    /// Ten gigabits a second in windows of eight segments of 64 KiB over 0.4 ms, by default.
+    fn study(window: u64, changes: &[(&str, u64)]) -> StoredStudy {
+        let mut study = stream("tcp-stream");
+        for (key, value) in [
+            ("congestion_window_segments", window),
+            ("rtt_min_ns", 400_000),
+            ("rtt_ns", 410_000),
+            ("lowest:rtt_ns", 405_000),
+            ("highest:rtt_ns", 420_000),
+            ("send_mss_bytes", 65_536),
+            ("sent_segments", 20_000),
+            ("retransmitted_segments", 0),
+            ("busy_ns", 1_000_000_000),
+            ("limited_by_receive_window_ns", 0),
+        ]
+        .iter()
+        .chain(changes)
+        {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), *value);
+        }
+        study
+    }
+
+    #[test]
+    fn a_window_that_nothing_on_the_path_keeps_small_is_found() {
+        let of = |changes: &[(&str, u64)]| of_study(&RULE, &study(8, changes));
+        assert!(is_found(&of(&[])), "{:?}", of(&[]));
+        assert!(is_clear(&of(&[("retransmitted_segments", 20)])), "losses keep it");
+        assert!(is_clear(&of(&[("lowest:rtt_ns", 800_000)])), "packets wait in a queue");
+        assert!(is_clear(&of(&[("delivered_marked_segments", 100)])), "marks keep it");
+        assert!(is_clear(&of(&[("busy_ns", 500_000_000)])), "the program gives it nothing");
+        let full = [("limited_by_receive_window_ns", 900_000_000)];
+        assert!(is_clear(&of(&full)), "the receiver's window is full");
+    }
+
+    #[test]
+    fn windows_that_grow_or_differ_are_the_paths() {
+        assert!(is_clear(&of_study(&RULE, &study(400, &[]))), "a window that has grown");
+        let mut apart = study(8, &[]);
+        for end in apart.records[0].of_mut(Role::Sender) {
+            end.readings.put_words("tcp-info", "flow0.congestion_window_segments", 12);
+        }
+        assert!(is_clear(&of_study(&RULE, &apart)), "runs that end on several windows");
+        assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+        assert!(is_idle(&of_study(&RULE, &stream("udp-stream"))));
+    }
+}
