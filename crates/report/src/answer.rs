@@ -147,11 +147,19 @@ fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
     says
 }
 
-/// The remedy of what names the bottleneck, else of the heaviest finding.
+/// What to do where nothing explains the figure: a finding beside it is no reason for it.
+const UNDECIDED: &str = "let `narrows diagnose HOST` change one thing at a time and see what moves \
+                         the figure; the findings below it are no reason for it that was shown";
+
+/// The remedy of what names the bottleneck, else of the heaviest finding; where that was looked
+/// for and is unexplained, what would decide.
 fn action(analysis: &Analysis<'_>, summary: &Summary) -> String {
     let limit = limit(analysis, summary);
     if let Some(action) = limit.and_then(|limit| limit.action.clone()) {
         return action;
+    }
+    if limit.is_some_and(|limit| limit.sureness == Sureness::Unexplained) {
+        return UNDECIDED.to_owned();
     }
     let rule = limit.and_then(|limit| limit.rule.as_deref());
     let findings = || analysis.found.iter().map(|found| &found.finding);
