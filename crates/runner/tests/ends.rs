@@ -4,6 +4,8 @@
 
 #[path = "../../control/tests/common/mod.rs"]
 mod common;
+#[path = "common/unharnessed.rs"]
+mod unharnessed;
 
 use narrows_control::Peer;
 use narrows_control::key::Key;
@@ -506,5 +508,5 @@ fn main() {
         ("what_an_agent_does_not_lend", what_an_agent_does_not_lend),
         ("iperf3_as_server_and_as_client", iperf3_as_server_and_as_client),
     ];
-    common::run_all(tests);
+    unharnessed::run_all(tests);
 }

@@ -4,6 +4,8 @@
 
 #[path = "../../control/tests/common/mod.rs"]
 mod common;
+#[path = "common/unharnessed.rs"]
+mod unharnessed;
 
 use narrows_control::Peer;
 use narrows_control::key::Key;
@@ -190,5 +192,5 @@ fn main() {
         ("owners_decide_who_meets_whom", owners_decide_who_meets_whom),
         ("an_end_that_dies_is_named", an_end_that_dies_is_named),
     ];
-    common::run_all(tests);
+    unharnessed::run_all(tests);
 }
