@@ -1,6 +1,6 @@
 //! Options of the kernel modules that move packets and RDMA: as they are loaded
-//! (`/sys/module/NAME/parameters`), as `modprobe.d` wants them, and versions of drivers that are not
-//! the kernel's own. What is not there has no fact.
+//! (`/sys/module/NAME/parameters`), as `modprobe.d` wants them, and versions of drivers that are
+//! not the kernel's own. What is not there has no fact.
 
 use crate::Root;
 use narrows_model::Fact;

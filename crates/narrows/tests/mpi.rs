@@ -1,5 +1,5 @@
-//! `narrows mpi` with launchers that hang, die, or are none: scripts that say what real ones say; and
-//! real ones, of which nothing may be left. More of real ones is in `lab/mpi` and `lab/cluster`.
+//! `narrows mpi` with launchers that hang, die, or are none: scripts that say what real ones say;
+//! and real ones, of which nothing may be left. More of these is in `lab/mpi` and `lab/cluster`.
 
 mod common;
 

@@ -230,7 +230,7 @@ pub(super) fn interval_ms(text: &str) -> Result<u32, Untaken> {
 
 #[cfg(test)]
 mod tests {
-    use super::{KeyArgs, PacketRate, interval_ms, packet_rate};
+    use super::{PacketRate, interval_ms, packet_rate};
 
     #[test]
     fn a_rate_of_packets_has_powers_of_ten() {

@@ -1,5 +1,5 @@
-//! What an application reaches by ranks, both axes logarithmic, with intervals: a straight line down
-//! is all of the speed-up. Points with more ranks than CPUs are crosses, on no line.
+//! What an application reaches by ranks, both axes logarithmic, with intervals: a straight line
+//! down is all of the speed-up. Points with more ranks than CPUs are crosses, on no line.
 
 use super::curves::{BOTTOM, LEFT, RIGHT, Scale, TOP, key, ordinate};
 use super::svg::Anchor;
