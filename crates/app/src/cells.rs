@@ -5,7 +5,7 @@ use crate::definition::{Definition, Place};
 /// Level of a factor that a cell does not have: one rank uses no fabric.
 pub const NONE: &str = "none";
 
-/// One cell.
+/// What is run and repeated: a place, a fabric and an MTU with a number of ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// Number of its place in the study.

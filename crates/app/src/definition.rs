@@ -52,7 +52,7 @@ pub struct Definition {
 /// A number that says whether the result is right.
 #[derive(Clone, Debug)]
 pub struct Check {
-    /// Its name.
+    /// The level of the factor `place`, once in a study.
     pub name: String,
     /// Where it stands.
     pub contract: Contract,
@@ -170,6 +170,12 @@ impl Definition {
         Ok(definition)
     }
 
+    /// How many cells there are at most: each place, fabric and MTU with every number of ranks.
+    fn cells(&self) -> usize {
+        let curves = self.places.iter().map(|at| at.fabrics.len() * at.mtu.len().max(1));
+        curves.sum::<usize>() * self.ranks.len() + 1
+    }
+
     fn sound(&self) -> Result<(), AppError> {
         if !is_plain(&self.name) {
             return Err(AppError::new("name", "is letters, digits, dashes, dots: it names a file"));
@@ -192,10 +198,10 @@ impl Definition {
         if self.places.is_empty() {
             return Err(AppError::new("place", "names where it runs, and is missing"));
         }
-        match crate::cells::cells(self).len() {
-            0..=CELLS_MAX => Ok(()),
-            _ => Err(AppError::new("place", format!("more than {CELLS_MAX} cells"))),
+        if self.cells() > CELLS_MAX {
+            return Err(AppError::new("place", format!("more than {CELLS_MAX} cells")));
         }
+        Ok(())
     }
 
     fn sound_command(&self) -> Result<(), AppError> {

@@ -56,7 +56,7 @@ pub struct Predicted {
     pub fabric: String,
     /// What the model was fitted on.
     pub from: [String; 2],
-    /// The model.
+    /// The three terms as fitted on two fabrics.
     pub fit: Fit,
     /// By the model, in seconds.
     pub predicted_s: f64,

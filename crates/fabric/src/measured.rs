@@ -36,7 +36,7 @@ pub struct MeasuredPair {
 /// All pairs of one tier.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tiered {
-    /// The tier.
+    /// How high the traffic of these pairs climbs.
     pub climb: Climb,
     /// Pairs that were tried.
     pub pairs: usize,

@@ -27,7 +27,7 @@ pub(crate) enum Crowd {
 /// So many streams together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Together {
-    /// How many.
+    /// Number of streams; a fraction lies between two numbers that were measured.
     pub streams: f64,
     /// What they reached over what one did.
     pub over_one: Measured,

@@ -12,7 +12,7 @@ use narrows_model::trial::Trial;
 use narrows_model::units::three_digits;
 use std::collections::BTreeSet;
 
-/// As text.
+/// A table of all cells, and the answer above it.
 pub fn text(scaling: &Scaling, stored: &StoredStudy, screen: &Screen) -> String {
     let mut text = screen.prose(&head(scaling, stored), "  ");
     for curve in &scaling.curves {

@@ -31,7 +31,7 @@ pub struct AppArgs {
     /// Write the figure, performance by ranks for each fabric, to this file
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// Print JSON
+    /// Print the results as JSON
     #[arg(long, short = 'J')]
     pub json: bool,
 }

@@ -17,7 +17,7 @@ const SEGMENTATION: [&str; 2] = ["tso", "gso"];
 
 /// All that the runs of a study need.
 pub struct Rig<'a> {
-    /// The study.
+    /// What the study asks for.
     pub definition: &'a Definition,
     /// The launcher that there is.
     pub launcher: Launcher,

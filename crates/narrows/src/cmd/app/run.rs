@@ -5,7 +5,7 @@ use crate::cmd::launcher::{Done, How, ended, why};
 use crate::failure::Failure;
 use crate::output;
 use narrows_app::cells::Cell;
-use narrows_app::contract::Contract;
+use narrows_app::contract::{Contract, NoFigure};
 use narrows_app::definition::Definition;
 use narrows_app::scaling::{COMMUNICATION, CPU_USE, FIGURE, WRONG};
 use narrows_model::Nanos;
@@ -16,6 +16,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+use thiserror::Error;
 
 /// The most that is read of a file of the application, in bytes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -95,17 +96,19 @@ fn rejected(why: String) -> Outcome {
 fn judged(rig: &Rig<'_>, cell: &Cell, done: &Done, folder: &Path) -> (Vec<Figure>, Outcome) {
     let definition = rig.definition;
     let mut figures = Vec::new();
-    let mut take = |name: &str, contract: &Contract| -> Result<f64, String> {
-        let value = found(contract, done, folder).map_err(|why| format!("{name}: {why}"))?;
+    let mut take = |name: &str, contract: &Contract| -> Result<f64, Missing> {
+        let missing = |why: NoValue| Missing { name: name.to_owned(), why };
+        let value = found(contract, done, folder).map_err(missing)?;
         figures.push(Figure { name: name.to_owned(), value, unit: contract.unit });
         Ok(value)
     };
-    let mut wrong = take(FIGURE, &definition.figure).and_then(above_zero).err();
+    let main = take(FIGURE, &definition.figure).and_then(above_zero);
+    let mut wrong = main.err().map(|why| why.to_string());
     for (name, contract) in
         [(COMMUNICATION, &definition.communication), (CPU_USE, &definition.cpu_use)]
     {
         if let Some(Err(why)) = contract.as_ref().map(|contract| take(name, contract)) {
-            wrong.get_or_insert(why);
+            wrong.get_or_insert(why.to_string());
         }
     }
     for check in &definition.checks {
@@ -116,7 +119,7 @@ fn judged(rig: &Rig<'_>, cell: &Cell, done: &Done, folder: &Path) -> (Vec<Figure
                 wrong = Some(format!("{WRONG}{name} is {value}, not {want} within {within}"));
             }
             Err(why) => {
-                wrong.get_or_insert(why);
+                wrong.get_or_insert(why.to_string());
             }
         }
     }
@@ -124,8 +127,32 @@ fn judged(rig: &Rig<'_>, cell: &Cell, done: &Done, folder: &Path) -> (Vec<Figure
     (figures, wrong.or(starved).map_or(Outcome::Done, rejected))
 }
 
-fn above_zero(value: f64) -> Result<(), String> {
-    if value > 0.0 { Ok(()) } else { Err(format!("{FIGURE}: {value} is no time and no rate")) }
+/// Why a run has no value of a contract.
+#[derive(Debug, Error)]
+enum NoValue {
+    #[error("{0}")]
+    OnOutput(NoFigure),
+    #[error("{0}: {1}")]
+    InFile(String, NoFigure),
+    #[error("{0}: {1}")]
+    Unreadable(String, std::io::Error),
+    #[error("{0} is no time and no rate")]
+    NotAboveZero(f64),
+}
+
+/// A figure of a contract that a run does not have.
+#[derive(Debug, Error)]
+#[error("{name}: {why}")]
+struct Missing {
+    name: String,
+    why: NoValue,
+}
+
+fn above_zero(value: f64) -> Result<(), Missing> {
+    if value > 0.0 {
+        return Ok(());
+    }
+    Err(Missing { name: FIGURE.to_owned(), why: NoValue::NotAboveZero(value) })
 }
 
 /// Says that other programs had the CPUs, of runs that have a CPU for each rank.
@@ -140,12 +167,13 @@ fn starved(definition: &Definition, figures: &[Figure]) -> Option<String> {
     })
 }
 
-fn found(contract: &Contract, done: &Done, folder: &Path) -> Result<f64, String> {
+fn found(contract: &Contract, done: &Done, folder: &Path) -> Result<f64, NoValue> {
     let Some(name) = &contract.file else {
-        return contract.read(&done.out).map_err(|why| why.to_string());
+        return contract.read(&done.out).map_err(NoValue::OnOutput);
     };
-    let text = text_of(&folder.join(name)).map_err(|error| format!("{name}: {error}"))?;
-    contract.read(&text).map_err(|why| format!("{name}: {why}"))
+    let unreadable = |error| NoValue::Unreadable(name.clone(), error);
+    let text = text_of(&folder.join(name)).map_err(unreadable)?;
+    contract.read(&text).map_err(|why| NoValue::InFile(name.clone(), why))
 }
 
 /// A plain file's text; no link is followed, and nothing that never ends is read.

@@ -21,7 +21,7 @@ const ASKED: [(Pattern, &str); 2] = [(Pattern::PingPong, "8"), (Pattern::Bandwid
 
 /// A run of a pattern between two ranks.
 pub struct Found {
-    /// The pattern.
+    /// Who sent what to whom.
     pub pattern: Pattern,
     /// The run as `narrows mpi` stored it.
     pub record: Record,

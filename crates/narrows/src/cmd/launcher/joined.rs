@@ -15,7 +15,7 @@ pub const HOPS: &str = "NARROWS_HOPS";
 
 /// Two namespaces, and the program that enters them; both go with it.
 pub struct Joined {
-    /// The namespaces.
+    /// The two hosts, joined by a veth pair.
     pub pair: Namespaces,
     folder: PathBuf,
     agent: String,
@@ -43,7 +43,7 @@ impl Joined {
         &self.first
     }
 
-    /// Their addresses.
+    /// An address of each host, in the order of ranks.
     pub fn addresses(&self) -> Vec<String> {
         self.pair.hosts().iter().map(|(address, _)| address.to_string()).collect()
     }
