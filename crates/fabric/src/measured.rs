@@ -1,7 +1,8 @@
 //! A mesh of pairs beside the plan: for each tier that a pair's traffic climbs to, what the fabric
 //! should carry and what it carries.
 //!
-//! Hosts are taken to fill the leaves in the order of the mesh, as many on each as the plan spreads.
+//! Hosts are taken to fill the leaves in the order of the mesh, as many on each as the plan
+//! spreads.
 
 use crate::design::{Design, Shape};
 use crate::hashing::Carried;

@@ -154,11 +154,15 @@ fn says(cell: &Cell<'_>, trips: Trips, wait: &Wait) -> String {
             why_late(cell)
         ),
         Wait::Timer(share) => format!(
-            "TCP waited for its timer in {:.0} % of the time of {label}: packets were lost, and one              message after the other has nothing behind it that would show the loss sooner; the              other round trips take {middle:.1} ms",
+            "TCP waited for its timer in {:.0} % of the time of {label}: packets were \
+             lost, and one message after the other has nothing behind it that would show \
+             the loss sooner; the other round trips take {middle:.1} ms",
             100.0 * share
         ),
         Wait::Cpu(share, late_ns) => format!(
-            "One round trip in a hundred takes {:.0} ms and more in {label}, where half take              {middle:.1} ms or less: an end's thread waited for a CPU in {:.0} % of its time",
+            "One round trip in a hundred takes {:.0} ms and more in {label}, where half \
+             take {middle:.1} ms or less: an end's thread waited for a CPU in {:.0} % of \
+             its time",
             late_ns / 1e6,
             100.0 * share
         ),
@@ -195,10 +199,13 @@ fn remedy(wait: &Wait) -> &'static str {
              it where they did not wait"
         }
         Wait::Timer(_) => {
-            "find what loses packets on the way (ethtool -S, tc -s qdisc, the switches' ports); see              that no route asks for a long timer (ip route show: rto_min), which is 200 ms without"
+            "find what loses packets on the way (ethtool -S, tc -s qdisc, the switches' \
+             ports); see that no route asks for a long timer (ip route show: rto_min), \
+             which is 200 ms without"
         }
         Wait::Cpu(..) => {
-            "stop what else uses the ends' CPUs, or give both ends CPUs of their own (-A, taskset,              cpuset); a higher priority (nice, chrt) where that is not possible"
+            "stop what else uses the ends' CPUs, or give both ends CPUs of their own (-A, \
+             taskset, cpuset); a higher priority (nice, chrt) where that is not possible"
         }
         Wait::Others => {
             "stop or limit the other traffic and measure again; a shorter or managed queue where \
@@ -351,6 +358,7 @@ mod tests {
             }
         };
         assert!(of(20, 1).contains("waited for its timer in 79 %"), "{}", of(20, 1));
+        assert!(!of(20, 1).contains("  "), "one space between words: {}", of(20, 1));
         assert!(of(90, 1).contains("distance"), "one loss, and hardly a wait");
         assert!(of(20, 0).contains("distance"), "nothing was sent again");
     }
@@ -372,6 +380,7 @@ mod tests {
             }
         };
         assert!(of(64).contains("waited for a CPU in 64 %"), "{}", of(64));
+        assert!(!of(64).contains("  "), "one space between words: {}", of(64));
         assert!(of(2).contains("single packets wait somewhere"), "{}", of(2));
     }
 

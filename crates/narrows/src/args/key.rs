@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// The key, as it is given in words, in the environment or in a file.
 #[derive(ClapArgs, Clone, Default)]
 pub struct KeyArgs {
-    /// Key of the agents; better given in the environment, where `ps` does not show it, or in a file
+    /// Key of the agents; better in the environment, where ps does not show it, or in a file
     #[arg(long, env = "NARROWS_KEY", hide_env_values = true, value_name = "KEY")]
     pub key: Option<String>,
     /// File that holds the key
