@@ -155,7 +155,9 @@ fn studies_that_cannot_be_are_refused() {
         assert_eq!(output.status.code(), Some(2), "{to}: {}", err(&output));
         assert!(err(&output).contains(says), "{to}: {}", err(&output));
     }
-    let output = run(narrows().arg("app").arg(common::study(&dir)));
+    let other = "../store/tests/files/two-ends-0.1.narrows";
+    let other = Path::new(env!("CARGO_MANIFEST_DIR")).join(other);
+    let output = run(narrows().arg("app").arg(other));
     assert_eq!(output.status.code(), Some(2), "{}", err(&output));
 }
 
