@@ -52,7 +52,7 @@ pub struct Definition {
 /// A number that says whether the result is right.
 #[derive(Clone, Debug)]
 pub struct Check {
-    /// The level of the factor `place`, once in a study.
+    /// What it is called in reports and in the file.
     pub name: String,
     /// Where it stands.
     pub contract: Contract,
