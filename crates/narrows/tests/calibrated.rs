@@ -25,6 +25,7 @@ fn label((streams, message): (u32, u64)) -> String {
 }
 
 #[test]
+#[ignore = "a minute of measuring, which tells something on a quiet host alone"]
 fn what_was_measured_here_predicts_what_was_not_within_five_per_cent() {
     patiently("what_was_measured_here_predicts", predicted);
 }
