@@ -39,7 +39,7 @@ const READERS: &[&str] = &[
     "FILE",
     "FOLDER",
     "HOST",
-    "check.narrows",
+    "check-*.narrows",
     "table.toml",
     "--capture",
 ];

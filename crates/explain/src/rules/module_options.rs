@@ -114,7 +114,8 @@ fn versions(host: &Host, survey: &mut Survey) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::testing::{is_clear, is_found, is_idle, known, of_host};
+    use crate::setting::testing::{is_clear, is_found, is_idle, is_unknown, known, of_host};
+    use narrows_model::Source;
 
     fn host(facts: &[(&str, &str)]) -> Host {
         let tuning = facts.iter().map(|(name, value)| ((*name).to_owned(), known((*value).into())));
@@ -138,7 +139,12 @@ mod tests {
     #[test]
     fn what_is_not_loaded_is_not_judged() {
         assert!(is_idle(&of_host(&RULE, host(&[("modprobe.iw_nes.nes_drv_opt", "0x110")]))));
-        assert!(is_idle(&of_host(&RULE, host(&[("module.mlx5_core.prof_sel", "2")]))));
+        let mut told = host(&[("module.mlx5_core.prof_sel", "2")]);
+        assert!(is_unknown(&of_host(&RULE, told.clone())), "nobody looked at modprobe.d");
+        let from = Source("/sys/module/mlx5_core/parameters/prof_sel".into());
+        let read = Fact::Known { value: "2".to_owned(), from };
+        told.tuning.insert("module.mlx5_core.prof_sel".to_owned(), read);
+        assert!(is_idle(&of_host(&RULE, told)), "modprobe.d has nothing");
     }
 
     #[test]
