@@ -202,7 +202,7 @@ fn rdma_has_limits_of_its_own() {
     let list = |n: u32| rdma("rdma-write-stream", 8, RdmaParams { post_list: Some(n), ..none() });
     assert_eq!((list(1), list(128)), Default::default());
     refused(list(0), "post_list: 0 is out of bounds");
-    refused(list(129), "lists of 129");
+    refused(list(129), "batches of 129");
     let inline = |n: u32| rdma("rdma-send-rr", 8, RdmaParams { inline_bytes: Some(n), ..none() });
     assert_eq!(inline(4096), "");
     refused(inline(4097), "inline: 4097 is out of bounds, must be 0 to 4096");

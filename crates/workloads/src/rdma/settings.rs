@@ -321,7 +321,7 @@ mod tests {
         assert!(refusal("tcp-stream", 8, deep.clone()).contains("'depth' is for RDMA"));
         assert!(refusal("rdma-write-stream", 8, deep).contains("depth: 1048576 is out of"));
         let list = RdmaParams { post_list: Some(129), ..plain() };
-        assert!(refusal("rdma-write-stream", 8, list).contains("lists of 129"));
+        assert!(refusal("rdma-write-stream", 8, list).contains("batches of 129"));
         let by_manager = RdmaParams { connection: Some("cm".into()), ..service("ud") };
         assert!(refusal("rdma-send-stream", 8, by_manager).contains("exchange"));
     }
