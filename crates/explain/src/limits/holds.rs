@@ -125,8 +125,9 @@ pub fn is_too_short(cell: &Cell<'_>) -> Holds {
 /// was. It holds no stream that keeps the pace that was asked for.
 pub fn quota_stops(cell: &Cell<'_>) -> Holds {
     let share = |end: &EndReport| {
-        let periods = end.readings.total(keys::QUOTA_PERIODS).filter(|all| *all > 0)?;
-        Some(end.readings.total(keys::THROTTLED)? as f64 / periods as f64)
+        let periods = end.readings.total(keys::QUOTA_PERIODS)?;
+        // A group without a period in which it ran was stopped in none.
+        Some(end.readings.total(keys::THROTTLED)? as f64 / periods.max(1) as f64)
     };
     let shares = [cell.of_sender(share), cell.of_receiver(share)];
     let stopped = shares.into_iter().flatten().reduce(f64::max);
@@ -136,7 +137,7 @@ pub fn quota_stops(cell: &Cell<'_>) -> Holds {
         Some(_) => Holds::No,
         // Not counted, and so not known: what uses no CPU misses none.
         None if is_idle(cell) => Holds::No,
-        None => Holds::Yes,
+        None => Holds::Perhaps,
     }
 }
 
