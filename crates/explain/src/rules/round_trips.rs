@@ -10,7 +10,7 @@ use crate::measured::{self, Blind, Cell, Looked, finding, waited_share};
 use crate::rules::other_traffic;
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
-use narrows_model::reading::{Moment, keys};
+use narrows_model::reading::{Counter, Moment, keys};
 use narrows_model::result::{Verdict, Weight};
 use narrows_model::workload::Workload;
 
@@ -39,6 +39,12 @@ const LATE_MIN_NS: f64 = 10e6;
 const TIMER_NS: f64 = 100e6;
 /// Less of the time than that costs requests little.
 const TIMER_SHARE: f64 = 0.3;
+/// From here on it is the larger part of the time.
+const LARGER_SHARE: f64 = 0.5;
+/// What the timer lasts at the least beyond the round trip (`TCP_RTO_MIN`).
+const TIMER_LEAST_NS: f64 = 200e6;
+/// The setting of that, in microseconds (Linux 6.11).
+const TIMER_LEAST: &str = "net.ipv4.tcp_rto_min_us";
 /// Threads that wait less are late by as little.
 const WAITED_CPU_SHARE: f64 = 0.1;
 /// Fewer round trips have no slowest hundredth.
@@ -79,8 +85,10 @@ enum Wait {
     Length,
     /// Single packets, of the slowest hundredth from so many nanoseconds on.
     Late(f64),
-    /// A timer that sends again what was lost, for this share of the time.
-    Timer(f64),
+    /// A timer that sends again what was lost.
+    Timer(Gap),
+    /// Nothing that was counted, while segments were sent again.
+    Silence(Gap),
     /// Threads of the ends that wait for a CPU, for this share of their time: the slowest
     /// hundredth takes so many nanoseconds.
     Cpu(f64, f64),
@@ -90,23 +98,47 @@ enum Wait {
     Distance,
 }
 
+/// Time of the flows that no round trip of ordinary length fills, where segments were sent again.
+#[derive(Clone, Copy)]
+struct Gap {
+    /// Share of the flows' time.
+    share: f64,
+    /// So much of that share TCP's timers can have lasted.
+    timed: f64,
+    /// Whether timers were counted, and not only segments that were sent again.
+    is_counted: bool,
+    /// Segments that were sent again, in the median run.
+    again: f64,
+}
+
+impl Gap {
+    fn has_timer(&self) -> bool {
+        self.timed >= TIMER_SHARE
+    }
+}
+
 /// What a cell's round trips wait for; `None` where they are short.
 fn wait(cell: &Cell<'_>, trips: Trips) -> Option<Wait> {
     let waits = trips.waited_ns() >= WAITED_MIN_NS.max(WAITED_SHARE * trips.shortest_ns);
     let has_nagle = cell.summary.settings.senders().any(|end| end.no_delay == Some(false));
     let is_small = cell.trial.params.message_bytes.0 <= SMALL_BYTES;
-    if let Some(share) = waited_for_timer(cell, trips.middle_ns) {
-        return Some(Wait::Timer(share));
+    let gap = gap(cell, trips);
+    if let Some(gap) = gap.filter(|gap| gap.timed >= LARGER_SHARE) {
+        return Some(Wait::Timer(gap));
     }
+    let late = late(cell, trips.middle_ns);
     if waits && has_nagle && DELAYED_NS.contains(&trips.waited_ns()) {
         Some(Wait::Nagle)
     } else if waits && !cell.is_busy() {
         Some(if is_small { Wait::Queues } else { Wait::Length })
-    } else if let Some(late_ns) = late(cell, trips.middle_ns) {
-        Some(match waited_for_cpu(cell) {
-            Some(share) => Wait::Cpu(share, late_ns),
-            None => Wait::Late(late_ns),
-        })
+    } else if let Some((late_ns, share)) = late.zip(waited_for_cpu(cell)) {
+        Some(Wait::Cpu(share, late_ns))
+    } else if let Some(gap) = gap.filter(Gap::has_timer) {
+        Some(Wait::Timer(gap))
+    } else if let Some(late_ns) = late {
+        Some(Wait::Late(late_ns))
+    } else if let Some(gap) = gap {
+        Some(Wait::Silence(gap))
     } else if trips.shortest_ns >= LONG_NS {
         Some(if other_traffic::is_more(cell) { Wait::Others } else { Wait::Distance })
     } else {
@@ -153,11 +185,12 @@ fn says(cell: &Cell<'_>, trips: Trips, wait: &Wait) -> String {
             late_ns / 1e6,
             why_late(cell)
         ),
-        Wait::Timer(share) => format!(
-            "TCP waited for its timer in {:.0} % of the time of {label}: packets were \
-             lost, and one message after the other has nothing behind it that would show \
-             the loss sooner; the other round trips take {middle:.1} ms",
-            100.0 * share
+        Wait::Timer(gap) => by_timer(cell, gap, middle),
+        Wait::Silence(gap) => format!(
+            "No round trip fills {:.0} % of the time of {label} (segments sent again: {:.0}), and \
+             TCP's timers do not add up to that; the other round trips take {middle:.1} ms",
+            100.0 * gap.share,
+            gap.again
         ),
         Wait::Cpu(share, late_ns) => format!(
             "One round trip in a hundred takes {:.0} ms and more in {label}, where half \
@@ -203,6 +236,10 @@ fn remedy(wait: &Wait) -> &'static str {
              ports); see that no route asks for a long timer (ip route show: rto_min), \
              which is 200 ms without"
         }
+        Wait::Silence(_) => {
+            "see what else keeps the ends from asking and answering (their programs, their CPUs), \
+             and find what loses packets on the way (ethtool -S, tc -s qdisc, the switches' ports)"
+        }
         Wait::Cpu(..) => {
             "stop what else uses the ends' CPUs, or give both ends CPUs of their own (-A, \
              taskset, cpuset); a higher priority (nice, chrt) where that is not possible"
@@ -216,6 +253,18 @@ fn remedy(wait: &Wait) -> &'static str {
              ends nearer; traceroute shows the way"
         }
     }
+}
+
+/// Time that TCP's timer took, or may have taken where only segments were counted.
+fn by_timer(cell: &Cell<'_>, gap: &Gap, middle_ms: f64) -> String {
+    let waited = if gap.is_counted { "waited" } else { "perhaps waited" };
+    format!(
+        "TCP {waited} for its timer in {:.0} % of the time of {}: packets were lost, and one \
+         message after the other has nothing behind it that would show the loss sooner; the other \
+         round trips take {middle_ms:.1} ms",
+        100.0 * gap.timed,
+        cell.trial.label
+    )
 }
 
 /// Messages of many segments, which wait for their own length: one way alone may be slow, or both.
@@ -242,7 +291,9 @@ pub fn why(cell: &Cell<'_>) -> Option<&'static str> {
         Wait::Queues => "queues, or a delay that changes",
         Wait::Length => "the length of the messages at the path's rate",
         Wait::Late(_) => "single packets that come late",
-        Wait::Timer(_) => "packets that are lost, and TCP's timer",
+        Wait::Timer(gap) if gap.is_counted => "packets that are lost, and TCP's timer",
+        Wait::Timer(_) => "packets that are lost, and perhaps TCP's timer",
+        Wait::Silence(_) => "time without a round trip, while segments were sent again",
         Wait::Cpu(..) => "threads that wait for a CPU",
         Wait::Others => "distance, or the queue of other traffic",
         Wait::Distance => "distance",
@@ -266,20 +317,38 @@ fn late(cell: &Cell<'_>, middle_ns: f64) -> Option<f64> {
     (is_late && !cell.is_busy()).then_some(late_ns)
 }
 
-/// Share of the flows' time that no round trip of ordinary length fills, where the timer sent
-/// packets again: what is still under way as the window closes counts too.
-fn waited_for_timer(cell: &Cell<'_>, middle_ns: f64) -> Option<f64> {
+/// Time that no round trip of ordinary length fills, where that is much and segments were sent
+/// again: what is still under way as the window closes counts too. Timers took no more of it than
+/// their number allows; that a timer doubles is not known of any, and not taken for granted.
+fn gap(cell: &Cell<'_>, trips: Trips) -> Option<Gap> {
     let flows = f64::from(cell.trial.params.streams.max(1));
+    let longest_ns = trips.middle_ns + TIMER_NS;
     let share = cell.of_sender(|end| {
-        let ordinary = end.round_trips.iter().filter(|(ns, _)| ns.0 as f64 <= middle_ns + TIMER_NS);
+        let ordinary = end.round_trips.iter().filter(|(ns, _)| ns.0 as f64 <= longest_ns);
         let filled: f64 = ordinary.map(|(ns, count)| ns.0 as f64 * *count as f64).sum();
         (end.window_ns.0 > 0).then(|| 1.0 - filled / (end.window_ns.0 as f64 * flows))
     })?;
-    let timed = [keys::TIMEOUTS, keys::RETRANSMITTED].map(|counter| {
-        let ends = [cell.sent_count(counter), cell.received_count(counter)];
-        ends.into_iter().flatten().fold(0.0, f64::max)
-    });
-    (share >= TIMER_SHARE && timed.into_iter().any(|count| count >= 1.0)).then_some(share)
+    let time_ns = flows * cell.of_sender(|end| Some(end.window_ns.0 as f64))?;
+    let again = of_either(cell, keys::RETRANSMITTED).unwrap_or(0.0);
+    let counted = of_either(cell, keys::TIMEOUTS);
+    let timers = counted.unwrap_or(again);
+    let timed = share.min(timers * timer_ns(cell, trips) / time_ns);
+    let is_again = again.max(timers) >= 1.0;
+    let gap = Gap { share, timed, is_counted: counted.is_some(), again: again.max(timers) };
+    (share >= TIMER_SHARE && is_again).then_some(gap)
+}
+
+/// The larger count of the two ends, in the median run; `None` where neither counted.
+fn of_either(cell: &Cell<'_>, counter: Counter) -> Option<f64> {
+    let ends = [cell.sent_count(counter), cell.received_count(counter)];
+    ends.into_iter().flatten().reduce(f64::max)
+}
+
+/// What a timer lasts at the least (RFC 6298): the round trip, and what the host sets beside it. A
+/// route's `rto_min` is not read.
+fn timer_ns(cell: &Cell<'_>, trips: Trips) -> f64 {
+    let set = cell.sender().and_then(|end| end.setting(TIMER_LEAST)?.parse::<f64>().ok());
+    trips.shortest_ns + set.map_or(TIMER_LEAST_NS, |us| 1e3 * us)
 }
 
 /// Share of its time that an end's thread waited for a CPU, where that was much.
@@ -316,8 +385,9 @@ fn why_late(cell: &Cell<'_>) -> &'static str {
 mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, stream, trips};
-    use crate::setting::testing::{is_clear, is_idle, is_unknown};
+    use crate::setting::testing::{is_clear, is_idle, is_unknown, known};
     use narrows_model::load::Role;
+    use narrows_model::study::StoredStudy;
     use narrows_model::{Bytes, Nanos};
 
     #[test]
@@ -342,25 +412,86 @@ mod tests {
         assert!(of(9, 0).contains("distance"));
     }
 
+    /// Round trips of 10.4 ms in a second, where the path takes 10.1.
+    fn with_gap(trips_done: u64, counted: &[(&str, u64)]) -> StoredStudy {
+        let mut study = trips(10_400);
+        study.trials[0].params.message_bytes = Bytes(64);
+        read(&mut study, "tcp-info", "flow0.rtt_min_ns", 10_100_000);
+        for (key, count) in counted {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), *count);
+        }
+        for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+            end.round_trips[0].1 = trips_done;
+        }
+        study
+    }
+
+    fn said(study: &StoredStudy) -> String {
+        match of_study(&RULE, study) {
+            Verdict::Found { findings } => findings[0].says.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn time_that_a_timer_took_is_not_called_distance() {
-        let of = |trips_done: u64, again: u64| {
-            let mut study = trips(10_400);
-            study.trials[0].params.message_bytes = Bytes(64);
-            read(&mut study, "tcp-info", "flow0.rtt_min_ns", 10_100_000);
-            read(&mut study, "tcp-info", "flow0.retransmitted_segments", again);
-            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
-                end.round_trips[0].1 = trips_done;
-            }
-            match of_study(&RULE, &study) {
-                Verdict::Found { findings } => findings[0].says.clone(),
-                other => panic!("{other:?}"),
-            }
+        let of = |trips_done: u64, again: u64, timers: u64| {
+            let counted = [("retransmitted_segments", again), ("timeouts_events", timers)];
+            said(&with_gap(trips_done, &counted))
         };
-        assert!(of(20, 1).contains("waited for its timer in 79 %"), "{}", of(20, 1));
-        assert!(!of(20, 1).contains("  "), "one space between words: {}", of(20, 1));
-        assert!(of(90, 1).contains("distance"), "one loss, and hardly a wait");
-        assert!(of(20, 0).contains("distance"), "nothing was sent again");
+        // Four timers of 210.1 ms each are longer than the 79 % that no round trip fills.
+        assert!(of(20, 4, 4).contains("TCP waited for its timer in 79 %"), "{}", of(20, 4, 4));
+        assert!(!of(20, 4, 4).contains("  "), "one space between words: {}", of(20, 4, 4));
+        assert!(of(20, 2, 2).contains("TCP waited for its timer in 42 %"), "{}", of(20, 2, 2));
+        // One lasts 210.1 ms of the second.
+        let one = of(20, 1, 1);
+        assert!(
+            one.contains("No round trip fills 79 %") && one.contains("sent again: 1)"),
+            "{one}"
+        );
+        assert!(of(20, 9, 0).contains("sent again: 9)"), "no timer: {}", of(20, 9, 0));
+        assert!(of(90, 1, 1).contains("distance"), "one loss, and hardly a wait");
+        assert!(of(20, 0, 0).contains("distance"), "nothing was sent again");
+    }
+
+    #[test]
+    fn segments_that_were_sent_again_are_perhaps_timers_where_those_are_not_counted() {
+        let of = |again: u64| said(&with_gap(20, &[("retransmitted_segments", again)]));
+        assert!(of(4).contains("TCP perhaps waited for its timer in 79 %"), "{}", of(4));
+        assert!(of(1).contains("No round trip fills 79 %"), "{}", of(1));
+    }
+
+    #[test]
+    fn a_timer_lasts_what_the_host_sets() {
+        let mut study = with_gap(20, &[("retransmitted_segments", 1), ("timeouts_events", 1)]);
+        let setting = known("600000".to_owned());
+        study.host.tuning.insert(TIMER_LEAST.into(), setting);
+        assert!(said(&study).contains("TCP waited for its timer in 61 %"), "{}", said(&study));
+    }
+
+    #[test]
+    fn a_timer_hides_no_other_wait_that_takes_the_larger_part() {
+        let counted = [("retransmitted_segments", 2), ("timeouts_events", 2)];
+        let with = |middle_us: u64, count: u64, no_delay: bool| {
+            let mut study = with_gap(20, &counted);
+            read(&mut study, "tcp-info", "flow0.rtt_min_ns", 50_000);
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+                end.round_trips = vec![(Nanos(middle_us * 1000), count)];
+                end.effective.no_delay = Some(no_delay);
+            }
+            study
+        };
+        // Thirteen of 44 ms fill 57 %, and two timers take 40 of the other 43.
+        assert!(said(&with(44_000, 13, false)).contains("Nagle"));
+        assert!(said(&with(44_000, 13, true)).contains("jitter"));
+        let mut waits = with_gap(2, &counted);
+        for end in waits.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+            end.round_trips = vec![(Nanos(100_000), 1000), (Nanos(150_000_000), 12)];
+            end.threads[0].system_ns = Nanos(0);
+            end.threads[0].waited_ns = Some(Nanos(450_000_000));
+        }
+        read(&mut waits, "tcp-info", "flow0.rtt_min_ns", 50_000);
+        assert!(said(&waits).contains("waited for a CPU in 45 %"), "{}", said(&waits));
     }
 
     #[test]
