@@ -4,11 +4,13 @@
 
 use crate::measured::Measured;
 use narrows_model::host::Host;
+use narrows_model::load::Role;
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{EndSpec, NetworkPath, Trial};
+use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Trial};
 use narrows_model::workload::Workload;
 use narrows_stats::Summary;
 use serde::Serialize;
+use std::collections::HashSet;
 
 /// From this share of the fastest port's rate on it is the wire that several streams meet.
 const WIRE_SHARE: f64 = 0.85;
@@ -170,11 +172,48 @@ fn node(host: &Host, end: &EndSpec) -> Option<u32> {
     end.place.cpus.0.first().and_then(|cpu| host.node_of_cpu(*cpu))
 }
 
-/// Whether each end of each stream could have a CPU of its own.
+/// Whether each end of each stream could have a CPU of its own: of those that it is pinned to, and
+/// of all that its host has where it is not.
 pub(crate) fn has_cpus(study: &StoredStudy, trial: &Trial) -> bool {
-    let cpus = study.host.cpu.online.value().map_or(0, Vec::len);
-    let ends = if trial.path == NetworkPath::Peer { 1 } else { 2 };
-    trial.params.streams as usize * ends <= cpus
+    let streams = trial.params.streams as usize;
+    let is_here =
+        |end: &EndSpec| trial.path != NetworkPath::Peer || end.host == EndHost::Controller;
+    let (here, there): (Vec<&EndSpec>, Vec<&EndSpec>) =
+        trial.ends.iter().filter(|end| end.role != Role::Background).partition(|end| is_here(end));
+    let online = study.host.cpu.online.value().map_or(0, Vec::len);
+    has_cores(&study.host, &here, streams)
+        && here.len() * streams <= online
+        && there.iter().all(|end| end.place.cpus.is_empty() || end.place.cpus.0.len() >= streams)
+}
+
+/// Whether pinned ends of this host have a core for each of so many streams, and none in common.
+fn has_cores(host: &Host, ends: &[&EndSpec], streams: usize) -> bool {
+    let pinned = ends.iter().filter(|end| !end.place.cpus.is_empty());
+    let each: Vec<HashSet<Core>> = pinned
+        .map(|end| end.place.cpus.0.iter().map(|cpu| Core::of(host, *cpu)).collect())
+        .collect();
+    let all: HashSet<&Core> = each.iter().flatten().collect();
+    let are_apart = all.len() == each.iter().map(HashSet::len).sum::<usize>();
+    are_apart && each.iter().all(|cores| cores.len() >= streams)
+}
+
+/// Where a CPU computes: the same for siblings.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Core {
+    /// Package, die and core, as the kernel numbers them.
+    Known(Option<u32>, Option<u32>, u32),
+    /// A CPU whose siblings are not known.
+    Alone(u32),
+}
+
+impl Core {
+    fn of(host: &Host, cpu: u32) -> Self {
+        let place = host.cpu.places.iter().find(|place| place.cpu == cpu);
+        match place.and_then(|place| Some((place, place.core?))) {
+            Some((place, core)) => Self::Known(place.package, place.die, core),
+            None => Self::Alone(cpu),
+        }
+    }
 }
 
 fn meets_the_wire(study: &StoredStudy, trial: &Trial, bps: f64) -> bool {

@@ -1,14 +1,16 @@
 //! What was measured in place of what is assumed: one published row as the measurement, all others
 //! as what is asked of it.
 
-use narrows_model::host::{Host, Nic};
+use narrows_model::host::{CpuPlace, Host, Nic};
 use narrows_model::interfaces::Interfaces;
-use narrows_model::load::{EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline};
+use narrows_model::load::{
+    CpuList, EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline,
+};
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::result::ResourceName;
 use narrows_model::study::StoredStudy;
 use narrows_model::study_kind::StudyKind;
-use narrows_model::trial::{EndSpec, NetworkPath, Trial, TrialId};
+use narrows_model::trial::{EndSpec, NetworkPath, Placement, Trial, TrialId};
 use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
 use narrows_predict::calibration::Calibration;
 use narrows_predict::{Measured, Reach, Said, Traffic, of_host, of_nic};
@@ -293,6 +295,38 @@ fn streams_without_a_cpu_for_each_end_tell_nothing_of_how_they_add() {
     let mut slow = measured_cells(&[(1, 65_536), (4, 65_536)]);
     slow.host.nics[0].speed_bps = Fact::known(BitsPerSecond(60e9), "test");
     assert_eq!(calibration(&slow).streams_add, None);
+}
+
+#[test]
+fn pinned_streams_are_judged_by_the_cpus_of_their_own_ends() {
+    // Two nodes of four CPUs; siblings are two apart.
+    let adding = |receiver: &[u32], sender: &[u32], has_siblings: bool| {
+        let mut study = measured_cells(&[(1, 65_536), (4, 65_536)]);
+        study.host.cpu.online = Fact::known((0..8).collect(), "test");
+        let place = |cpu: u32| CpuPlace {
+            cpu,
+            package: Some(cpu / 4),
+            core: has_siblings.then_some(cpu % 2),
+            node: Some(cpu / 4),
+            ..CpuPlace::default()
+        };
+        study.host.cpu.places = (0..8).map(place).collect();
+        for trial in &mut study.trials {
+            trial.path = NetworkPath::Loopback;
+            let all = [receiver, sender].map(|cpus| {
+                let count = if trial.params.streams == 1 { 1 } else { cpus.len() };
+                let cpus = CpuList(cpus[..count].to_vec());
+                Placement { cpus, ..Placement::default() }
+            });
+            let [receives, sends] = all;
+            trial.ends = EndSpec::pair(receives, sends, false);
+        }
+        calibration(&study).streams_add
+    };
+    assert!(adding(&[0, 1, 2, 3], &[4, 5, 6, 7], false).is_some(), "a CPU for each");
+    assert_eq!(adding(&[0, 1], &[4, 5], false), None, "two for four on each node");
+    assert_eq!(adding(&[0, 1, 2, 3], &[1, 2, 3, 4], false), None, "three that both ends use");
+    assert_eq!(adding(&[0, 1, 2, 3], &[4, 5, 6, 7], true), None, "two cores for four");
 }
 
 fn words(all: &[(&str, &str)]) -> Said {
