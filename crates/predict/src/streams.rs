@@ -49,7 +49,7 @@ impl Adding {
         let mut points: Vec<Together> = one
             .flat_map(|one| {
                 let several = cells().filter(move |several| is_more_of(&study.host, several, one));
-                several.filter_map(move |several| together(study, all, one, several))
+                several.filter_map(move |several| together(study, all, crowd, [one, several]))
             })
             .collect();
         points.sort_by(|a, b| a.streams.total_cmp(&b.streams));
@@ -63,8 +63,8 @@ impl Adding {
     }
 
     /// As how many streams so many act. Between two numbers that were measured by the line between
-    /// them (both as logarithms), beyond the last by the slope that led to it: at least nothing
-    /// more, at most as many times as there are.
+    /// them (both as logarithms), beyond the last by the slope that led to it, which may go
+    /// down: at most as many times as there are.
     pub fn act_as(&self, streams: f64) -> Measured {
         if streams < 1.0 {
             return Measured { value: streams, low: streams, high: streams, from: String::new() };
@@ -89,8 +89,8 @@ impl Adding {
         let slope = (last.over_one.value / at).ln() / (last.streams / from).ln();
         let more = streams / last.streams;
         let Measured { value, low, high, from } = last.over_one.clone();
-        let value_then = value * more.powf(slope.clamp(0.0, 1.0));
-        Measured { value: value_then, low: low.min(value_then), high: high * more, from }
+        let grown = more.powf(slope.min(1.0));
+        Measured { value: value * grown, low: low * grown.min(1.0), high: high * more, from }
     }
 }
 
@@ -116,8 +116,8 @@ fn part_way(from: f64, to: f64, share: f64) -> f64 {
 fn together(
     study: &StoredStudy,
     all: &[Summary],
-    one: &Trial,
-    several: &Trial,
+    crowd: Crowd,
+    [one, several]: [&Trial; 2],
 ) -> Option<Together> {
     let (alone, together) = (reached(all, one)?, reached(all, several)?);
     let streams = f64::from(several.params.streams);
@@ -127,7 +127,12 @@ fn together(
         high: together.high / alone.low,
         from: format!("{} over {}", together.from, alone.from),
     };
-    let is_possible = (1.0..=streams.powf(POWER_MOST)).contains(&over_one.value);
+    // Ends that share CPUs may well be slower together, and that is how they add there.
+    let is_enough = match crowd {
+        Crowd::OneToACpu => over_one.value >= 1.0,
+        Crowd::Inside => over_one.value > 0.0,
+    };
+    let is_possible = is_enough && over_one.value <= streams.powf(POWER_MOST);
     (is_possible && !meets_the_wire(study, several, together.value))
         .then_some(Together { streams, over_one })
 }
@@ -249,6 +254,16 @@ mod tests {
         assert!(of(3.0) > 36.2 && of(3.0) < 41.9, "{}", of(3.0));
         let power = (41.9f64 / 19.7).ln() / 4f64.ln();
         assert!((19.7 * 2f64.powf(power) / 36.2 - 1.0).abs() > 0.2, "one power is a fifth off");
+    }
+
+    #[test]
+    fn streams_that_slow_each_other_down_go_on_doing_so_beyond() {
+        let seen = adding(&[(2.0, 0.9), (4.0, 0.6)]);
+        assert!((seen.act_as(4.0).value - 0.6).abs() < 1e-9, "as measured");
+        // A third less at each doubling.
+        let eight = seen.act_as(8.0);
+        assert!((eight.value - 0.4).abs() < 1e-9, "{eight:?}");
+        assert!(eight.low < eight.value && eight.value < eight.high, "{eight:?}");
     }
 
     #[test]

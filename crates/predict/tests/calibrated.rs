@@ -375,6 +375,32 @@ fn cells_inside_a_host_are_predicted_by_others_within_five_per_cent() {
     assert!(none(&one_alone, &[("streams", "2")]) && !none(&one_alone, &[("streams", "1")]));
 }
 
+/// Four that together reach half of one, on the CPUs that they share, are as slow in what is said.
+#[test]
+fn streams_slower_than_one_stay_as_they_were_measured_inside_a_host() {
+    let mut study = measured_cells(&[(1, 65_536), (4, 65_536)]);
+    study.host.cpu.online = Fact::known(vec![0, 1], "test");
+    study.trials.iter_mut().for_each(|trial| trial.path = NetworkPath::Loopback);
+    let four = (simulated(1, 65_536) / 2.0 * 1e9 / 8.0) as u64;
+    for record in study.records.iter_mut().filter(|record| record.trial.0 == "t1") {
+        for end in &mut record.reports {
+            end.report.flows[0].bytes = Bytes(four);
+        }
+    }
+    let calibrated = calibration(&study);
+    let adding = calibrated.inside_add.as_ref().expect("how they add inside");
+    assert!((adding.act_as(4.0).value - 0.5).abs() < 0.01, "{:?}", adding.act_as(4.0));
+    assert!(adding.act_as(8.0).value < 0.5, "{:?}", adding.act_as(8.0));
+    let said = words(&[("streams", "4"), ("message", "65536")]);
+    let engine = of_nic(&study.host, None, &said, &calibrated).expect("a server");
+    let cpu = engine.inside_as_measured(Traffic::Tcp).expect("cells that tell");
+    let truth = simulated(1, 65_536) / 2.0;
+    assert!((cpu.value / truth - 1.0).abs() < 0.05, "{cpu:?} {truth}");
+    // With a CPU for each end a sum below one stream tells of something else than of streams.
+    study.host.cpu.online = Fact::known((0..32).collect(), "test");
+    assert_eq!(calibration(&study).streams_add, None);
+}
+
 /// A congestion control that paces costs what its own cell says; one that was not measured is taken
 /// for the default.
 #[test]
