@@ -236,7 +236,13 @@ static NAMED: &[Named] = &[
     ),
     always("receive-window", "the receiver's window", Sureness::Counted),
     always("send-buffer", "the sender's buffer", Sureness::Counted),
-    always("congestion-window", "a small congestion window", Sureness::Inferred),
+    // What keeps the window small nobody has read.
+    Named {
+        rule: "congestion-window",
+        what: "a small congestion window",
+        sureness: Sureness::Possible,
+        holds: |_| Holds::Perhaps,
+    },
     Named {
         rule: "acknowledgements-lost",
         what: "loss on the return path",
@@ -449,7 +455,7 @@ fn outpaced(case: &Case<'_>, cell: &Cell<'_>) -> Option<Answer> {
     let (default, other) = congestion_control::compared(case.study, case.summaries)?;
     let name = default.congestion()?;
     let (used, _) = congestion_control::faster(name, default, other)?;
-    let minds_loss = matches!(used.as_str(), "cubic" | "reno");
+    let minds_loss = congestion_control::slows_down(&used);
     (minds_loss && default.label == cell.summary.label).then(|| {
         let rule = congestion_control::RULE.name.to_owned();
         (Some(rule), format!("the congestion control, {name},"), Sureness::Compared)

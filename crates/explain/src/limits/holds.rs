@@ -196,3 +196,72 @@ fn is_idle(cell: &Cell<'_>) -> bool {
     });
     works.is_some_and(|works| works < WORKS_SHARE)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::limits::Sureness;
+    use crate::limits::tests::limit_of;
+    use crate::measured::testing::{read, stream};
+    use narrows_model::{Fact, Nanos};
+
+    #[test]
+    fn a_quota_holds_what_it_stopped_and_nothing_else() {
+        use narrows_model::host::{Cpu, Host};
+        // Periods that the kernel counted, and those in which it stopped the group.
+        let limit = |counted: Option<(u64, u64)>, busy_percent: u64, pace: Option<u64>| {
+            let mut study = stream("tcp-stream");
+            let quota_cpus = Fact::known(0.1, "test");
+            let allowed = Fact::known(vec![0, 1], "test");
+            study.host =
+                Host { cpu: Cpu { allowed, quota_cpus, ..Cpu::default() }, ..Host::default() };
+            study.trials[0].params.rate_bps = pace;
+            if let Some((periods, stopped)) = counted {
+                read(&mut study, "group", "periods_events", periods);
+                read(&mut study, "group", "throttled_events", stopped);
+            }
+            for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+                end.report.threads[0].system_ns = Nanos(busy_percent * 10_000_000);
+            }
+            limit_of(&study, &[])
+        };
+        let of = |counted, busy_percent, pace| limit(counted, busy_percent, pace).rule;
+        assert_eq!(of(Some((20, 18)), 10, None).as_deref(), Some("cpu-quota"), "stopped");
+        assert_ne!(of(Some((20, 0)), 50, None).as_deref(), Some("cpu-quota"), "never stopped");
+        assert_ne!(of(Some((0, 0)), 50, None).as_deref(), Some("cpu-quota"), "no period at all");
+        assert_eq!(limit(Some((20, 18)), 10, None).sureness, Sureness::Inferred);
+        let unknown = limit(None, 50, None);
+        assert_eq!(unknown.rule.as_deref(), Some("cpu-quota"), "nobody counted");
+        assert_eq!(unknown.sureness, Sureness::Possible, "nobody counted: {unknown}");
+        assert_ne!(of(None, 1, None).as_deref(), Some("cpu-quota"), "idle");
+        assert_ne!(
+            of(Some((20, 18)), 10, Some(10_000_000_000)).as_deref(),
+            Some("cpu-quota"),
+            "a pace kept"
+        );
+    }
+
+    #[test]
+    fn a_window_that_is_kept_small_is_a_possibility() {
+        let mut study = stream("tcp-stream");
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.effective.congestion = Some("cubic".into());
+        }
+        for (key, value) in [
+            ("congestion_window_segments", 8),
+            ("rtt_min_ns", 400_000),
+            ("rtt_ns", 410_000),
+            ("lowest:rtt_ns", 405_000),
+            ("highest:rtt_ns", 420_000),
+            ("send_mss_bytes", 65_536),
+            ("sent_segments", 20_000),
+            ("retransmitted_segments", 0),
+            ("busy_ns", 1_000_000_000),
+            ("limited_by_receive_window_ns", 0),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        let limit = limit_of(&study, &[]);
+        assert_eq!(limit.rule.as_deref(), Some("congestion-window"), "{limit}");
+        assert_eq!(limit.sureness, Sureness::Possible, "nobody read a route: {limit}");
+    }
+}

@@ -8,7 +8,7 @@ use narrows_model::result::{Ceiling, Method, Prediction, ResourceName, Unit};
 use narrows_model::study::StoredStudy;
 use narrows_model::{Fact, Nanos};
 
-fn limit_of(study: &StoredStudy, predictions: &[Prediction]) -> Limit {
+pub fn limit_of(study: &StoredStudy, predictions: &[Prediction]) -> Limit {
     let summaries = narrows_stats::summarise(study);
     let case = Case { study, summaries: &summaries, predictions };
     let mut all = limits(&case, &judge(&case));
@@ -452,41 +452,6 @@ fn a_queue_that_overflows_now_and_then_or_in_consequence_holds_nothing() {
     assert_eq!(of(9_000, 100_000).as_deref(), Some("own-queue"));
     assert_ne!(of(90, 100_000).as_deref(), Some("own-queue"), "one in ten thousand");
     assert_eq!(of(9_000, 40_000).as_deref(), Some("acknowledgements-lost"));
-}
-
-#[test]
-fn a_quota_holds_what_it_stopped_and_nothing_else() {
-    use narrows_model::host::{Cpu, Host};
-    // Periods that the kernel counted, and those in which it stopped the group.
-    let limit = |counted: Option<(u64, u64)>, busy_percent: u64, pace: Option<u64>| {
-        let mut study = stream("tcp-stream");
-        let quota_cpus = Fact::known(0.1, "test");
-        let allowed = Fact::known(vec![0, 1], "test");
-        study.host = Host { cpu: Cpu { allowed, quota_cpus, ..Cpu::default() }, ..Host::default() };
-        study.trials[0].params.rate_bps = pace;
-        if let Some((periods, stopped)) = counted {
-            read(&mut study, "group", "periods_events", periods);
-            read(&mut study, "group", "throttled_events", stopped);
-        }
-        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
-            end.report.threads[0].system_ns = Nanos(busy_percent * 10_000_000);
-        }
-        limit_of(&study, &[])
-    };
-    let of = |counted, busy_percent, pace| limit(counted, busy_percent, pace).rule;
-    assert_eq!(of(Some((20, 18)), 10, None).as_deref(), Some("cpu-quota"), "stopped");
-    assert_ne!(of(Some((20, 0)), 50, None).as_deref(), Some("cpu-quota"), "never stopped");
-    assert_ne!(of(Some((0, 0)), 50, None).as_deref(), Some("cpu-quota"), "no period at all");
-    assert_eq!(limit(Some((20, 18)), 10, None).sureness, Sureness::Inferred);
-    let unknown = limit(None, 50, None);
-    assert_eq!(unknown.rule.as_deref(), Some("cpu-quota"), "nobody counted");
-    assert_eq!(unknown.sureness, Sureness::Possible, "nobody counted: {unknown}");
-    assert_ne!(of(None, 1, None).as_deref(), Some("cpu-quota"), "idle");
-    assert_ne!(
-        of(Some((20, 18)), 10, Some(10_000_000_000)).as_deref(),
-        Some("cpu-quota"),
-        "a pace kept"
-    );
 }
 
 #[test]

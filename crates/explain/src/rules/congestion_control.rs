@@ -88,7 +88,8 @@ pub fn of_route(cell: &Cell<'_>) -> Option<(String, String)> {
         .then_some((used, default))
 }
 
-fn slows_down(name: &str) -> bool {
+/// Whether a congestion control slows down at each loss, and lets its window grow without.
+pub fn slows_down(name: &str) -> bool {
     matches!(name, "cubic" | "reno")
 }
 

@@ -2,9 +2,13 @@
 //!
 //! Without loss, marks or a queue the window doubles every round trip (slow start, RFC 5681). One
 //! that is small after many of them, is the same as every run ends, and gives just the rate that
-//! was measured is kept there: by a route's `cwnd`, or by its `ssthresh`, which ends slow start
-//! (ip-route(8)), or by what TCP saved of earlier connections.
+//! was measured is kept there: most likely by a route's `cwnd`, or by its `ssthresh`, which ends slow
+//! start (ip-route(8)), or by what TCP saved of earlier connections. None of these is read, so that
+//! it remains a possibility. Congestion controls that model the path (BBR) hold a window that does
+//! not change by design, and a link or a shaper of the sender's own that is full needs no larger
+//! one.
 
+use super::{congestion_control, path_capacity};
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::{Moment, keys};
@@ -46,6 +50,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     if !cell.is_tcp_stream() || cell.is_paced() || flows > 1 {
         return Err(Blind::OtherKind);
     }
+    let control = cell.summary.congestion().ok_or_else(|| cell.lacks("the congestion control"))?;
     let windows = windows(cell);
     let least = windows.iter().copied().reduce(f64::min);
     let most = windows.iter().copied().reduce(f64::max);
@@ -58,7 +63,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let gives = most * segment * 8.0 / trip_s / rates.middle.max(1.0);
     let window_s = cell.of_sender(|end| Some(end.window_ns.0 as f64 / 1e9)).unwrap_or(0.0);
     let seen = format!(
-        "windows of {least:.0} to {most:.0} segments as the runs end, {:.2} of the rate; {:.3} % \
+        "{control}; windows of {least:.0} to {most:.0} segments as the runs end, {:.2} of the rate; {:.3} % \
          sent again; round trips of {:.2} ms at the least, {:.2} ms without load",
         gives,
         100.0 * losses.again,
@@ -75,11 +80,14 @@ fn look(cell: &Cell<'_>) -> Looked {
         && cell.sent_count(keys::MARKED).unwrap_or(0.0) == 0.0
         && cell.engaged_share().is_some_and(|share| share >= ENGAGED_MIN)
         && !cell.is_busy()
-        && !cell.is_limited_by_buffers();
+        && !cell.is_limited_by_buffers()
+        && !path_capacity::is_own(cell, cell.in_packets(rates.middle))
+        && congestion_control::slows_down(control);
     let wrong = (is_kept && is_free).then(|| {
         let says = format!(
             "TCP's congestion window ends at {most:.0} segments in every run of {}, though nothing \
-             was lost, marked or queued that keeps it there: a route or saved metrics bound it",
+             was lost, marked or queued that keeps it there: most likely a route or saved metrics \
+             bound it",
             cell.trial.label
         );
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY)
@@ -104,13 +112,22 @@ fn windows(cell: &Cell<'_>) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, stream};
-    use crate::setting::testing::{is_clear, is_found, is_idle, is_unknown};
-    use narrows_model::load::Role;
+    use crate::setting::testing::{is_clear, is_found, is_idle, is_unknown, known};
+    use narrows_model::BitsPerSecond;
+    use narrows_model::host::{Host, Nic};
+    use narrows_model::load::{Effective, Role};
     use narrows_model::study::StoredStudy;
+
+    fn set(study: &mut StoredStudy, change: impl Fn(&mut Effective)) {
+        for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+            change(&mut end.effective);
+        }
+    }
 
     /// Ten gigabits a second in windows of eight segments of 64 KiB over 0.4 ms, by default.
     fn study(window: u64, changes: &[(&str, u64)]) -> StoredStudy {
         let mut study = stream("tcp-stream");
+        set(&mut study, |end| end.congestion = Some("cubic".into()));
         for (key, value) in [
             ("congestion_window_segments", window),
             ("rtt_min_ns", 400_000),
@@ -141,6 +158,34 @@ mod tests {
         assert!(is_clear(&of(&[("busy_ns", 500_000_000)])), "the program gives it nothing");
         let full = [("limited_by_receive_window_ns", 900_000_000)];
         assert!(is_clear(&of(&full)), "the receiver's window is full");
+    }
+
+    #[test]
+    fn only_congestion_controls_that_slow_down_at_losses_are_judged() {
+        let of = |control: Option<&str>| {
+            let mut study = study(8, &[]);
+            set(&mut study, |end| end.congestion = control.map(str::to_owned));
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(Some("reno"))));
+        assert!(is_clear(&of(Some("bbr"))), "it holds its window by design");
+        assert!(is_unknown(&of(None)), "{:?}", of(None));
+    }
+
+    #[test]
+    fn a_full_link_and_a_shaper_of_ones_own_keep_no_window_small() {
+        let of = |gbps: f64, qdisc: &str| {
+            let mut study = study(8, &[]);
+            set(&mut study, |end| end.interface = Some("e0".into()));
+            let speed_bps = known(BitsPerSecond(gbps * 1e9));
+            let (name, qdisc) = ("e0".into(), known(qdisc.to_owned()));
+            let nic = Nic { name, physical: true, speed_bps, qdisc, ..Nic::default() };
+            study.host = Host { nics: vec![nic], ..Host::default() };
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(25.0, "fq_codel")));
+        assert!(is_clear(&of(10.0, "fq_codel")), "a link that is full");
+        assert!(is_clear(&of(25.0, "tbf")), "a shaper of its own");
     }
 
     #[test]

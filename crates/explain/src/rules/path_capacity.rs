@@ -130,7 +130,7 @@ fn range(cell: &Cell<'_>, low: f64, high: f64, capacity_bps: f64) -> String {
 }
 
 /// Whether the limit is an end's own: its link is full, or its interface is shaped.
-fn is_own(cell: &Cell<'_>, capacity_bps: f64) -> bool {
+pub fn is_own(cell: &Cell<'_>, capacity_bps: f64) -> bool {
     let ends = [cell.sender(), cell.receiver()];
     let nics = ends.iter().flatten().filter_map(|end| end.nic());
     let links = nics.filter(|nic| nic.physical).filter_map(|nic| nic.speed_bps.value());
