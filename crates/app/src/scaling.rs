@@ -152,9 +152,9 @@ fn named(record: &Record, name: &str) -> Option<f64> {
 }
 
 fn unit(stored: &StoredStudy, trial: &Trial) -> Unit {
-    let mut figures =
-        stored.records_of(trial).filter_map(|record| record.external.as_ref()?.figures.first());
-    figures.next().map_or(Unit::Nanos, |figure| figure.unit)
+    let figures = stored.records_of(trial).filter_map(|record| record.external.as_ref());
+    let mut main = figures.flat_map(|ran| &ran.figures).filter(|figure| figure.name == FIGURE);
+    main.next().map_or(Unit::Nanos, |figure| figure.unit)
 }
 
 fn point(stored: &StoredStudy, trial: &Trial) -> Point {

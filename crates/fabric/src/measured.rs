@@ -30,7 +30,7 @@ pub struct MeasuredPair {
     pub to: u32,
     /// Its rate among all pairs of its round; `None` where it failed.
     pub together: Option<BitsPerSecond>,
-    /// Its rate when the fewest ran beside it.
+    /// Its rate by itself; `None` where others always ran beside it, or it failed.
     pub alone: Option<BitsPerSecond>,
 }
 
@@ -47,12 +47,16 @@ pub struct Tiered {
     pub should_alone: f64,
     /// The same with all hosts at once; `None` where hashing was not simulated.
     pub should_together: Option<f64>,
-    /// Median share that pairs had among the fewest.
+    /// Pairs that ran by themselves: those that a mesh looks at again, and no others.
+    pub alone_pairs: usize,
+    /// Median share of those pairs by themselves.
     pub alone: Option<f64>,
-    /// Lowest share among the fewest.
+    /// Lowest share of a pair by itself.
     pub worst_alone: Option<f64>,
     /// Median share among all of a round.
     pub together: Option<f64>,
+    /// Lowest share among all of a round.
+    pub worst_together: Option<f64>,
 }
 
 /// The mesh by tiers; `None` where it has more hosts than the plan.
@@ -104,7 +108,8 @@ fn tiered(
     Tiered {
         climb,
         pairs: pairs.len(),
-        failed: pairs.len() - alone.len(),
+        failed: pairs.len() - together.len(),
+        alone_pairs: alone.len(),
         should_alone: 1.0,
         should_together: match climb {
             Climb::Leaf => Some(1.0),
@@ -113,6 +118,7 @@ fn tiered(
         worst_alone: alone.first().copied(),
         alone: middle(&alone),
         together: middle(&together),
+        worst_together: together.first().copied(),
     }
 }
 
@@ -138,9 +144,10 @@ mod tests {
         Design::of(&asked, &four, &four, Some(tiers)).expect("a design")
     }
 
+    /// A pair that has 1 Gb/s less among others than by itself.
     fn pair(from: u32, to: u32, gbps: f64) -> MeasuredPair {
-        let rate = Some(BitsPerSecond(gbps * 1e9));
-        MeasuredPair { from, to, together: rate, alone: rate }
+        let rate = |gbps: f64| Some(BitsPerSecond(gbps * 1e9));
+        MeasuredPair { from, to, together: rate(gbps - 1.0), alone: rate(gbps) }
     }
 
     #[test]
@@ -169,6 +176,9 @@ mod tests {
         assert_eq!(seen, [(Climb::Leaf, 2, 0), (Climb::Middle, 3, 1)]);
         assert!((tiers[0].alone.expect("a share") - 0.93).abs() < 1e-12);
         assert!((tiers[1].worst_alone.expect("a share") - 0.2).abs() < 1e-12);
+        assert!((tiers[0].together.expect("a share") - 0.83).abs() < 1e-12);
+        assert!((tiers[1].worst_together.expect("a share") - 0.1).abs() < 1e-12);
+        assert_eq!((tiers[0].alone_pairs, tiers[1].alone_pairs), (2, 2));
         assert_eq!((tiers[0].should_together, tiers[1].should_together), (Some(1.0), None));
         assert_eq!(by_tier(&plan, None, &[pair(0, 8, 1.0)]), None);
     }

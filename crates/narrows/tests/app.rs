@@ -132,6 +132,46 @@ fn more_ranks_than_cpus_are_no_point_of_scaling() {
 }
 
 #[test]
+fn a_run_without_its_figure_gives_the_cell_no_other_unit() {
+    let dir = folder("app-unit");
+    let Some(launcher) = launcher(&dir) else { return };
+    let share = "[communication]\nregex = '^share ([0-9.]+)'\nunit = 'share'";
+    let first = dir.join("first");
+    let does = format!(
+        "echo share 0.5; [ -e {0} ] || {{ touch {0}; exit; }}; echo time 2",
+        first.display()
+    );
+    let file = study(&dir, &does, "[1]", share);
+    let output = run(app(&dir, &launcher, &file).arg("--json"));
+    let told = json(&output);
+    let point = &told["curves"][0]["points"][0];
+    assert_eq!(point["done"], 5, "{told}");
+    assert_eq!(point["figure"]["value"], 2e9);
+    assert_eq!(point["figure"]["unit"], "ns");
+}
+
+#[test]
+fn runs_that_are_all_wrong_are_a_verdict() {
+    let dir = folder("app-wrong");
+    let Some(launcher) = launcher(&dir) else { return };
+    let check = "[[check]]\nname = 'energy'\nregex = '^energy (.*)$'\nwant = 1\nwithin = 0.1";
+    let file = study(&dir, "echo time 2; echo energy 7", "[1]", check);
+    let output = run(&mut app(&dir, &launcher, &file));
+    assert_eq!(output.status.code(), Some(1), "{}", err(&output));
+}
+
+#[test]
+fn what_chooses_the_fabric_is_no_variable_of_a_study() {
+    let dir = folder("app-variable");
+    let Some(launcher) = launcher(&dir) else { return };
+    let own = "[environment]\nOMPI_MCA_btl = 'self,tcp'";
+    let file = study(&dir, "echo time 2", "[2]", own);
+    let output = run(&mut app(&dir, &launcher, &file));
+    assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+    assert!(err(&output).contains("environment: OMPI_MCA_btl"), "{}", err(&output));
+}
+
+#[test]
 fn studies_that_cannot_be_are_refused() {
     let dir = folder("app-refused");
     let file = study(&dir, "true", "[1]", "");

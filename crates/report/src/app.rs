@@ -46,7 +46,10 @@ fn head(scaling: &Scaling, stored: &StoredStudy) -> String {
         Some(ranks) => format!("speed-up against {ranks} ranks"),
         None => "no run that others can be compared with".to_owned(),
     };
-    format!("{name}: medians with intervals of 95 %; {base}")
+    format!(
+        "{name}: medians with intervals of 95 %, of fewer than six runs the lowest and the highest; \
+         {base}"
+    )
 }
 
 fn row(point: &Point) -> Vec<String> {

@@ -33,9 +33,20 @@ pub fn text(plan: &Planned, screen: &Screen) -> String {
 
 /// A mesh beside the plan, tier by tier.
 pub fn measured(tiers: &[Tiered], screen: &Screen) -> String {
-    let head = ["pairs of", "pairs", "failed", "alone", "worst", "at once", "by the plan, at once"];
+    let head = [
+        "pairs of",
+        "pairs",
+        "failed",
+        "at once",
+        "worst",
+        "by the plan",
+        "ran alone",
+        "alone",
+        "worst",
+    ];
     let rows: Vec<Vec<String>> = tiers.iter().map(measured_tier).collect();
-    let says = "Shares of a host's rate; by the plan a pair alone has all of it on every tier. \
+    let says = "Shares of a host's rate. A mesh runs only the pairs alone that it looks at again; by \
+                the plan these have all of a host's rate on every tier. \
                 Hosts are taken to fill the leaves in the order of the mesh.";
     format!(
         "\nMeasured, by how far up the traffic goes\n{}{}",
@@ -57,10 +68,12 @@ fn measured_tier(tier: &Tiered) -> Vec<String> {
         climb.to_owned(),
         tier.pairs.to_string(),
         tier.failed.to_string(),
+        share(tier.together),
+        share(tier.worst_together),
+        share(tier.should_together),
+        tier.alone_pairs.to_string(),
         share(tier.alone),
         share(tier.worst_alone),
-        share(tier.together),
-        share(tier.should_together),
     ]
 }
 

@@ -88,6 +88,12 @@ impl Cell {
         self.looks.iter().find_map(|look| look.value)
     }
 
+    /// Its last figure by itself; `None` where others always ran beside it.
+    pub fn alone(&self) -> Option<f64> {
+        let by_itself = self.looks.iter().rev().filter(|look| look.at_once == 1);
+        by_itself.filter_map(|look| look.value).next()
+    }
+
     /// Its figure when the fewest ran beside it.
     pub fn last(&self) -> Option<f64> {
         self.looks.iter().rev().find_map(|look| look.value)

@@ -56,7 +56,7 @@ fn pair(cell: &Cell) -> MeasuredPair {
         from: u32::try_from(cell.from).unwrap_or(u32::MAX),
         to: u32::try_from(cell.to).unwrap_or(u32::MAX),
         together: cell.value().map(BitsPerSecond),
-        alone: cell.last().map(BitsPerSecond),
+        alone: cell.alone().map(BitsPerSecond),
     }
 }
 

@@ -73,6 +73,8 @@ fn a_pair_that_is_slow_among_many_alone_is_told_apart() {
     assert_eq!(of(&cell(vec![look(4, 5.0), look(2, 5.1), look(1, 5.0)])), State::Slow);
     assert_eq!(of(&cell(vec![look(4, 5.0), look(2, 7.0), look(1, 9.9)])), State::SlowTogether);
     assert_eq!(of(&cell(vec![look(4, 9.9)])), State::Good);
+    assert_eq!(cell(vec![look(4, 9.9), look(2, 9.8)]).alone(), None, "others ran beside it");
+    assert_eq!(cell(vec![look(4, 5.0), look(1, 9.9)]).alone(), Some(9.9));
     let failed = Look { value: None, ..look(4, 0.0) };
     assert_eq!(of(&cell(vec![failed])), State::Failed);
     assert_eq!(of(&cell(vec![look(4, 9.9), failed])), State::Good, "one figure is enough");

@@ -51,8 +51,11 @@ pub fn run(args: &AppArgs) -> Result<u8, Failure> {
         note!("what was measured is kept in {}", file.display());
         return Ok(STOPPED);
     }
-    output::nothing_measured(&file)?;
     let code = present(args, &file)?;
+    if code == 0 {
+        // Runs whose results are wrong have no figure, and are a verdict.
+        output::nothing_measured(&file)?;
+    }
     output::made(&file, "")?;
     Ok(code)
 }
@@ -60,8 +63,8 @@ pub fn run(args: &AppArgs) -> Result<u8, Failure> {
 fn read(path: &Path) -> Result<Definition, Failure> {
     let unread = |error| Failure::unread(path, &error);
     let about = std::fs::metadata(path).map_err(unread)?;
-    if about.is_file() && about.len() > STUDY_BYTES_MAX {
-        let says = format!("{} is longer than any study", path.display());
+    if !about.is_file() || about.len() > STUDY_BYTES_MAX {
+        let says = format!("{} is no plain file, or longer than any study", path.display());
         return Err(Failure::of(Cause::APP_STUDY, says));
     }
     let text = std::fs::read_to_string(path).map_err(unread)?;
@@ -101,9 +104,10 @@ fn present(args: &AppArgs, file: &Path) -> Result<u8, Failure> {
     if let Some(svg) = &args.svg {
         output::write_whole(svg, &report::svg(&scaling, &stored))?;
     }
-    let text = match args.json {
-        true => serde_json::to_string_pretty(&scaling).unwrap_or_default() + "\n",
-        false => report::text(&scaling, &stored, &screen::of_output()),
+    let text = if args.json {
+        serde_json::to_string_pretty(&scaling).unwrap_or_default() + "\n"
+    } else {
+        report::text(&scaling, &stored, &screen::of_output())
     };
     output::print_json_or_text(args.json, &text)?;
     Ok(if scaling.has_wrong_results() { VERDICT } else { 0 })

@@ -112,6 +112,12 @@ impl<'a> Rig<'a> {
                 |fabric| fabric.variables(self.launcher.flavour, &self.version),
             )
             .map_err(|why| Failure::of(Cause::MPI_FABRIC, why.to_string()))?;
+        let taken =
+            variables.iter().find(|(name, _)| self.definition.environment.contains_key(*name));
+        if let Some((name, _)) = taken {
+            let says = format!("environment: {name} is what chooses the fabric");
+            return Err(Failure::of(Cause::APP_STUDY, says));
+        }
         let own = self.definition.environment.keys().map(String::as_str);
         let passed: Vec<&str> = variables.iter().map(|(name, _)| *name).chain(own).collect();
         let mut command = self.launcher.command(&Start {
