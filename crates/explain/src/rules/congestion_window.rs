@@ -2,11 +2,11 @@
 //!
 //! Without loss, marks or a queue the window doubles every round trip (slow start, RFC 5681). One
 //! that is small after many of them, is the same as every run ends, and gives just the rate that
-//! was measured is kept there: most likely by a route's `cwnd`, or by its `ssthresh`, which ends slow
-//! start (ip-route(8)), or by what TCP saved of earlier connections. None of these is read, so that
-//! it remains a possibility. Congestion controls that model the path (BBR) hold a window that does
-//! not change by design, and a link or a shaper of the sender's own that is full needs no larger
-//! one.
+//! was measured is kept there: most likely by a route's `cwnd`, or by its `ssthresh`, which ends
+//! slow start (ip-route(8)), or by what TCP saved of earlier connections. None of these is read, so
+//! that it remains a possibility. Congestion controls that model the path (BBR) hold a window that
+//! does not change by design, and a link or a shaper of the sender's own that is full needs no
+//! larger one.
 
 use super::{congestion_control, path_capacity};
 use crate::measured::{self, Blind, Cell, Looked, finding};

@@ -153,7 +153,7 @@ pub enum Command {
     /// Predict what this host should reach, as it is and after a change; compare published results
     /// with the model
     Predict(PredictArgs),
-    /// Measure RDMA to a host that runs `narrows serve`: write, read, send
+    /// Measure RDMA to a host that runs `narrows serve`
     ///
     /// InfiniBand, RoCE and iWARP, through libibverbs and librdmacm, which are loaded when they are
     /// there. Bandwidth, or with --latency round trips timed one by one.
