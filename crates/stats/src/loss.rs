@@ -262,7 +262,8 @@ impl Way<'_> {
             // So few more are the edges of the looks: they are of the place of the others.
             Some(error) if left <= 2 * error + 1 && left * 10 < lost => placed.join_rest(),
             Some(error) => {
-                placed.is_path_known = unsent.is_some() && drops.is_some() && error / 2 <= left;
+                // Fewer than the looks may be off by are nobody's.
+                placed.is_path_known = unsent.is_some() && drops.is_some() && left > 2 * error + 1;
             }
             None => {}
         }
@@ -423,6 +424,18 @@ mod tests {
         to.readings.put_words("netstat", "Udp.InCsumErrors_events", 70_000);
         let loss = of(Some(&from), &to);
         assert_eq!(loss.lost_corrupted_datagrams, 6_000, "{loss:?}");
+    }
+
+    #[test]
+    fn what_late_looks_may_be_off_by_is_not_lost_on_the_path() {
+        // All came to the interface, which was looked at for 13 % longer than the window.
+        let from = end(true, 10_000, 10_000, 10_000);
+        let mut to = end(false, 0, 0, 10_000);
+        to.looked_ns = Some(Nanos(1_130_000_000));
+        let loss = of(Some(&from), &to);
+        let placed = loss.lost_in_receiver_host_datagrams;
+        assert!(placed > 7_500 && loss.lost_on_path_datagrams == 0, "{loss:?}");
+        assert_eq!(placed + loss.lost_unplaced_datagrams, 10_000, "{loss:?}");
     }
 
     #[test]
