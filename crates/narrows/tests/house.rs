@@ -338,6 +338,33 @@ fn examples(text: &str) -> usize {
     fences.step_by(2).filter(|word| word.is_empty() || *word == "rust").count()
 }
 
+/// Scripts below a folder, at any depth.
+fn scripts(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let of = |path: PathBuf| if path.is_dir() { scripts(&path) } else { vec![path] };
+    entries.map(|entry| entry.path()).flat_map(of).collect()
+}
+
+/// `head` and `grep -q` end before their writer does, which `pipefail` takes for a failure, now and
+/// then: a whole run of lab/test was once lost to its last line.
+#[test]
+fn no_script_ends_a_pipe_early() {
+    let ends = |line: &&str| {
+        let mut parts = line.split(" | ").skip(1);
+        parts.any(|part| part == "head" || part.starts_with("head ") || part.starts_with("grep -q"))
+    };
+    assert!(ends(&"a | sort | head") && ends(&"a | grep -qx b") && !ends(&"a || grep -q b c"));
+    let mut with_pipefail = 0;
+    for file in scripts(&top().join("lab")) {
+        let Ok(text) = fs::read_to_string(&file) else { continue };
+        if text.contains("pipefail") {
+            with_pipefail += 1;
+            assert_eq!(text.lines().find(ends), None, "{}: use sed -n 1p", file.display());
+        }
+    }
+    assert!(with_pipefail > 10, "{with_pipefail} scripts");
+}
+
 /// lab/test leaves rustdoc out: it read every room for seconds and found nothing to run.
 #[test]
 fn documentation_has_no_examples_that_are_not_run() {
