@@ -210,11 +210,58 @@ fn exports_hold_every_run() {
     fails(narrows().arg("export").arg(&study).args(["--format", "parquet"]), 2, "--output");
 }
 
+/// The heads of the columns of a study as CSV has them.
+fn columns(study: &Path) -> Vec<String> {
+    let csv = out(&run(narrows().arg("export").arg(study)));
+    csv.lines().next().unwrap_or_default().split(',').map(str::to_owned).collect()
+}
+
+#[test]
+fn json_lines_have_the_columns_of_csv_and_numbers_that_are_numbers() {
+    let dir = folder("export-jsonl");
+    let study = series(&dir, "study", &[10.0, 10.1, 10.2]);
+    let lines = out(&run(narrows().arg("export").arg(&study).args(["--format", "jsonl"])));
+    let rows: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
+    let values: Vec<f64> = rows.iter().filter_map(|row| row["value"].as_f64()).collect();
+    assert_eq!(values, [10.0e9, 10.1e9, 10.2e9]);
+    assert_eq!(rows[2]["repeat"], 2);
+    assert_eq!(rows[0]["unit"], "bit/s");
+    assert_eq!(rows[0]["lost_datagrams"], Value::Null, "none were counted");
+    let mut heads = columns(&study);
+    heads.sort_unstable();
+    for row in &rows {
+        let keys: Vec<&String> = row.as_object().expect("an object").keys().collect();
+        assert_eq!(keys, heads.iter().collect::<Vec<_>>());
+    }
+}
+
+/// A published table has factors, and each is a column of its own.
+#[test]
+fn each_factor_is_a_column() {
+    let dir = folder("export-factors");
+    let table = written(&dir, "table.toml", TABLE);
+    let study = dir.join("table.narrows");
+    let output = run(&mut import(&[table], &study, &[]));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let lines = out(&run(narrows().arg("export").arg(&study).args(["--format", "jsonl"])));
+    let row: Value = serde_json::from_str(lines.lines().next().expect("a row")).expect("JSON");
+    let factors: Vec<&String> = row
+        .as_object()
+        .expect("an object")
+        .keys()
+        .filter(|key| key.starts_with("factor_"))
+        .collect();
+    assert!(!factors.is_empty(), "{row}");
+    assert!(factors.iter().all(|factor| row[factor.as_str()].is_string()), "{row}");
+    assert!(factors.iter().all(|factor| columns(&study).contains(factor)), "{factors:?}");
+}
+
 #[cfg(feature = "parquet")]
 #[test]
 fn parquet_holds_every_run() {
     use parquet::file::reader::{FileReader, SerializedFileReader};
-    use parquet::record::RowAccessor;
+    use parquet::record::Field;
     let dir = folder("export-parquet");
     let rates = [10.0, 10.1, 10.2];
     let study = series(&dir, "study", &rates);
@@ -225,10 +272,17 @@ fn parquet_holds_every_run() {
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     let file = std::fs::File::open(&to).expect("file");
     let reader = SerializedFileReader::new(file).expect("Parquet");
-    let rows = reader.get_row_iter(None).expect("rows");
-    let values: Vec<f64> =
-        rows.map(|row| row.expect("a row").get_double(8).expect("a value")).collect();
-    assert_eq!(values, rates.map(|rate| rate * 1e9));
+    let rows: Vec<_> =
+        reader.get_row_iter(None).expect("rows").map(|row| row.expect("a row")).collect();
+    let of = |name: &str| -> Vec<Field> {
+        let fields = rows.iter().flat_map(|row| row.get_column_iter());
+        fields.filter(|(head, _)| head.as_str() == name).map(|(_, field)| field.clone()).collect()
+    };
+    assert_eq!(of("value"), rates.map(|rate| Field::Double(rate * 1e9)));
+    assert_eq!(of("repeat"), [0, 1, 2].map(Field::Long));
+    assert_eq!(of("lost_datagrams"), [Field::Null, Field::Null, Field::Null]);
+    let heads: Vec<String> = rows[0].get_column_iter().map(|(head, _)| head.clone()).collect();
+    assert_eq!(heads, columns(&study));
 }
 
 /// Outside tools beside our own load on one path: a paced stream must come out the same.

@@ -9,7 +9,7 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     let Some(study) = &analysis.study else { return files };
     for (at, panel) in study.panels.iter().enumerate() {
         let title = if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name };
-        let unit = crate::formats::word(&panel.unit);
+        let unit = crate::words::word(&panel.unit);
         let head =
             [&study.across, "median", "low", "high", "runs", "unit", "beside"].map(str::to_owned);
         let mut rows = vec![head.to_vec()];
@@ -29,7 +29,7 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     for one in sized::figures(analysis, study) {
         let head = ["test", "bytes", "median", "low", "high", "unit", "sender_cpu", "receiver_cpu"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
-        let unit = crate::formats::word(&one.unit);
+        let unit = crate::words::word(&one.unit);
         for series in &one.series {
             for point in &series.points {
                 rows.push(vec![
@@ -58,7 +58,7 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
                     number(row.median),
                     number(row.low),
                     number(row.high),
-                    crate::formats::word(&panel.unit),
+                    crate::words::word(&panel.unit),
                     number(row.beside),
                 ]
             }));

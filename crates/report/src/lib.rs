@@ -39,6 +39,7 @@ mod sources;
 pub mod stream;
 pub mod study;
 pub mod table;
+pub mod tidy;
 pub mod views;
 pub mod whatif;
 pub mod words;

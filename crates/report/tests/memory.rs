@@ -95,8 +95,8 @@ fn every_format_has_the_figure_its_unit_and_its_source() {
     let csv = written("csv");
     let lines: Vec<&str> = csv.lines().collect();
     let columns = ",source_memory_bytes_per_s,sink_memory_bytes_per_s,memory_counted_by";
-    assert!(lines[0].ends_with(columns), "{csv}");
-    assert!(lines[1].ends_with(",,4100000000,Planted Lake"), "{csv}");
+    assert!(lines[0].contains(columns), "{csv}");
+    assert!(lines[1].contains(",,4100000000,Planted Lake,"), "{csv}");
     let json: serde_json::Value = serde_json::from_str(&written("json")).expect("JSON");
     let memory = &json["results"][0]["memory"];
     assert_eq!(memory[1]["per_network_byte"]["value"], 4.1, "{memory}");

@@ -66,7 +66,7 @@ pub use search::{
 pub use sequential::{Looks, is_precise};
 pub use sessions::{Covers, Reproducibility, SESSIONS_MIN, Sessions, reproducibility};
 pub use settings::{EndSettings, PairSettings, Settings};
-pub use summarise::{CopyShare, copy_share, reconciled, summarise, value_of};
+pub use summarise::{CopyShare, copy_share, cpu_seconds, reconciled, summarise, value_of};
 pub use summary::{CpuUse, Summary};
 pub use together::{Together, together};
 pub use traffic::{BusyCpu, BusyCpus, Overhead, Traffic};

@@ -269,7 +269,7 @@ fn is_udp_paced(trial: &Trial) -> bool {
 }
 
 /// CPU time of an end's threads but for waiting for a pace; `None` where it tells nothing of them.
-fn cpu_seconds(end: &EndReport) -> Option<f64> {
+pub fn cpu_seconds(end: &EndReport) -> Option<f64> {
     of_process(end).map(|all| all.seconds()).or_else(|| {
         end.threads
             .iter()

@@ -46,8 +46,9 @@ pub struct ExportArgs {
     /// The study file
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// csv and parquet: a row a run; json: every fact and record; iperf3: as iperf3 prints
-    #[arg(long, value_name = "NAME", default_value = "csv", value_parser = ["csv", "json", "parquet", "iperf3"])]
+    /// csv, jsonl, parquet: a row a run; json: every fact and record; iperf3: as iperf3 prints
+    #[arg(long, value_name = "NAME", default_value = "csv",
+        value_parser = ["csv", "json", "jsonl", "parquet", "iperf3"])]
     pub format: String,
     /// Write to this file instead of standard output
     #[arg(long, short = 'o', value_name = "FILE", required_if_eq("format", "parquet"))]

@@ -15,7 +15,7 @@ impl Cause {
     pub const NO_FIGURE: Self = Self::machine("take the SVG");
     /// Parquet, which this build leaves out.
     pub const NO_PARQUET: Self = Self::machine(
-        "build it in with `cargo build --release --features parquet`, or take csv or json",
+        "build it in with `cargo build --release --features parquet`, or take csv or jsonl",
     );
     /// The full-screen view, which this build leaves out.
     pub const NO_TUI: Self = Self::machine(

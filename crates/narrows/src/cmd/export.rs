@@ -3,14 +3,14 @@
 use crate::args::ExportArgs;
 use crate::failure::Failure;
 use crate::{columns, output};
-use narrows_report::Analysis;
+use narrows_report::{Analysis, tidy};
 
 /// Runs the command.
 pub fn run(args: &ExportArgs) -> Result<u8, Failure> {
     let stored = narrows_store::read(&args.file)?;
     let (for_people, text) = match (args.format.as_str(), &args.output) {
         ("parquet", Some(to)) => {
-            columns::write(&stored, to)?;
+            columns::write(&tidy::table(&Analysis::of(&stored)), to)?;
             return Ok(0);
         }
         ("json", _) => (false, serde_json::to_string(&stored).unwrap_or_default() + "\n"),

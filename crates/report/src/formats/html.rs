@@ -5,7 +5,9 @@ use super::{Format, csv};
 use crate::plots::curve::{self, Axis};
 use crate::plots::{boxes, ceilings, host, percentiles};
 use crate::study::page;
-use crate::{Analysis, hardware, headline, judged, placement, profiled, searched, sessions, words};
+use crate::{
+    Analysis, hardware, headline, judged, placement, profiled, searched, sessions, tidy, words,
+};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use narrows_dimm::population::Population;
 use narrows_explain::conditions::Found;
@@ -373,7 +375,9 @@ fn runs(analysis: &Analysis<'_>) -> Markup {
     if analysis.stored.records.len() > RUNS_MAX {
         return html! {};
     }
-    let document = serde_json::json!({ "columns": csv::COLUMNS, "rows": csv::rows(analysis) });
+    let table = tidy::table(analysis);
+    let rows: Vec<Vec<String>> = table.rows.iter().map(|row| csv::fields(row)).collect();
+    let document = serde_json::json!({ "columns": csv::names(&table), "rows": rows });
     // No text of the data may end the element.
     let text = document.to_string().replace('<', "\\u003c");
     html! { script type="application/json" id="runs" { (PreEscaped(text)) } }

@@ -4,6 +4,7 @@ pub mod csv;
 pub mod html;
 pub mod iperf3;
 pub mod json;
+pub mod jsonl;
 pub mod markdown;
 pub mod prometheus;
 pub mod text;
@@ -27,6 +28,7 @@ pub static FORMATS: &[&Format] = &[
     &html::FORMAT,
     &iperf3::FORMAT,
     &json::FORMAT,
+    &jsonl::FORMAT,
     &markdown::FORMAT,
     &prometheus::FORMAT,
     &text::FORMAT,
@@ -35,12 +37,4 @@ pub static FORMATS: &[&Format] = &[
 /// The format by this name.
 pub fn format(name: &str) -> Option<&'static Format> {
     FORMATS.iter().copied().find(|format| format.name == name)
-}
-
-/// The word that JSON has for a unit, a path, a metric.
-pub(crate) fn word(value: &impl serde::Serialize) -> String {
-    match serde_json::to_value(value) {
-        Ok(serde_json::Value::String(word)) => word,
-        _ => String::new(),
-    }
 }

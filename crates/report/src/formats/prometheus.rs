@@ -13,7 +13,7 @@ fn write(analysis: &Analysis<'_>) -> String {
     head(&mut out, "narrows_result", "Median of a trial and the ends of its interval, in its unit");
     for summary in &analysis.summaries {
         let Some(estimate) = &summary.estimate else { continue };
-        let (unit, path) = (super::word(&estimate.unit), super::word(&summary.path));
+        let (unit, path) = (crate::words::word(&estimate.unit), crate::words::word(&summary.path));
         let figures = [("median", estimate.value), ("low", estimate.low), ("high", estimate.high)];
         for (stat, value) in figures {
             let labels = [
@@ -54,7 +54,12 @@ fn write(analysis: &Analysis<'_>) -> String {
     head(&mut out, "narrows_findings", "Findings by weight");
     for weight in [Weight::Fault, Weight::Advice, Weight::Caution] {
         let count = analysis.found.iter().filter(|found| found.finding.weight == weight).count();
-        line(&mut out, "narrows_findings", &[("weight", &super::word(&weight))], count as f64);
+        line(
+            &mut out,
+            "narrows_findings",
+            &[("weight", &crate::words::word(&weight))],
+            count as f64,
+        );
     }
     head(&mut out, "narrows_began_timestamp_seconds", "When the study began, Unix time");
     let began = analysis.stored.study.began_unix_ns.seconds();

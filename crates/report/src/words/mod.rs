@@ -82,6 +82,14 @@ pub fn tame(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
+/// The word that JSON has for a unit, a path, a metric.
+pub(crate) fn word(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => String::new(),
+    }
+}
+
 /// `12.3 k`, `1.20 M`: a number of things.
 pub fn count(value: f64) -> String {
     match value {
