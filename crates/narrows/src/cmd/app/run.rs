@@ -1,18 +1,19 @@
 //! One run of the application, in a folder of its own, and what it wrote.
 
 use super::rig::Rig;
-use crate::cmd::launcher::{Done, How, ended, why};
+use crate::cmd::launcher::{Done, How, KEPT_BYTES, ended, why};
 use crate::failure::Failure;
 use crate::output;
 use narrows_app::cells::Cell;
-use narrows_app::contract::{Contract, NoFigure};
+use narrows_app::contract::{COMMUNICATION, CPU_USE, Contract, FIGURE, NoFigure};
 use narrows_app::definition::Definition;
-use narrows_app::scaling::{COMMUNICATION, CPU_USE, FIGURE, WRONG};
+use narrows_app::scaling::WRONG;
 use narrows_model::Nanos;
 use narrows_model::record::{External, Fault, Figure, Outcome, Stage};
+use nix::fcntl::OFlag;
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -20,8 +21,8 @@ use thiserror::Error;
 
 /// The most that is read of a file of the application, in bytes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
-/// The most that is kept of what it wrote, in bytes.
-const KEPT_BYTES: usize = 4 << 10;
+/// The most that is stored of what it wrote, in bytes.
+const STORED_BYTES: usize = 4 << 10;
 
 /// A run that was made.
 pub struct Ran {
@@ -132,6 +133,8 @@ fn judged(rig: &Rig<'_>, cell: &Cell, done: &Done, folder: &Path) -> (Vec<Figure
 enum NoValue {
     #[error("{0}")]
     OnOutput(NoFigure),
+    #[error("{0} in the first {mib} MiB of its output: let it write to a file, and name that", mib = KEPT_BYTES >> 20)]
+    InBeginning(NoFigure),
     #[error("{0}: {1}")]
     InFile(String, NoFigure),
     #[error("{0}: {1}")]
@@ -169,7 +172,8 @@ fn starved(definition: &Definition, figures: &[Figure]) -> Option<String> {
 
 fn found(contract: &Contract, done: &Done, folder: &Path) -> Result<f64, NoValue> {
     let Some(name) = &contract.file else {
-        return contract.read(&done.out).map_err(NoValue::OnOutput);
+        let why = if done.is_cut { NoValue::InBeginning } else { NoValue::OnOutput };
+        return contract.read(&done.out).map_err(why);
     };
     let unreadable = |error| NoValue::Unreadable(name.clone(), error);
     let text = text_of(&folder.join(name)).map_err(unreadable)?;
@@ -178,18 +182,21 @@ fn found(contract: &Contract, done: &Done, folder: &Path) -> Result<f64, NoValue
 
 /// A plain file's text; no link is followed, and nothing that never ends is read.
 fn text_of(path: &Path) -> std::io::Result<String> {
-    let about = fs::symlink_metadata(path)?;
+    // A pipe that nobody writes to would hold the call; the kernel refuses a link.
+    let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
+    let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let about = file.metadata()?;
     if !about.is_file() || about.len() > FILE_BYTES_MAX {
         return Err(std::io::Error::other("it is no plain file of up to 16 MiB"));
     }
     let mut bytes = Vec::new();
-    fs::File::open(path)?.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The end of a text.
 fn tail(text: &str) -> &str {
-    let mut from = text.len().saturating_sub(KEPT_BYTES);
+    let mut from = text.len().saturating_sub(STORED_BYTES);
     while !text.is_char_boundary(from) {
         from += 1;
     }

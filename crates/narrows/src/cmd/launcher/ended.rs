@@ -3,13 +3,18 @@
 
 use crate::cause::Cause;
 use crate::failure::Failure;
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::prctl;
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
+use std::collections::BTreeSet;
+use std::fs;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,8 +22,8 @@ use std::time::{Duration, Instant};
 const GRACE: Duration = Duration::from_secs(5);
 /// How often is looked whether it has ended.
 const LOOK_EACH: Duration = Duration::from_millis(20);
-/// The most of its words that are kept.
-const KEPT_BYTES: u64 = 16 << 20;
+/// The most that is kept of each of its outputs, in bytes.
+pub const KEPT_BYTES: usize = 16 << 20;
 
 /// How a launcher came to its end.
 pub enum How {
@@ -38,6 +43,8 @@ pub struct Done {
     pub out: String,
     /// What they wrote to standard error.
     pub err: String,
+    /// More was written to standard output than is kept.
+    pub is_cut: bool,
 }
 
 impl Done {
@@ -51,25 +58,95 @@ impl Done {
 pub fn ended(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Result<Done, Failure> {
     // Ctrl-C at the terminal is for this process, which ends the others in order.
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    // What outlives its launcher becomes a child of this process, which ends it.
+    let _ = prctl::set_child_subreaper(true);
+    let before = children();
     let mut child = command.spawn().map_err(|error| {
         let says = format!("{}: {error}", command.get_program().to_string_lossy());
         Failure::of(Cause::NO_MPI_LAUNCHER, says)
     })?;
-    let readers = [child.stdout.take().map(kept), child.stderr.take().map(kept)];
+    let out = child.stdout.take().map(Reader::begin);
+    let err = child.stderr.take().map(Reader::begin);
     let how = wait(&mut child, limit, stop)?;
-    let [out, err] =
-        readers.map(|reader| reader.and_then(|reader| reader.join().ok()).unwrap_or_default());
-    Ok(Done { how, out, err })
+    end_left(&before);
+    let out = out.map(Reader::end).unwrap_or_default();
+    let err = err.map(Reader::end).unwrap_or_default();
+    Ok(Done { how, out: out.text(), err: err.text(), is_cut: out.is_cut })
 }
 
-/// Reads all, and keeps the beginning.
-fn kept(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = pipe.by_ref().take(KEPT_BYTES).read_to_end(&mut bytes);
-        let _ = std::io::copy(&mut pipe, &mut std::io::sink());
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
+/// What is kept of a pipe.
+#[derive(Default)]
+struct Kept {
+    bytes: Vec<u8>,
+    is_cut: bool,
+}
+
+impl Kept {
+    /// Keeps the beginning of all that comes.
+    fn take(&mut self, more: &[u8]) {
+        let room = KEPT_BYTES.saturating_sub(self.bytes.len());
+        self.bytes.extend_from_slice(&more[..more.len().min(room)]);
+        self.is_cut |= more.len() > room;
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+}
+
+/// Reads a pipe to its end in a thread of its own.
+struct Reader {
+    kept: Arc<Mutex<Kept>>,
+    ended: mpsc::Receiver<()>,
+}
+
+impl Reader {
+    fn begin(mut pipe: impl Read + Send + 'static) -> Self {
+        let kept = Arc::new(Mutex::new(Kept::default()));
+        let (says, ended) = mpsc::channel();
+        let own = Arc::clone(&kept);
+        thread::spawn(move || {
+            let mut piece = vec![0; 64 << 10];
+            while let Ok(read @ 1..) = pipe.read(&mut piece) {
+                let Ok(mut kept) = own.lock() else { break };
+                kept.take(&piece[..read]);
+            }
+            let _ = says.send(());
+        });
+        Self { kept, ended }
+    }
+
+    /// What came; the wait is limited, since somebody else may hold the pipe open.
+    fn end(self) -> Kept {
+        let _ = self.ended.recv_timeout(GRACE);
+        self.kept.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default()
+    }
+}
+
+/// Children of this process, by all its threads.
+fn children() -> BTreeSet<i32> {
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    lists.flat_map(|list| pids(&list)).collect()
+}
+
+fn pids(list: &str) -> Vec<i32> {
+    list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// Ends what a launcher left behind: each that is killed may leave children of its own.
+fn end_left(before: &BTreeSet<i32>) {
+    let began = Instant::now();
+    while began.elapsed() < GRACE {
+        let left: Vec<i32> = children().difference(before).copied().collect();
+        if left.is_empty() {
+            return;
+        }
+        for pid in left.into_iter().map(Pid::from_raw) {
+            let _ = kill(pid, Signal::SIGKILL);
+            let _ = waitpid(pid, None);
+        }
+    }
 }
 
 fn wait(child: &mut Child, limit: Duration, stop: &AtomicBool) -> Result<How, Failure> {
@@ -152,6 +229,31 @@ fn judged(said: &str) -> (Cause, Option<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_beginning_is_kept_and_that_more_came_is_known() {
+        let mut kept = Kept::default();
+        kept.take(&vec![b'a'; KEPT_BYTES - 1]);
+        kept.take(b"b");
+        assert!(!kept.is_cut && kept.bytes.ends_with(b"ab"));
+        kept.take(b"");
+        assert!(!kept.is_cut);
+        kept.take(b"c");
+        assert!(kept.is_cut && kept.bytes.len() == KEPT_BYTES && kept.bytes.ends_with(b"b"));
+    }
+
+    #[test]
+    fn what_holds_the_pipes_after_its_parent_is_ended_with_it() {
+        let began = Instant::now();
+        // The one that stays has a session of its own, and the pipes of its parent.
+        let mut command = Command::new("sh");
+        command.args(["-c", "setsid sleep 60 & echo $!"]);
+        let done = ended(&mut command, Duration::from_secs(30), &AtomicBool::new(false));
+        let done = done.unwrap_or_else(|failure| panic!("{}", failure.says()));
+        let pid = done.out.trim().to_owned();
+        assert!(began.elapsed() < Duration::from_secs(30), "it was waited for");
+        assert!(!pid.is_empty() && !Path::new(&format!("/proc/{pid}")).exists(), "{pid} is there");
+    }
 
     #[test]
     fn what_a_launcher_says_names_the_cause() {

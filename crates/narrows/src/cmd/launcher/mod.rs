@@ -3,14 +3,16 @@
 mod ended;
 mod joined;
 
-pub use ended::{Done, How, ended, why};
+pub use ended::{Done, How, KEPT_BYTES, ended, why};
 pub use joined::{HOPS, Joined};
 
 use super::own_binary;
 use crate::cause::Cause;
 use crate::failure::Failure;
 use narrows_mpi::Flavour;
-use nix::unistd::geteuid;
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::{Pid, geteuid};
+use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -110,12 +112,7 @@ fn of_version(said: &str) -> Option<Flavour> {
 
 /// The hosts of a set: `n1,n2` or `n[1-8]`.
 pub fn hosts(sets: &[String]) -> Result<Vec<String>, Failure> {
-    let names: Vec<String> = sets.iter().flat_map(|set| split(set)).collect();
-    if names.is_empty() {
-        return Ok(names);
-    }
-    narrows_plan::hostset::expand(&names)
-        .map_err(|why| Failure::of(Cause::HOST_SET, why.to_string()))
+    narrows_plan::hostset::expand(sets).map_err(|why| Failure::of(Cause::HOST_SET, why.to_string()))
 }
 
 /// The launcher's words before the program.
@@ -142,7 +139,7 @@ fn of_open_mpi(start: &Start<'_>, hosts: &[String]) -> Vec<String> {
         let each = hosts.iter().map(|host| format!("{host}:{slots}"));
         let list = each.collect::<Vec<_>>().join(",");
         words.extend(owned(&["--host", &list, "--map-by", "node"]));
-    } else if start.ranks as usize > own_cpus() {
+    } else if start.ranks as usize > own_cores() {
         // Refused without it; narrows marks such runs by itself.
         words.push("--oversubscribe".to_owned());
     }
@@ -168,30 +165,28 @@ fn of_mpich(start: &Start<'_>, hosts: &[String]) -> Vec<String> {
     words
 }
 
-/// CPUs that this process may use.
-pub fn own_cpus() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+/// Cores that this process may use: launchers hold a rank to a core, and two ranks on the threads
+/// of one share it.
+pub fn own_cores() -> usize {
+    let allowed = sched_getaffinity(Pid::from_raw(0));
+    let is_ours = |cpu: &usize| allowed.as_ref().is_ok_and(|set| set.is_set(*cpu) == Ok(true));
+    let cpus: Vec<usize> = (0..CpuSet::count()).filter(is_ours).collect();
+    cores(&cpus, siblings).max(1)
+}
+
+/// Distinct cores of CPUs, by the list of the threads of each one's core.
+fn cores(cpus: &[usize], siblings: impl Fn(usize) -> Option<String>) -> usize {
+    let core = |cpu: &usize| siblings(*cpu).unwrap_or_else(|| cpu.to_string());
+    cpus.iter().map(core).collect::<BTreeSet<String>>().len()
+}
+
+fn siblings(cpu: usize) -> Option<String> {
+    let topology = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+    Some(std::fs::read_to_string(topology).ok()?.trim().to_owned())
 }
 
 fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
-}
-
-/// Splits at commas that are not inside brackets: `a,n[1,3]` is two.
-fn split(text: &str) -> Vec<String> {
-    let (mut parts, mut depth) = (vec![String::new()], 0_u32);
-    for c in text.chars() {
-        match c {
-            '[' => depth += 1,
-            ']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        match parts.last_mut() {
-            Some(last) if c != ',' || depth > 0 => last.push(c),
-            _ => parts.push(String::new()),
-        }
-    }
-    parts
 }
 
 #[cfg(test)]
@@ -206,8 +201,19 @@ mod tests {
     }
 
     #[test]
-    fn sets_of_hosts_are_split_outside_their_brackets() {
-        assert_eq!(split("a,b"), ["a", "b"]);
-        assert_eq!(split("n[1-2,5],m"), ["n[1-2,5]", "m"]);
+    fn sets_of_hosts_are_split_outside_their_brackets_and_none_is_an_option() {
+        let of = |set: &str| hosts(&[set.to_owned()]).ok();
+        assert_eq!(of("n[1-2,5],m"), Some(owned(&["n1", "n2", "n5", "m"])));
+        assert_eq!(of("a,-oX"), None);
+        assert_eq!(hosts(&[]).ok(), Some(Vec::new()));
+    }
+
+    #[test]
+    fn threads_of_one_core_are_one() {
+        let siblings = |cpu: usize| Some(["0,2", "1,3", "0,2", "1,3"][cpu].to_owned());
+        assert_eq!(cores(&[0, 1, 2, 3], siblings), 2);
+        assert_eq!(cores(&[0, 2], siblings), 1);
+        assert_eq!(cores(&[1, 2], siblings), 2);
+        assert_eq!(cores(&[0, 1, 2], |_| None), 3, "where nobody says, each is its own");
     }
 }
