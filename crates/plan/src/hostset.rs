@@ -18,6 +18,9 @@ pub enum NoHosts {
     /// A name is empty.
     #[error("'{0}' has an empty name")]
     Empty(String),
+    /// A name would be an option of the programs that it is handed to.
+    #[error("'{0}' begins with '-', and no host does")]
+    Option(String),
     /// A host is there twice.
     #[error("{0} is named twice")]
     Twice(String),
@@ -67,6 +70,9 @@ fn names(part: &str) -> Result<Vec<String>, NoHosts> {
     let part = part.trim();
     if part.is_empty() {
         return Err(NoHosts::Empty(part.to_owned()));
+    }
+    if part.starts_with('-') {
+        return Err(NoHosts::Option(part.to_owned()));
     }
     let mut names = vec![String::new()];
     let mut rest = part;
