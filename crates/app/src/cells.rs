@@ -47,12 +47,21 @@ pub const MTU: &str = "MTU";
 /// The factor of ranks.
 pub const RANKS: &str = "ranks";
 
-/// All cells, in the order of the file. One rank talks to nobody: it is one cell, at the first
-/// place.
+/// Note of a cell: the hosts of its place; none is this host.
+pub const HOSTS: &str = "hosts";
+
+/// All cells, in the order of the file. One rank talks to nobody: it is one cell for each set of
+/// hosts, at the first place that has it, since others' hosts may be faster.
 pub fn cells(definition: &Definition) -> Vec<Cell> {
     let mut cells = Vec::new();
     if definition.ranks.contains(&1) {
-        cells.push(Cell { place: 0, fabric: None, mtu: None, ranks: 1 });
+        let mut sets: Vec<&[String]> = Vec::new();
+        for (place, at) in definition.places.iter().enumerate() {
+            if !sets.contains(&at.hosts.as_slice()) {
+                sets.push(&at.hosts);
+                cells.push(Cell { place, fabric: None, mtu: None, ranks: 1 });
+            }
+        }
     }
     for curve in curves(definition) {
         let many = definition.ranks.iter().filter(|ranks| **ranks > 1);
@@ -78,4 +87,28 @@ fn of_place(place: usize, at: &Place) -> Vec<Cell> {
         ranks: 2,
     };
     fabrics.flat_map(|fabric| mtus.iter().map(move |mtu| cell(fabric, mtu))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_set_of_hosts_has_a_run_of_one_rank() {
+        let place = |name: &str, more: &str| {
+            format!("[[place]]\nname = '{name}'\nfabrics = ['tcp:eth0']\n{more}\n")
+        };
+        let text = "name = 'a'\ncommand = ['a']\nranks = [1, 2]\nrepeats = 6\n[figure]\n\
+                    regex = '(.*)'\nunit = 's'\n"
+            .to_owned()
+            + &place("here", "")
+            + &place("again", "")
+            + &place("old", "hosts = ['o[1-2]']")
+            + &place("new", "hosts = ['n1', 'n2']");
+        let definition = Definition::parse(&text).expect("a study");
+        let alone = |cell: &&Cell| cell.ranks == 1;
+        let at: Vec<usize> =
+            cells(&definition).iter().filter(alone).map(|cell| cell.place).collect();
+        assert_eq!(at, [0, 2, 3]);
+    }
 }

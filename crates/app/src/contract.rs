@@ -7,6 +7,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
 
+/// Name of the figure that counts in a record.
+pub const FIGURE: &str = "figure";
+/// Name of the share of time that ranks communicate.
+pub const COMMUNICATION: &str = "communication";
+/// Name of the share of its CPUs that a run had.
+pub const CPU_USE: &str = "CPU use";
+
 /// The most that a compiled expression may take, in bytes.
 const REGEX_BYTES_MAX: usize = 1 << 20;
 

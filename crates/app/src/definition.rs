@@ -2,7 +2,7 @@
 //! from.
 
 use crate::AppError;
-use crate::contract::{Contract, Written, is_plain};
+use crate::contract::{COMMUNICATION, CPU_USE, Contract, FIGURE, Written, is_plain};
 use narrows_model::result::Unit;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -236,7 +236,12 @@ impl Definition {
         if !(0.0..=1.0).contains(&self.cpu_use_least) {
             return Err(AppError::new("cpu_use_least_percent", "is 0 to 100"));
         }
+        let mut names = BTreeSet::from([FIGURE, COMMUNICATION, CPU_USE]);
         for check in &self.checks {
+            if !names.insert(&check.name) {
+                let at = format!("check '{}'", check.name);
+                return Err(AppError::new(at, "is the name of another figure of the study"));
+            }
             if !check.want.is_finite() || !check.within.is_finite() || check.within < 0.0 {
                 let at = format!("check '{}'", check.name);
                 return Err(AppError::new(at, "want and within are numbers, within not below 0"));
@@ -287,6 +292,28 @@ impl Place {
                 Err(self.error(format!("'{name}' is no congestion control")))
             }
             _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_has_a_name_of_its_own() {
+        let with = |names: [&str; 2]| {
+            let check = |name: &str| {
+                format!("[[check]]\nname = '{name}'\nregex = '(.*)'\nwant = 1\nwithin = 0\n")
+            };
+            let text = "name = 'a'\ncommand = ['a']\nranks = [1]\nrepeats = 6\n[figure]\n\
+                        regex = '(.*)'\nunit = 's'\n[[place]]\nname = 'b'\nfabrics = ['shm']\n";
+            Definition::parse(&(text.to_owned() + &names.map(check).concat()))
+        };
+        assert!(with(["energy", "mass"]).is_ok());
+        for names in [["energy", "energy"], ["energy", CPU_USE], [FIGURE, "energy"]] {
+            let error = with(names).expect_err("a name twice");
+            assert!(error.why.contains("another figure"), "{error}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! How an application scales over each fabric, from the runs of a stored study.
 
-use crate::cells::{FABRIC, MTU, NONE, PLACE, RANKS};
+use crate::cells::{FABRIC, HOSTS, MTU, NONE, PLACE, RANKS};
+use crate::contract::{COMMUNICATION, CPU_USE, FIGURE};
 use crate::fit::{Point as Timed, Predicted, Speed, predictions};
 use narrows_model::record::{Outcome, Record};
 use narrows_model::result::{Estimate, Unit};
@@ -16,15 +17,9 @@ pub const APPLICATION: &str = "application";
 pub const LATENCY: &str = "mpi-latency";
 /// Word of messages one way, as `narrows mpi` has it.
 pub const BANDWIDTH: &str = "mpi-bandwidth";
-/// Name of the figure that counts in a record.
-pub const FIGURE: &str = "figure";
-/// Name of the share of time that ranks communicate.
-pub const COMMUNICATION: &str = "communication";
-/// Name of the share of its CPUs that a run had.
-pub const CPU_USE: &str = "CPU use";
 /// How the reason begins of a run whose result is not what it must be.
 pub const WRONG: &str = "wrong result: ";
-/// Note of a cell with more ranks than CPUs.
+/// Note of a cell with more ranks than cores.
 pub const OVERSUBSCRIBED: &str = "oversubscribed";
 
 const CONFIDENCE: f64 = 0.95;
@@ -50,7 +45,7 @@ pub struct Point {
     pub runs: usize,
     /// Why runs do not count, each reason once.
     pub rejected: Vec<String>,
-    /// More ranks than CPUs: never a point of scaling.
+    /// More ranks than cores: never a point of scaling.
     pub oversubscribed: bool,
 }
 
@@ -63,6 +58,10 @@ pub struct Curve {
     pub fabric: String,
     /// MTU in bytes, or none.
     pub mtu: String,
+    /// The hosts of its place, one of which ran the single rank that it is compared with; `None` is
+    /// this host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<String>,
     /// Ascending by ranks; a run of one rank, which has no fabric, is in each.
     pub points: Vec<Point>,
     /// What the fabric does between two ranks, where it was measured.
@@ -95,9 +94,9 @@ impl Scaling {
             stored.trials.iter().filter(move |trial| trial.kind.as_str() == word)
         };
         of(APPLICATION).next()?;
-        let one: Vec<Point> = of(APPLICATION)
+        let alone: Vec<(Option<&str>, Point)> = of(APPLICATION)
             .filter(|trial| level(trial, FABRIC) == NONE)
-            .map(|trial| point(stored, trial))
+            .map(|trial| (hosts(trial), point(stored, trial)))
             .collect();
         let mut curves: Vec<Curve> = Vec::new();
         for trial in of(APPLICATION).filter(|trial| level(trial, FABRIC) != NONE) {
@@ -113,14 +112,16 @@ impl Scaling {
                     place: place.to_owned(),
                     fabric: fabric.to_owned(),
                     mtu: mtu.to_owned(),
-                    points: one.iter().cloned().chain([found]).collect(),
+                    points: with_one_rank(&alone, hosts(trial), found),
+                    hosts: hosts(trial).map(str::to_owned),
                 }),
             }
         }
         if curves.is_empty() {
             let none = || NONE.to_owned();
             let (place, fabric, mtu) = (none(), none(), none());
-            curves.push(Curve { place, fabric, mtu, points: one, speed: None });
+            let points = alone.iter().map(|(_, point)| point.clone()).take(1).collect();
+            curves.push(Curve { place, fabric, mtu, hosts: None, points, speed: None });
         }
         let base_ranks = curves.first().and_then(|curve| base(curve)).map(|base| base.ranks);
         curves.iter_mut().for_each(compared);
@@ -139,6 +140,17 @@ impl Scaling {
 
 fn level<'a>(trial: &'a Trial, factor: &str) -> &'a str {
     trial.levels.iter().find(|level| level.factor == factor).map_or(NONE, |level| &level.level)
+}
+
+/// Hosts of a cell's place; none is this host.
+fn hosts(trial: &Trial) -> Option<&str> {
+    trial.notes.iter().find(|note| note.factor == HOSTS).map(|note| note.level.as_str())
+}
+
+/// A curve's first points: one rank on the same hosts, and this.
+fn with_one_rank(alone: &[(Option<&str>, Point)], hosts: Option<&str>, found: Point) -> Vec<Point> {
+    let same = alone.iter().filter(|(of, _)| *of == hosts);
+    same.map(|(_, point)| point.clone()).chain([found]).collect()
 }
 
 fn values(stored: &StoredStudy, trial: &Trial, name: &str) -> Vec<f64> {
@@ -220,20 +232,62 @@ fn speed(stored: &StoredStudy, levels: &[&str; 3]) -> Option<Speed> {
 
 /// Each fabric as the others say, for every number of ranks that is a point of scaling.
 fn predicted(curves: &[Curve]) -> Vec<Predicted> {
-    let mut by_ranks: BTreeMap<u32, Vec<Timed>> = BTreeMap::new();
-    let mut one = None;
+    let mut of_hosts: BTreeMap<(Option<&str>, u32), Vec<Timed>> = BTreeMap::new();
+    let mut one: BTreeMap<Option<&str>, f64> = BTreeMap::new();
     for curve in curves {
+        let hosts = curve.hosts.as_deref();
         for point in curve.points.iter().filter(|point| !point.oversubscribed) {
             let time = point.figure.as_ref().filter(|figure| figure.unit == Unit::Nanos);
             let Some(time_s) = time.map(|time| time.value / 1e9) else { continue };
             if point.ranks == 1 {
-                one = Some(time_s);
+                one.insert(hosts, time_s);
             } else if let Some(speed) = curve.speed {
                 let timed = Timed { fabric: curve.name(), speed, time_s };
-                by_ranks.entry(point.ranks).or_default().push(timed);
+                of_hosts.entry((hosts, point.ranks)).or_default().push(timed);
             }
         }
     }
-    let Some(one) = one else { return Vec::new() };
-    by_ranks.iter().flat_map(|(ranks, points)| predictions(one, *ranks, points)).collect()
+    let mut all = Vec::new();
+    for ((hosts, ranks), points) in &of_hosts {
+        if let Some(one) = one.get(hosts) {
+            all.extend(predictions(*one, *ranks, points));
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(hosts: Option<&str>, fabric: &str, speed: Speed) -> Curve {
+        let point = |(at, time_s): (usize, f64)| Point {
+            ranks: at as u32 + 1,
+            figure: median_interval(&[1e9 * time_s], CONFIDENCE, Unit::Nanos),
+            speed_up: None,
+            efficiency: None,
+            communication: None,
+            cpu_use: None,
+            done: 1,
+            runs: 1,
+            rejected: Vec::new(),
+            oversubscribed: false,
+        };
+        let (place, mtu) = ("here".to_owned(), NONE.to_owned());
+        let points = [8.0, 4.5].into_iter().enumerate().map(point).collect();
+        let hosts = hosts.map(str::to_owned);
+        Curve { place, fabric: fabric.to_owned(), mtu, hosts, points, speed: Some(speed) }
+    }
+
+    #[test]
+    fn fabrics_of_other_hosts_predict_nothing_of_these() {
+        let fabrics = [("shm", 1e-6, 4e9), ("ib", 2e-6, 1e9), ("tcp", 3e-5, 2e9)];
+        let here = fabrics.map(|(fabric, latency_s, bytes_per_s)| {
+            curve(None, fabric, Speed { latency_s, bytes_per_s })
+        });
+        assert_eq!(predicted(&here).len(), 3);
+        let mut mixed = here.to_vec();
+        mixed[2].hosts = Some("n1, n2".to_owned());
+        assert_eq!(predicted(&mixed), []);
+    }
 }

@@ -42,6 +42,9 @@ fn head(scaling: &Scaling, stored: &StoredStudy) -> String {
     let name = runs.find_map(|record| Some(record.external.as_ref()?.tool.as_str()));
     let name = name.unwrap_or("an application");
     let base = match scaling.base_ranks {
+        Some(1) if has_several_sets(scaling) => {
+            "speed-up against one rank on the same hosts".to_owned()
+        }
         Some(1) => "speed-up against one rank".to_owned(),
         Some(ranks) => format!("speed-up against {ranks} ranks"),
         None => "no run that others can be compared with".to_owned(),
@@ -50,6 +53,11 @@ fn head(scaling: &Scaling, stored: &StoredStudy) -> String {
         "{name}: medians with intervals of 95 %, of fewer than six runs the lowest and the highest; \
          {base}"
     )
+}
+
+/// Whether places have different hosts, and so bases of their own.
+fn has_several_sets(scaling: &Scaling) -> bool {
+    scaling.curves.windows(2).any(|pair| pair[0].hosts != pair[1].hosts)
 }
 
 fn row(point: &Point) -> Vec<String> {
@@ -90,7 +98,7 @@ fn notes(scaling: &Scaling, screen: &Screen) -> String {
     let points = || scaling.curves.iter().flat_map(|curve| &curve.points);
     let mut all = String::new();
     if points().any(|point| point.oversubscribed) {
-        all += "* more ranks than CPUs: no point of scaling\n";
+        all += "* more ranks than cores: no point of scaling\n";
     }
     let rejected: BTreeSet<String> = points()
         .flat_map(|point| point.rejected.iter().map(move |why| (point.ranks, why)))

@@ -1,5 +1,5 @@
 //! What an application reaches by ranks, both axes logarithmic, with intervals: a straight line
-//! down is all of the speed-up. Points with more ranks than CPUs are crosses, on no line.
+//! down is all of the speed-up. Points with more ranks than cores are crosses, on no line.
 
 use super::curves::{BOTTOM, LEFT, RIGHT, Scale, TOP, key, ordinate};
 use super::svg::Anchor;
@@ -53,7 +53,7 @@ pub fn draw(title: &str, series: &[Series]) -> String {
     let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
     let mut height = key(&mut svg, &names, BOTTOM + 44.0);
     if points().any(|point| !point.is_scaling) {
-        let says = "x: more ranks than CPUs, no point of scaling";
+        let says = "x: more ranks than cores, no point of scaling";
         svg.text("small", (LEFT, height), Anchor::Start, says);
         height += 15.0;
     }

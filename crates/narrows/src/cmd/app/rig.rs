@@ -2,7 +2,7 @@
 
 use crate::args::AppArgs;
 use crate::cause::Cause;
-use crate::cmd::launcher::{Joined, Launcher, Start, hosts, own_cpus};
+use crate::cmd::launcher::{Joined, Launcher, Start, hosts, own_cores};
 use crate::failure::Failure;
 use narrows_app::cells::Cell;
 use narrows_app::definition::{Definition, Place};
@@ -72,13 +72,13 @@ impl<'a> Rig<'a> {
         self.joined.as_ref().filter(|_| is_there && cell.ranks > 1)
     }
 
-    /// Whether a host has more ranks than CPUs.
+    /// Whether a host has more ranks than cores.
     pub fn is_oversubscribed(&self, cell: &Cell) -> bool {
         let hosts = self.hosts(cell).len();
         let place = self.definition.places.get(cell.place);
         match (hosts, place.and_then(|place| place.cpus_per_host)) {
             // The namespaces are of one kernel.
-            (0, None) => cell.ranks as usize > own_cpus(),
+            (0, None) => cell.ranks as usize > own_cores(),
             (0, Some(cpus)) => cell.ranks > cpus,
             (_, None) => false,
             (hosts, Some(cpus)) => (cell.ranks as usize).div_ceil(hosts) > cpus as usize,

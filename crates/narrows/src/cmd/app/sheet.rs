@@ -7,9 +7,10 @@ use super::speed::{self, Found};
 use crate::args::AppArgs;
 use crate::failure::Failure;
 use crate::output;
-use narrows_app::cells::{Cell, cells, curves};
+use narrows_app::cells::{Cell, HOSTS, cells, curves};
+use narrows_app::contract::FIGURE;
 use narrows_app::definition::Definition;
-use narrows_app::scaling::{APPLICATION, FIGURE, OVERSUBSCRIBED};
+use narrows_app::scaling::{APPLICATION, OVERSUBSCRIBED};
 use narrows_host::Root;
 use narrows_model::load::{Params, Timeline};
 use narrows_model::record::{Record, Stamp};
@@ -55,7 +56,7 @@ impl Sheet {
             .map(|cell| {
                 let mut trial = trial(definition, cell, APPLICATION, &rig.name(cell));
                 if rig.is_oversubscribed(cell) {
-                    let level = "more ranks than CPUs".to_owned();
+                    let level = "more ranks than cores".to_owned();
                     trial.notes.push(Level { factor: OVERSUBSCRIBED.to_owned(), level });
                 }
                 trial
@@ -151,5 +152,9 @@ fn trial(definition: &Definition, cell: &Cell, word: &str, label: &str) -> Trial
     let trial = narrows_plan::trial(label, kind, params, ends, path, line);
     let levels = cell.levels(definition);
     let levels = levels.into_iter().map(|(factor, level)| Level { factor: factor.into(), level });
-    Trial { levels: levels.collect(), ..trial }
+    let hosts =
+        definition.places.get(cell.place).map_or_else(String::new, |at| at.hosts.join(", "));
+    let noted = Level { factor: HOSTS.to_owned(), level: hosts };
+    let notes = Some(noted).filter(|note| !note.level.is_empty()).into_iter().collect();
+    Trial { levels: levels.collect(), notes, ..trial }
 }
