@@ -6,6 +6,7 @@
 
 use crate::design::{Design, Shape};
 use crate::hashing::Carried;
+use crate::planned::Planned;
 use narrows_model::BitsPerSecond;
 use serde::Serialize;
 
@@ -19,6 +20,17 @@ pub enum Climb {
     Middle,
     /// To a spine above the pods.
     Top,
+}
+
+/// A plan in JSON: with a mesh there is one key more.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct WithMesh<'a> {
+    /// What was planned.
+    #[serde(flatten)]
+    pub plan: &'a Planned,
+    /// What a mesh measured of it, by tier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<&'a [Tiered]>,
 }
 
 /// One pair of hosts, by their places in the mesh.

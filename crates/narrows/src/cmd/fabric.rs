@@ -7,7 +7,7 @@ use crate::{output, screen};
 use narrows_fabric::catalogue::{self, Switch};
 use narrows_fabric::design::Asked;
 use narrows_fabric::latency::Lengths;
-use narrows_fabric::measured::{MeasuredPair, Tiered, by_tier};
+use narrows_fabric::measured::{MeasuredPair, Tiered, WithMesh, by_tier};
 use narrows_fabric::{FabricError, Planned, Request};
 use narrows_model::{BitsPerSecond, Bytes};
 use narrows_report::fabric;
@@ -29,14 +29,11 @@ pub fn run(args: &FabricArgs) -> Result<u8, Failure> {
     if let Some(file) = &args.svg {
         output::write_whole(file, &fabric::svg(&plan))?;
     }
-    let Some(file) = &args.measured else {
-        let document = serde_json::to_string_pretty(&plan);
-        return print(args.json, document, || fabric::text(&plan, &screen));
-    };
-    let tiers = measured(&plan, file)?;
-    let document = serde_json::json!({ "plan": plan, "measured": tiers });
+    let tiers = args.measured.as_deref().map(|file| measured(&plan, file)).transpose()?;
+    let document = WithMesh { plan: &plan, measured: tiers.as_deref() };
     print(args.json, serde_json::to_string_pretty(&document), || {
-        fabric::text(&plan, &screen) + &fabric::measured(&tiers, &screen)
+        let below = tiers.as_deref().map(|tiers| fabric::measured(tiers, &screen));
+        fabric::text(&plan, &screen) + &below.unwrap_or_default()
     })
 }
 
