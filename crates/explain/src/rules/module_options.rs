@@ -79,10 +79,13 @@ fn is_same(a: &str, b: &str) -> bool {
 
 fn number(text: &str) -> Option<i64> {
     match text.trim() {
-        "Y" | "y" | "on" => Some(1),
-        "N" | "n" | "off" => Some(0),
-        hex if hex.starts_with("0x") => i64::from_str_radix(&hex[2..], 16).ok(),
-        decimal => decimal.parse().ok(),
+        "Y" | "y" | "on" | "true" => Some(1),
+        "N" | "n" | "off" | "false" => Some(0),
+        text => match (text.strip_prefix("0x"), text.strip_prefix('0')) {
+            (Some(hex), _) => i64::from_str_radix(hex, 16).ok(),
+            (None, Some(octal)) if !octal.is_empty() => i64::from_str_radix(octal, 8).ok(),
+            _ => text.parse().ok(),
+        },
     }
 }
 
@@ -133,6 +136,10 @@ mod tests {
         assert!(is_clear(&of("3", "3")));
         assert!(is_clear(&of("272", "0x110")));
         assert!(is_clear(&of("Y", "1")));
+        assert!(is_clear(&of("Y", "true")));
+        assert!(is_clear(&of("8", "010")), "a leading 0 is octal, as the kernel has it");
+        assert!(is_clear(&of("0", "0")));
+        assert!(is_found(&of("10", "010")));
         assert!(is_found(&of("N", "1")));
     }
 
