@@ -52,6 +52,11 @@ impl Failure {
         &self.says
     }
 
+    /// What went wrong and what helps, as a part of what is printed.
+    pub fn in_one_line(&self) -> String {
+        format!("{} ({})", self.says, self.cause.hint())
+    }
+
     /// Prints it with its hint on standard error; the exit code.
     pub fn print(self) -> ExitCode {
         say_error(&self.says, self.cause.hint());

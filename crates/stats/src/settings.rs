@@ -43,6 +43,7 @@ pub struct Settings {
 struct Told {
     effective: Effective,
     sink_receive_buffer_bytes: Option<Bytes>,
+    #[serde(default)]
     ends: Vec<EndSettings>,
 }
 

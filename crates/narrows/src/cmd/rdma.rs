@@ -55,10 +55,7 @@ fn fabrics() -> String {
     let mut text = "\nlibfabric (narrows rdma HOST --via libfabric --provider NAME)\n".to_owned();
     let found = match fabric::providers(None) {
         Ok(found) => found,
-        Err(error) => {
-            let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
-            return text + &format!("  {error}{hint}\n");
-        }
+        Err(error) => return text + &format!("  {}\n", Failure::from(error).in_one_line()),
     };
     let mut names: Vec<(String, bool, Vec<String>)> = Vec::new();
     for provider in found {
