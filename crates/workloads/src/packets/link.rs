@@ -53,9 +53,9 @@ impl Link {
     pub fn named(name: &str) -> Result<Self, LoadError> {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None);
         let socket = socket.map_err(LoadError::system("opening a socket"))?;
-        let index = ask(&socket, name, libc::SIOCGIFINDEX as libc::c_ulong)?;
-        let address = ask(&socket, name, libc::SIOCGIFHWADDR as libc::c_ulong)?;
-        let mtu = ask(&socket, name, libc::SIOCGIFMTU as libc::c_ulong)?;
+        let index = ask(&socket, name, libc::SIOCGIFINDEX as libc::Ioctl)?;
+        let address = ask(&socket, name, libc::SIOCGIFHWADDR as libc::Ioctl)?;
+        let mtu = ask(&socket, name, libc::SIOCGIFMTU as libc::Ioctl)?;
         // SAFETY: each request fills its own member of the union.
         let (index, address, mtu) = unsafe {
             (index.ifr_ifru.ifru_ifindex, address.ifr_ifru.ifru_hwaddr, mtu.ifr_ifru.ifru_mtu)
@@ -75,7 +75,7 @@ impl Link {
 }
 
 /// Asks the kernel one thing of an interface (netdevice(7)).
-fn ask(socket: &Socket, name: &str, request: libc::c_ulong) -> Result<libc::ifreq, LoadError> {
+fn ask(socket: &Socket, name: &str, request: libc::Ioctl) -> Result<libc::ifreq, LoadError> {
     let wrong = || LoadError::Order(format!("'{name}' is not an interface"));
     let text = CString::new(name).map_err(|_| wrong())?;
     // SAFETY: all zeroes is a valid ifreq.

@@ -50,8 +50,9 @@ impl Receiver for Recvmmsg {
                 message.msg_hdr.msg_iovlen = 1;
             }
             let none = std::ptr::null_mut();
-            let fd = flow.as_raw_fd();
-            (libc::recvmmsg(fd, messages.as_mut_ptr(), BATCH as u32, self.flags, none), messages)
+            // C libraries differ in the sign of the flags.
+            let (fd, flags) = (flow.as_raw_fd(), self.flags as _);
+            (libc::recvmmsg(fd, messages.as_mut_ptr(), BATCH as u32, flags, none), messages)
         };
         if received < 0 {
             return Err(io::Error::last_os_error());
