@@ -62,10 +62,25 @@ fn commands(line: &str) -> Vec<Vec<String>> {
 fn command(part: &str) -> Option<Vec<String>> {
     let part = part.trim().trim_start_matches("$ ").trim_start_matches("sudo ");
     let bare = part.split_whitespace().find(|word| !word.contains('='))?;
-    let typed = part[part.find(bare)?..].split("  ").next()?;
-    let typed = typed.split(" #").next()?.split(" >").next()?;
-    let words = typed.strip_prefix("narrows ")?.split_whitespace();
-    Some(words.map(|word| word.trim_matches(['\'', '"']).to_owned()).collect())
+    Some(words(part[part.find(bare)?..].strip_prefix("narrows ")?))
+}
+
+/// The words of a command as a shell takes them, up to a redirection, or the page's remark behind
+/// `#` or two spaces.
+fn words(typed: &str) -> Vec<String> {
+    let (mut words, mut quote) = (vec![String::new()], None);
+    for letter in typed.chars() {
+        let word = words.last_mut().expect("a word");
+        match (quote, letter) {
+            (None, '\'' | '"') => quote = Some(letter),
+            (Some(mark), _) if mark == letter => quote = None,
+            (None, ' ' | '#' | '>') if word.is_empty() => break,
+            (None, ' ') => words.push(String::new()),
+            _ => word.push(letter),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 fn of_pages() -> Vec<(&'static str, Vec<String>)> {
@@ -77,10 +92,19 @@ fn of_pages() -> Vec<(&'static str, Vec<String>)> {
 }
 
 #[test]
+fn quoted_words_are_one() {
+    assert_eq!(
+        words("tcp a --fail-if 'tcp.median > 9 Gb/s' # b"),
+        ["tcp", "a", "--fail-if", "tcp.median > 9 Gb/s"]
+    );
+}
+
+#[test]
 fn a_line_of_a_page_is_taken_apart() {
     for (line, wanted) in [
         ("    narrows mem                    memory bandwidth", &["mem"][..]),
         ("    NARROWS_KEY=5f0c... narrows tcp 10.0.0.7", &["tcp 10.0.0.7"]),
+        ("    narrows mem -J >a.json  # all", &["mem -J"]),
         ("    $ narrows tcp ssh:server2", &["tcp ssh:server2"]),
         ("    narrows check --json >check.json", &["check --json"]),
         ("    narrows completions bash; narrows man tcp", &["completions bash", "man tcp"]),
@@ -98,7 +122,8 @@ fn every_command_of_the_pages_can_be_given() {
     let all = of_pages();
     assert!(all.len() > 80, "{} commands", all.len());
     for (page, words) in all {
-        let output = run(narrows().args(&words).arg("--help"));
+        let output =
+            run(narrows().current_dir(top().join("docs/examples")).args(&words).arg("--help"));
         assert_eq!(output.status.code(), Some(0), "{page}: narrows {words:?}\n{}", err(&output));
     }
 }

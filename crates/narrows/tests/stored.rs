@@ -2,12 +2,12 @@
 
 mod common;
 
+use common::imported::{import, series, written};
 use common::starved::patiently;
 use common::{err, fails, folder, is_root, narrows, out, run, skip};
 use narrows_model::record::Record;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 /// A table of a study as others have published it.
 const TABLE: &str = "[source]\ntitle = 'made up'\n\
@@ -15,36 +15,6 @@ const TABLE: &str = "[source]\ntitle = 'made up'\n\
     [[row]]\ndimms = 2\ncpu1 = 'Balanced'\ntcp_gbps = 88.25\nudp_gbps = 88.05\n\
     [[row]]\ndimms = 3\ncpu1 = 'Unbalanced'\ntcp_gbps = 63.6\nudp_gbps = 71.4\n\
     [[row]]\ndimms = 4\ncpu1 = 'Balanced'\ntcp_gbps = 87.7\nudp_gbps = 90.3\n";
-
-fn import(files: &[PathBuf], to: &Path, more: &[&str]) -> Command {
-    let mut command = narrows();
-    command.arg("import").args(files).arg("-o").arg(to).args(more);
-    command
-}
-
-fn written(dir: &Path, name: &str, text: &str) -> PathBuf {
-    let file = dir.join(name);
-    std::fs::write(&file, text).expect("file");
-    file
-}
-
-/// A series of iperf3 runs with these rates in Gb/s.
-fn series(dir: &Path, name: &str, rates: &[f64]) -> PathBuf {
-    let file = |(at, rate): (usize, &f64)| {
-        let text = format!(
-            "{{\"start\":{{\"version\":\"iperf 3.12\",\"test_start\":{{\"protocol\":\"TCP\",\
-             \"num_streams\":1,\"blksize\":131072,\"reverse\":0}}}},\"intervals\":[],\
-             \"end\":{{\"sum_received\":{{\"bits_per_second\":{}}}}}}}",
-            rate * 1e9
-        );
-        written(dir, &format!("{name}-{at}.json"), &text)
-    };
-    let files: Vec<PathBuf> = rates.iter().enumerate().map(file).collect();
-    let study = dir.join(format!("{name}.narrows"));
-    let output = run(&mut import(&files, &study, &[]));
-    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
-    study
-}
 
 #[test]
 fn a_published_table_becomes_the_same_report() {

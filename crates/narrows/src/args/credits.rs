@@ -1,6 +1,6 @@
 //! The command line of `credits`.
 
-use super::OutArgs;
+use super::{DemandArgs, OutArgs};
 use clap::Args as ClapArgs;
 use narrows_model::Bytes;
 use std::path::PathBuf;
@@ -38,6 +38,7 @@ impl CreditsArgs {
             csv: false,
             json_stream: false,
             verbose: false,
+            demands: DemandArgs::default(),
         }
     }
 }

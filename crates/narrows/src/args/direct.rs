@@ -173,7 +173,8 @@ pub struct SearchArgs {
     /// Search for the highest rate at which nothing is lost (the throughput of RFC 2544), up to
     /// --rate: each run's rate follows from those before, until the answer is sure; `narrows study
     /// resume` goes on with one that was stopped
-    #[arg(long, requires = "rate", conflicts_with_all = ["bidirectional", "bitrate"])]
+    #[arg(long, requires = "rate",
+        conflicts_with_all = ["bidirectional", "bitrate", "fail_if", "expect"])]
     pub zero_loss: bool,
     /// Share of a run's packets that may be lost, in per cent
     #[arg(long, value_name = "PERCENT", requires = "zero_loss", default_value_t = 0.0)]

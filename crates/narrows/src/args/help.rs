@@ -45,7 +45,7 @@ const THEMES: [(&str, &[&str]); 6] = [
     ("Workload", &["rr", "connect", "copy_share", "verb", "latency", "all"]),
     ("Search", &["zero_loss", "loss", "resolution", "runs_max", "sizes"]),
     ("Placement", &["inside", "container_net"]),
-    ("Results", &["out", "format", "json", "csv", "json_stream", "verbose"]),
+    ("Results", &["out", "format", "json", "csv", "json_stream", "verbose", "fail_if", "expect"]),
 ];
 
 /// The options of measurements that `-h` shows; `--help` has all.

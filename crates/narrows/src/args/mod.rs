@@ -3,6 +3,7 @@
 mod app;
 mod bmc;
 mod credits;
+mod demands;
 mod diagnose;
 mod direct;
 mod fabric;
@@ -11,6 +12,7 @@ pub mod help;
 mod key;
 mod mesh;
 mod mpi;
+mod out;
 mod placement;
 mod stored;
 mod study;
@@ -21,6 +23,7 @@ mod untaken;
 pub use app::{AppArgs, BecomeArgs};
 pub use bmc::BmcArgs;
 pub use credits::CreditsArgs;
+pub use demands::DemandArgs;
 pub use diagnose::DiagnoseArgs;
 pub use direct::{
     PacketRate, PacketsArgs, PeerArgs, RdmaArgs, SearchArgs, SocketArgs, TcpArgs, UdpArgs,
@@ -29,6 +32,7 @@ pub use fabric::FabricArgs;
 pub use key::KeyArgs;
 pub use mesh::MeshArgs;
 pub use mpi::MpiArgs;
+pub use out::OutArgs;
 pub use placement::PlacementArgs;
 pub use stored::{CompareArgs, ExplainArgs, ExportArgs, ImportArgs, ListArgs, VerifyArgs};
 pub use study::{MergeArgs, ResumeArgs, RunArgs, SessionArgs, StatusArgs, StudyArgs, StudyCommand};
@@ -40,7 +44,7 @@ use narrows_control::limits::Net;
 use narrows_model::workload::Kernel;
 use narrows_model::{BitsPerSecond, Bytes};
 use narrows_predict::{Kit, NoKit};
-use narrows_report::formats::FORMATS;
+use out::format_names;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use untaken::Untaken;
@@ -186,44 +190,6 @@ pub enum Command {
     /// One end of one run; started by narrows itself
     #[command(hide = true)]
     Worker,
-}
-
-/// Where results go.
-#[derive(ClapArgs, Clone)]
-pub struct OutArgs {
-    /// Folder for the study file and report.html
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub out: PathBuf,
-    /// How results are printed
-    #[arg(long, value_name = "NAME", default_value = "text", value_parser = format_names())]
-    pub format: String,
-    /// The same as --format json
-    #[arg(long, short = 'J', conflicts_with_all = ["format", "csv"])]
-    pub json: bool,
-    /// The same as --format csv: a line a run
-    #[arg(long, conflicts_with = "format")]
-    pub csv: bool,
-    /// Print one JSON document a line while measuring: began, each run as it ends, and all results
-    #[arg(long, conflicts_with_all = ["format", "json", "csv"])]
-    pub json_stream: bool,
-    /// Print everything: how each cell was set up, all findings and every rule's answer
-    #[arg(long, short = 'v')]
-    pub verbose: bool,
-}
-
-impl OutArgs {
-    /// Name of the format.
-    pub fn format(&self) -> &str {
-        match (self.json, self.csv) {
-            (true, _) => "json",
-            (_, true) => "csv",
-            _ => &self.format,
-        }
-    }
-}
-
-fn format_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(FORMATS.iter().map(|format| format.name))
 }
 
 /// Options of `check`.
@@ -467,6 +433,9 @@ pub struct ReportArgs {
     /// The study file
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+    /// What the figures must be.
+    #[command(flatten)]
+    pub demands: DemandArgs,
     /// How to write it
     #[arg(long, value_name = "NAME", default_value = "text", value_parser = format_names())]
     pub format: String,

@@ -3,6 +3,7 @@
 use narrows_predict::NoKit;
 use std::error::Error;
 use std::fmt;
+use std::path::PathBuf;
 
 /// Why an option does not take a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,13 @@ pub enum Untaken {
     },
     /// It is not the head of a chain of records.
     Head,
+    /// The file that it names cannot be used.
+    File {
+        /// As it was named on the command line.
+        file: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
 }
 
 impl Untaken {
@@ -58,6 +66,7 @@ impl fmt::Display for Untaken {
             Self::Unknown { text, what } => write!(f, "'{text}' is no {what}"),
             Self::Beyond(bounds) => write!(f, "must be {bounds}"),
             Self::Kit { text, why } => write!(f, "'{text}' is not {why}"),
+            Self::File { file, why } => write!(f, "{}: {why}", file.display()),
             Self::Head => f.write_str("a head has 64 hexadecimal digits"),
         }
     }

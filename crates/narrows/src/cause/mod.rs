@@ -51,11 +51,11 @@ impl Exit {
         match self {
             Self::Ok => "ok, advice and cautions included",
             Self::Verdict => {
-                "ran, and the verdict is bad: a hardware fault, or something got worse"
+                "ran, and the verdict is bad: a hardware fault, something got worse, --fail-if"
             }
             Self::Usage => "the command line or an input file cannot be used",
             Self::Connect => "cannot connect, or cannot listen on the port",
-            Self::Precision => "a study did not reach its precision",
+            Self::Precision => "a study did not reach its precision, or a condition is undecided",
             Self::Machine => "this machine does not allow it: privilege, hardware, package, disk",
             Self::Stopped => {
                 "stopped with Ctrl-C; what was measured is kept (serve: 0, its normal end)"

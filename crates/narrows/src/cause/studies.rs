@@ -5,6 +5,14 @@ use super::Cause;
 impl Cause {
     /// A study's file that says what cannot be.
     pub const DEFINITION: Self = Self::usage("docs/plan.md has the words of a study's file");
+    /// A condition on a cell that a study does not have.
+    pub const NO_SUCH_CELL: Self = Self::usage(
+        "name a cell by its label, its workload (tcp-stream) or the first part of that (tcp): \
+         `narrows report FILE` lists them",
+    );
+    /// A condition in another unit than its figure's.
+    pub const OTHER_UNIT: Self =
+        Self::usage("rates of networks are in Gbit/s, of memory in GB/s, round trips in us");
     /// Words for a tool that a study may not give.
     pub const TOOL_WORDS: Self =
         Self::usage("docs/plan.md says which words a study may give a tool");

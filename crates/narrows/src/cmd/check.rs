@@ -1,5 +1,6 @@
 //! `narrows check`: the main job.
 
+use super::demands;
 use super::direct::background;
 use super::peer_check;
 use crate::args::CheckArgs;
@@ -31,7 +32,8 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
 fn alone(args: &CheckArgs) -> Result<u8, Failure> {
     let html = args.out.out.join("report.html");
     if let Some(file) = &args.from {
-        return output::present(file, &args.out, None);
+        let verdict = output::present(file, &args.out, None)?;
+        return demands::judged(file, &args.out.demands, verdict);
     }
     output::check_folder(&args.out.out)?;
     let stop = stop::flag()?;
@@ -84,5 +86,5 @@ fn alone(args: &CheckArgs) -> Result<u8, Failure> {
     let verdict = output::present(&file, &args.out, Some(&html))?;
     output::made(&file, &format!(", report {}", html.display()))?;
     output::nothing_measured(&file)?;
-    Ok(output::exit_code(&end, verdict))
+    demands::judged(&file, &args.out.demands, output::exit_code(&end, verdict))
 }

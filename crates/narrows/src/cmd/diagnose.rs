@@ -1,6 +1,7 @@
 //! `narrows diagnose HOST`: measures, asks what is likely, changes one thing at a time and says
 //! which one moved the figure.
 
+use super::demands;
 use super::direct::{self, Measurement, Opened};
 use crate::args::DiagnoseArgs;
 use crate::failure::Failure;
@@ -68,7 +69,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<u8, Failure> {
     present(args, &file)?;
     output::made(&file, "")?;
     output::nothing_measured(&file)?;
-    Ok(output::exit_code(&end, 0))
+    demands::judged(&file, &args.peer.out.demands, output::exit_code(&end, 0))
 }
 
 /// Prints the answers.

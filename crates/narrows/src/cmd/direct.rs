@@ -1,5 +1,6 @@
 //! `narrows tcp HOST` and `narrows udp HOST`: one direct measurement.
 
+use super::demands;
 use super::far::Far;
 use super::further;
 use super::variants::{contrasts, control, sweep, with_both_ways, with_probe, with_uncopied};
@@ -177,7 +178,7 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
     let verdict = output::present_asked(&opened.file, out, None, Some(&asked))?;
     output::made(&opened.file, "")?;
     output::nothing_measured(&opened.file)?;
-    Ok(output::exit_code(&end, verdict))
+    demands::judged(&opened.file, &out.demands, output::exit_code(&end, verdict))
 }
 
 /// A direct measurement before its first run: the hosts have met, and the file is there.

@@ -1,5 +1,6 @@
 //! `narrows mem`: bandwidth and latency of this host's memory.
 
+use super::demands;
 use crate::args::{MemArgs, OutArgs};
 use crate::cause::Cause;
 use crate::failure::Failure;
@@ -60,7 +61,7 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
     }
     output::made(&file, &format!(", report {}", html.display()))?;
     output::nothing_measured(&file)?;
-    Ok(output::exit_code(&end, verdict))
+    demands::judged(&file, &args.out.demands, output::exit_code(&end, verdict))
 }
 
 /// Trials on this host's memory that become one study.

@@ -8,6 +8,7 @@ pub mod check;
 pub mod compare;
 pub mod completions;
 pub mod credits;
+mod demands;
 pub mod diagnose;
 pub mod direct;
 pub mod explain;

@@ -1,5 +1,6 @@
 //! `narrows packets`: packets a second and their loss, to a host or between two namespaces.
 
+use super::demands;
 use super::direct::{self, Measurement};
 use super::study::run::{New, begin, reach_hosts};
 use crate::args::{PacketRate, PacketsArgs, PeerArgs, SearchArgs, SessionArgs};
@@ -211,7 +212,7 @@ fn between_namespaces(args: &PacketsArgs, settings: &Settings) -> Result<u8, Fai
     let verdict = output::present(&file, &args.peer.out, None)?;
     output::made(&file, "")?;
     output::nothing_measured(&file)?;
-    Ok(output::exit_code(&end, verdict))
+    demands::judged(&file, &args.peer.out.demands, output::exit_code(&end, verdict))
 }
 
 /// The one trial, held to the limits of an order before anything is started.

@@ -1,6 +1,7 @@
 //! `narrows check --peer HOST`: the check with a second host. TCP both ways, round trips and a
 //! probe of the path, and the answer in five lines.
 
+use super::demands;
 use super::direct::{self, Measurement};
 use super::further;
 use crate::args::{CheckArgs, PeerArgs};
@@ -55,7 +56,7 @@ pub fn run(args: &CheckArgs, peer: &str) -> Result<u8, Failure> {
     let verdict = present(&peer, &opened.file, &asked)?;
     output::made(&opened.file, "")?;
     output::nothing_measured(&opened.file)?;
-    Ok(output::exit_code(&end, verdict))
+    demands::judged(&opened.file, &peer.out.demands, output::exit_code(&end, verdict))
 }
 
 /// Prints the five lines, or what was asked for in their place.

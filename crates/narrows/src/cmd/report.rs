@@ -1,5 +1,6 @@
 //! `narrows report FILE`: everything that can be computed from a study file, again.
 
+use super::demands;
 use crate::args::ReportArgs;
 use crate::failure::Failure;
 use crate::output;
@@ -29,5 +30,5 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
         Some(file) => output::write_whole(file, &(format.write)(&analysis))?,
         None => output::print_report(format, &analysis)?,
     }
-    Ok(0)
+    demands::judged(&args.file, &args.demands, 0)
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod bench;
+pub mod imported;
 pub mod starved;
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -83,7 +83,7 @@ pub fn tame(text: &str) -> String {
 }
 
 /// The word that JSON has for a unit, a path, a metric.
-pub(crate) fn word(value: &impl serde::Serialize) -> String {
+pub fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
         _ => String::new(),

@@ -9,6 +9,7 @@ mod sheet;
 
 use crate::args::MpiArgs;
 use crate::cause::Cause;
+use crate::cmd::demands;
 use crate::failure::Failure;
 use crate::output;
 use narrows_mpi::{Flavour, MpiError};
@@ -26,14 +27,14 @@ pub fn run(args: &MpiArgs) -> Result<u8, Failure> {
 /// Shows what a file holds: a table, or the format that was asked for.
 fn present(args: &MpiArgs, file: &Path) -> Result<u8, Failure> {
     output::nothing_measured(file)?;
-    if args.out.format() != "text" || args.out.verbose {
-        let code = output::present(file, &args.out, None)?;
-        output::made(file, "")?;
-        return Ok(code);
-    }
-    output::print(&said::text(&narrows_store::read(file)?))?;
+    let code = if args.out.format() != "text" || args.out.verbose {
+        output::present(file, &args.out, None)?
+    } else {
+        output::print(&said::text(&narrows_store::read(file)?))?;
+        0
+    };
     output::made(file, "")?;
-    Ok(0)
+    demands::judged(file, &args.out.demands, code)
 }
 
 impl From<MpiError> for Failure {
