@@ -63,6 +63,7 @@ plant("wscale-stripped-middle", "tcp", r"window.scaling", "receiv", wrong="raise
 plant("autotune-off-far", "tcp", r"autotun|moderate_rcvbuf", "receiv", wrong="net.ipv4.tcp_rmem=", middle=D20, do=[("b", "sysctl -qw net.ipv4.tcp_moderate_rcvbuf=0")])
 plant("autotune-off-near-R", "tcp -R", r"autotun|moderate_rcvbuf", "receiv", wrong="net.ipv4.tcp_rmem=", middle=D20, do=[("a", "sysctl -qw net.ipv4.tcp_moderate_rcvbuf=0")])
 plant("route-window-far", "tcp", r"route", "receiv", wrong="net.ipv4.tcp_rmem=", middle=D20, do=[("b", "ip route replace default via 10.77.2.1 window 30000")])
+plant("route-rto-min", "tcp --rr", r"rto_min", "timer|loss|lost", middle=("loss=10000,delay=1000,rate=300,queue=400", "delay=1000"), do=[("a", "ip route replace default via 10.77.1.1 rto_min 900ms")])
 plant("sack-off-loss", "tcp", r"sack", "loss|retransm", middle=("loss=2000,delay=2000,rate=300,queue=400", "delay=2000"), do=[("b", "sysctl -qw net.ipv4.tcp_sack=0")])
 plant("sack-stripped", "tcp", r"sack|selective", "loss|retransm", middle=("loss=2000,delay=2000,rate=300,queue=400", "delay=2000"), do=[("m", nft("tcp flags syn reset tcp option sack-perm"))])
 plant("asked-window", "tcp -w 16K", r"buffer|window", None, remedy=r"--window|-w", middle=D20)

@@ -22,6 +22,17 @@ impl<'a> End<'a> {
         self.host.tuning.get(name)?.value().map(|value| value.trim())
     }
 
+    /// A metric of a route that leads to the interface of the flows, such as `eth0 10, eth1 20` has
+    /// it; the least of several.
+    pub fn route_metric(&self, name: &str) -> Option<f64> {
+        let interface = self.report?.effective.interface.as_deref()?;
+        let of_interface = |one: &str| {
+            let (name, value) = one.trim().split_once(' ')?;
+            value.parse::<f64>().ok().filter(|_| name == interface)
+        };
+        self.setting(name)?.split(',').filter_map(of_interface).reduce(f64::min)
+    }
+
     /// The largest of a setting of three sizes: the least, the first and the largest.
     pub fn largest_bytes(&self, setting: &str) -> Option<u64> {
         self.setting(setting)?.split_whitespace().nth(2)?.parse().ok()

@@ -15,6 +15,7 @@ pub mod rules;
 mod setting;
 mod signals;
 mod survey;
+mod timers;
 pub mod tune;
 pub mod worth;
 

@@ -4,14 +4,15 @@
 
 use crate::measured::{Cell, cells, waited_share};
 use crate::rules::{
-    congestion_control, noisy_host, rate_limit, receive_window, round_trips, send_buffer,
+    congestion_control, congestion_window, noisy_host, rate_limit, receive_window, round_trips,
+    send_buffer,
 };
 use crate::worth::{Worth, worth};
 use crate::{Case, Judged, findings};
 use holds::{
     acks_are_lost_most, copies_take_much, dropped_at_receiver, headers_take_much, is_at_work,
-    is_rather_late, is_shaped, is_too_short, lost, lost_often, others_send, queue_holds,
-    quota_stops, repaired_without_sack, sent_at_once,
+    is_rather_late, is_shaped, is_too_short, lost, lost_often, lost_under_routes_control,
+    others_send, queue_holds, quota_stops, repaired_without_sack, sent_at_once, window_is_routes,
 };
 use narrows_model::load::Role;
 use narrows_model::reading::keys;
@@ -236,7 +237,13 @@ static NAMED: &[Named] = &[
     ),
     always("receive-window", "the receiver's window", Sureness::Counted),
     always("send-buffer", "the sender's buffer", Sureness::Counted),
-    // What keeps the window small nobody has read.
+    Named {
+        rule: "congestion-window",
+        what: "a congestion window that a route bounds",
+        sureness: Sureness::Inferred,
+        holds: window_is_routes,
+    },
+    // What else keeps the window small nobody has read.
     Named {
         rule: "congestion-window",
         what: "a small congestion window",
@@ -267,10 +274,7 @@ static NAMED: &[Named] = &[
         rule: "congestion-control",
         what: "losses under the congestion control that a route sets",
         sureness: Sureness::Inferred,
-        holds: |cell| match congestion_control::of_route(cell) {
-            Some(_) => lost_often(cell),
-            None => Holds::No,
-        },
+        holds: lost_under_routes_control,
     },
     always("path-outages", "outages of the path", Sureness::Counted),
     Named {
@@ -394,6 +398,7 @@ impl Named {
 fn small(rule: &str, cell: &Cell<'_>) -> Option<String> {
     let why = match rule {
         "round-trip-time" => return round_trips::why(cell).map(str::to_owned),
+        "congestion-window" => return congestion_window::of_route(cell),
         "receive-window" => receive_window::why,
         "send-buffer" => send_buffer::why,
         _ => return None,

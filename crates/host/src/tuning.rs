@@ -2,6 +2,7 @@
 //! memory, mitigations, firewall.
 
 use crate::Root;
+use crate::ask::routes;
 use narrows_model::Fact;
 use std::collections::BTreeMap;
 
@@ -143,14 +144,17 @@ pub fn read(root: &Root) -> BTreeMap<String, Fact<String>> {
         let path = format!("sys/devices/system/cpu/vulnerabilities/{name}");
         facts.insert(format!("cpu.mitigation.{name}"), text(root, &path));
     }
-    let own: [(&str, Fact<String>); 9] = [
+    let own: [(&str, Fact<String>); 12] = [
         ("cpu.energy-preference", of_all_cpus(root, "energy_performance_preference")),
         ("cpu.governor", of_all_cpus(root, "scaling_governor")),
         ("cpu.turbo", turbo(root)),
         ("iommu", iommu(root)),
         ("kernel.command-line", command_line(root)),
         ("net.filter-modules", filters(root)),
-        ("net.route.window", root.asked("narrows/route-windows", crate::ask::routes::windows)),
+        ("net.route.window", root.asked("narrows/route-windows", routes::windows)),
+        ("net.route.cwnd", root.asked("narrows/route-cwnd", routes::windows_held)),
+        ("net.route.ssthresh", root.asked("narrows/route-ssthresh", routes::slow_start_ends)),
+        ("net.route.rto_min_ms", root.asked("narrows/route-rto-min", routes::timers)),
         ("process.memlock", memlock(root)),
         ("irq.balance-daemon", daemon(root)),
     ];

@@ -142,7 +142,8 @@ fn a_damaged_study_is_an_error_or_still_right_and_never_a_panic() {
     let dir = folder("damaged");
     let mut command = narrows();
     command.args(["check", "--repeats", "1", "-t", "0.05", "--out"]).arg(&dir);
-    assert_eq!(run(&mut command).status.code(), Some(0));
+    // What the verdict of so short a run is on a busy machine is all the same here.
+    assert!(matches!(run(&mut command).status.code(), Some(0 | 1)));
     let file = common::study(&dir);
     let whole = std::fs::read(&file).expect("study");
     let damaged = dir.join("damaged");

@@ -3,8 +3,8 @@
 use super::{ENGAGED_MIN, Holds, LOST_SHARE, WAITED_NS, pace};
 use crate::measured::{Cell, waited_share};
 use crate::rules::{
-    acks_lost, duplicated, nic_shaped, other_traffic, outages, own_queue, path_shared, retransmits,
-    send_buffers,
+    acks_lost, congestion_control, congestion_window, duplicated, nic_shaped, other_traffic,
+    outages, own_queue, path_shared, retransmits, send_buffers,
 };
 use narrows_model::load::EndReport;
 use narrows_model::reading::keys;
@@ -139,6 +139,16 @@ pub fn quota_stops(cell: &Cell<'_>) -> Holds {
         None if is_idle(cell) => Holds::No,
         None => Holds::Perhaps,
     }
+}
+
+/// A congestion window that is as small as a route's metric makes it.
+pub fn window_is_routes(cell: &Cell<'_>) -> Holds {
+    congestion_window::of_route(cell).map_or(Holds::No, |_| Holds::Yes)
+}
+
+/// Losses hold a stream more under the congestion control that a route sets.
+pub fn lost_under_routes_control(cell: &Cell<'_>) -> Holds {
+    congestion_control::of_route(cell).map_or(Holds::No, |_| lost_often(cell))
 }
 
 pub fn lost(cell: &Cell<'_>) -> Holds {

@@ -2,10 +2,10 @@
 //!
 //! Without loss, marks or a queue the window doubles every round trip (slow start, RFC 5681). One
 //! that is small after many of them, is the same as every run ends, and gives just the rate that
-//! was measured is kept there: most likely by a route's `cwnd`, or by its `ssthresh`, which ends
-//! slow start (ip-route(8)), or by what TCP saved of earlier connections. None of these is read, so
-//! that it remains a possibility. Congestion controls that model the path (BBR) hold a window that
-//! does not change by design, and a link or a shaper of the sender's own that is full needs no
+//! was measured is kept there: by a route's `cwnd lock`, or by its `ssthresh`, which ends slow
+//! start (ip-route(8)), where the sender's host has one, else perhaps by what TCP saved of earlier
+//! connections, which nobody reads. Congestion controls that model the path (BBR) hold a window
+//! that does not change by design, and a link or a shaper of the sender's own that is full needs no
 //! larger one.
 
 use super::{congestion_control, path_capacity};
@@ -84,16 +84,35 @@ fn look(cell: &Cell<'_>) -> Looked {
         && !path_capacity::is_own(cell, cell.in_packets(rates.middle))
         && congestion_control::slows_down(control);
     let wrong = (is_kept && is_free).then(|| {
+        let why = of_route(cell).unwrap_or_else(|| "most likely saved metrics bound it".to_owned());
         let says = format!(
             "TCP's congestion window ends at {most:.0} segments in every run of {}, though nothing \
-             was lost, marked or queued that keeps it there: most likely a route or saved metrics \
-             bound it",
+             was lost, marked or queued that keeps it there: {why}",
             cell.trial.label
         );
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY)
     });
     cell.saw(seen, wrong)
 }
+
+/// What a route of the sender's host has that bounds the window, where the window is as small.
+pub fn of_route(cell: &Cell<'_>) -> Option<String> {
+    let end = cell.sender()?;
+    let most = windows(cell).into_iter().reduce(f64::max)?;
+    let held = end.route_metric(CWND).filter(|held| most <= held + 1.0);
+    let ended = end.route_metric(SSTHRESH).filter(|ended| *ended <= most);
+    match (held, ended) {
+        (Some(held), _) => Some(format!("a route {} has cwnd {held:.0} locked", end.at)),
+        (None, Some(ended)) => {
+            Some(format!("a route {} ends slow start at {ended:.0} (ssthresh)", end.at))
+        }
+        (None, None) => None,
+    }
+}
+
+/// Metrics of routes, by interface, in segments.
+const CWND: &str = "net.route.cwnd";
+const SSTHRESH: &str = "net.route.ssthresh";
 
 const REMEDY: &str = "at the sender: ip route show and ip tcp_metrics show; take `cwnd` and \
                       `ssthresh` off the route (ip route change), ip tcp_metrics flush";
@@ -158,6 +177,24 @@ mod tests {
         assert!(is_clear(&of(&[("busy_ns", 500_000_000)])), "the program gives it nothing");
         let full = [("limited_by_receive_window_ns", 900_000_000)];
         assert!(is_clear(&of(&full)), "the receiver's window is full");
+    }
+
+    #[test]
+    fn a_route_that_bounds_the_window_is_named() {
+        let of = |name: &str, value: &str| {
+            let mut study = study(8, &[]);
+            set(&mut study, |end| end.interface = Some("e0".into()));
+            study.host.tuning.insert(name.to_owned(), known(value.to_owned()));
+            match of_study(&RULE, &study) {
+                Verdict::Found { findings } => findings[0].says.clone(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(of(CWND, "e0 8").contains("a route here has cwnd 8 locked"));
+        assert!(of(SSTHRESH, "e0 7").contains("ends slow start at 7"));
+        for (name, value) in [(CWND, "e1 8"), (CWND, "e0 4"), (SSTHRESH, "e0 30"), (CWND, "e0 x")] {
+            assert!(of(name, value).contains("saved metrics"), "{name} {value}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod clock_source;
 mod cold_buffers;
 pub mod congestion_control;
 mod congestion_marks;
-mod congestion_window;
+pub mod congestion_window;
 mod conntrack_full;
 mod corrupted;
 mod cpu_governor;

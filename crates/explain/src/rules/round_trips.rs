@@ -8,9 +8,10 @@
 
 use crate::measured::{self, Blind, Cell, Looked, finding, waited_share};
 use crate::rules::other_traffic;
+use crate::timers;
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
-use narrows_model::reading::{Counter, Moment, keys};
+use narrows_model::reading::{Moment, keys};
 use narrows_model::result::{Verdict, Weight};
 use narrows_model::workload::Workload;
 
@@ -41,10 +42,6 @@ const TIMER_NS: f64 = 100e6;
 const TIMER_SHARE: f64 = 0.3;
 /// From here on it is the larger part of the time.
 const LARGER_SHARE: f64 = 0.5;
-/// What the timer lasts at the least beyond the round trip (`TCP_RTO_MIN`).
-const TIMER_LEAST_NS: f64 = 200e6;
-/// The setting of that, in microseconds (Linux 6.11).
-const TIMER_LEAST: &str = "net.ipv4.tcp_rto_min_us";
 /// Threads that wait less are late by as little.
 const WAITED_CPU_SHARE: f64 = 0.1;
 /// Fewer round trips have no slowest hundredth.
@@ -183,7 +180,7 @@ fn says(cell: &Cell<'_>, trips: Trips, wait: &Wait) -> String {
             "One round trip in a hundred takes {:.0} ms and more in {label}, where half take \
              {middle:.1} ms or less: {}",
             late_ns / 1e6,
-            why_late(cell)
+            why_late(cell, *late_ns)
         ),
         Wait::Timer(gap) => by_timer(cell, gap, middle),
         Wait::Silence(gap) => format!(
@@ -258,8 +255,12 @@ fn remedy(wait: &Wait) -> &'static str {
 /// Time that TCP's timer took, or may have taken where only segments were counted.
 fn by_timer(cell: &Cell<'_>, gap: &Gap, middle_ms: f64) -> String {
     let waited = if gap.is_counted { "waited" } else { "perhaps waited" };
+    let asked = timers::of_route_ns(cell).filter(|_| timers::is_lengthened(cell));
+    let asked = asked.map_or(String::new(), |least_ns| {
+        format!(", which a route makes {:.0} ms long (rto_min),", least_ns / 1e6)
+    });
     format!(
-        "TCP {waited} for its timer in {:.0} % of the time of {}: packets were lost, and one \
+        "TCP {waited} for its timer{asked} in {:.0} % of the time of {}: packets were lost, and one \
          message after the other has nothing behind it that would show the loss sooner; the other \
          round trips take {middle_ms:.1} ms",
         100.0 * gap.timed,
@@ -291,6 +292,9 @@ pub fn why(cell: &Cell<'_>) -> Option<&'static str> {
         Wait::Queues => "queues, or a delay that changes",
         Wait::Length => "the length of the messages at the path's rate",
         Wait::Late(_) => "single packets that come late",
+        Wait::Timer(_) if timers::is_lengthened(cell) => {
+            "packets that are lost, and TCP's timer, which a route makes longer (rto_min)"
+        }
         Wait::Timer(gap) if gap.is_counted => "packets that are lost, and TCP's timer",
         Wait::Timer(_) => "packets that are lost, and perhaps TCP's timer",
         Wait::Silence(_) => "time without a round trip, while segments were sent again",
@@ -329,8 +333,8 @@ fn gap(cell: &Cell<'_>, trips: Trips) -> Option<Gap> {
         (end.window_ns.0 > 0).then(|| 1.0 - filled / (end.window_ns.0 as f64 * flows))
     })?;
     let time_ns = flows * cell.of_sender(|end| Some(end.window_ns.0 as f64))?;
-    let again = of_either(cell, keys::RETRANSMITTED).unwrap_or(0.0);
-    let counted = of_either(cell, keys::TIMEOUTS);
+    let again = timers::of_either(cell, keys::RETRANSMITTED).unwrap_or(0.0);
+    let counted = timers::ran_out(cell, again);
     let timers = counted.unwrap_or(again);
     let timed = share.min(timers * timer_ns(cell, trips) / time_ns);
     let is_again = again.max(timers) >= 1.0;
@@ -338,17 +342,10 @@ fn gap(cell: &Cell<'_>, trips: Trips) -> Option<Gap> {
     (share >= TIMER_SHARE && is_again).then_some(gap)
 }
 
-/// The larger count of the two ends, in the median run; `None` where neither counted.
-fn of_either(cell: &Cell<'_>, counter: Counter) -> Option<f64> {
-    let ends = [cell.sent_count(counter), cell.received_count(counter)];
-    ends.into_iter().flatten().reduce(f64::max)
-}
-
-/// What a timer lasts at the least (RFC 6298): the round trip, and what the host sets beside it. A
-/// route's `rto_min` is not read.
+/// What a timer lasts at the least (RFC 6298): the round trip, and what a route or the host sets
+/// beside it.
 fn timer_ns(cell: &Cell<'_>, trips: Trips) -> f64 {
-    let set = cell.sender().and_then(|end| end.setting(TIMER_LEAST)?.parse::<f64>().ok());
-    trips.shortest_ns + set.map_or(TIMER_LEAST_NS, |us| 1e3 * us)
+    trips.shortest_ns + timers::least_ns(cell)
 }
 
 /// Share of its time that an end's thread waited for a CPU, where that was much.
@@ -372,12 +369,15 @@ fn slowest_hundredth(end: &EndReport) -> Option<f64> {
     Some(at.0.0 as f64)
 }
 
-fn why_late(cell: &Cell<'_>) -> &'static str {
-    let again = cell.sent_count(keys::RETRANSMITTED).unwrap_or(0.0);
-    if again >= 1.0 {
+fn why_late(cell: &Cell<'_>, late_ns: f64) -> &'static str {
+    let again = timers::of_either(cell, keys::RETRANSMITTED).unwrap_or(0.0);
+    let timers = timers::ran_out(cell, again);
+    if again < 1.0 {
+        "nothing was lost, so that single packets wait somewhere on the path"
+    } else if late_ns >= timers::least_ns(cell) && timers.is_none_or(|timers| timers >= 1.0) {
         "packets were lost, and TCP waited for its timer (200 ms at the least)"
     } else {
-        "nothing was lost, so that single packets wait somewhere on the path"
+        "segments were sent again, sooner than TCP's timer would"
     }
 }
 
@@ -409,6 +409,7 @@ mod tests {
         };
         assert!(of(80, 0).contains("takes 80 ms and more"), "{}", of(80, 0));
         assert!(of(210, 4).contains("waited for its timer"));
+        assert!(of(80, 4).contains("sooner than TCP's timer"), "{}", of(80, 4));
         assert!(of(9, 0).contains("distance"));
     }
 
@@ -465,8 +466,28 @@ mod tests {
     fn a_timer_lasts_what_the_host_sets() {
         let mut study = with_gap(20, &[("retransmitted_segments", 1), ("timeouts_events", 1)]);
         let setting = known("600000".to_owned());
-        study.host.tuning.insert(TIMER_LEAST.into(), setting);
+        study.host.tuning.insert(timers::HOST_LEAST.into(), setting);
         assert!(said(&study).contains("TCP waited for its timer in 61 %"), "{}", said(&study));
+    }
+
+    #[test]
+    fn a_route_that_makes_the_timer_longer_is_named() {
+        let of = |route: &str, probes: u64| {
+            let counted = [("retransmitted_segments", 1), ("timeouts_events", 0)];
+            let mut study = with_gap(20, &counted);
+            read(&mut study, "netstat", "TcpExt.TCPLossProbes_events", probes);
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+                end.effective.interface = Some("e0".into());
+            }
+            study.host.tuning.insert(timers::ROUTE_LEAST.into(), known(route.to_owned()));
+            said(&study)
+        };
+        // One loss probe of 710.1 ms, though the retransmission timer never ran out.
+        let long = of("e0 700", 1);
+        assert!(long.contains("a route makes 700 ms long (rto_min), in 71 %"), "{long}");
+        assert!(of("e0 700", 0).contains("No round trip fills 79 %"), "nothing ran out");
+        assert!(of("e1 700", 1).contains("No round trip fills 79 %"), "another interface");
+        assert!(!of("e0 100", 1).contains("rto_min"), "a shorter one");
     }
 
     #[test]

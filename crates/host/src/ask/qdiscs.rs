@@ -60,7 +60,7 @@ fn row(qdisc: &TcMessage, interface: Option<String>) -> Option<Qdisc> {
 }
 
 /// The name of an interface in the calling thread's namespace; `None` once it is gone.
-fn name(index: i32) -> Option<String> {
+pub(super) fn name(index: i32) -> Option<String> {
     let mut text = [0; libc::IF_NAMESIZE];
     // SAFETY: the buffer has the length that the call may write, its end included.
     let told = unsafe { libc::if_indextoname(u32::try_from(index).ok()?, text.as_mut_ptr()) };

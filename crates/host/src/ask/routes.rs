@@ -1,7 +1,13 @@
-//! Windows that routes bound, from `/proc/net/route`. The file has the addresses of gateways, so
-//! that captures keep only what is told here.
+//! What routes ask of TCP (ip-route(8)): the windows that they offer, from `/proc/net/route`, and
+//! metrics by rtnetlink. Both have the addresses of gateways, so that captures keep only what is
+//! told here.
 
+use super::dump::each;
+use super::qdiscs::name;
 use narrows_model::Fact;
+use netlink_packet_core::NlasIterator;
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::route::RouteMessage;
 
 const PLACE: &str = "/proc/thread-self/net/route";
 /// Where a capture keeps the answer, and where it is looked for when there is none: the same source
@@ -34,6 +40,86 @@ fn parse(text: &str) -> Option<String> {
     (!bounded.is_empty()).then(|| bounded.join(", "))
 }
 
+/// Attributes of a route and kinds of its metrics (linux/rtnetlink.h).
+const RTM_NEWROUTE: u16 = 24;
+const RTA_OIF: u16 = 4;
+const RTA_METRICS: u16 = 8;
+const RTAX_LOCK: u16 = 1;
+const RTAX_SSTHRESH: u16 = 6;
+const RTAX_CWND: u16 = 7;
+const RTAX_RTO_MIN: u16 = 13;
+/// The heads of a message and of a route (`struct nlmsghdr`, `struct rtmsg`), in bytes.
+const HEADS_BYTES: usize = 16 + 12;
+
+/// `eth0 10` for every route that holds TCP's congestion window at so many segments. The kernel
+/// takes no notice of a `cwnd` without `lock` (net/ipv4/tcp_metrics.c).
+pub fn windows_held() -> Fact<String> {
+    told(RTAX_CWND, |metrics| metrics.locked & (1 << RTAX_CWND) != 0)
+}
+
+/// `eth0 7` for every route that ends slow start at so many segments.
+pub fn slow_start_ends() -> Fact<String> {
+    told(RTAX_SSTHRESH, |_| true)
+}
+
+/// `eth0 400` for every route whose retransmission timer lasts so many milliseconds at the least.
+pub fn timers() -> Fact<String> {
+    told(RTAX_RTO_MIN, |_| true)
+}
+
+/// The metrics of one route, by the interface that it leads to.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Metrics {
+    interface: u32,
+    /// A bit for each kind that the kernel may not change.
+    locked: u32,
+    /// Kind and value; names of congestion controls are left out.
+    all: Vec<(u16, u32)>,
+}
+
+fn told(kind: u16, counts: fn(&Metrics) -> bool) -> Fact<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let asked = each(RouteNetlinkMessage::GetRoute(RouteMessage::default()), |of, bytes| {
+        let metrics = metrics(bytes).filter(|metrics| of == RTM_NEWROUTE && counts(metrics));
+        if let Some(metrics) = metrics {
+            let values = metrics.all.iter().filter(|(one, _)| *one == kind);
+            let name = i32::try_from(metrics.interface).ok().and_then(name);
+            lines.extend(values.zip(name).map(|((_, value), name)| format!("{name} {value}")));
+        }
+        Ok(())
+    });
+    lines.sort();
+    lines.dedup();
+    match asked {
+        Ok(()) if !lines.is_empty() => Fact::known(lines.join(", "), "rtnetlink"),
+        Ok(()) => Fact::absent("rtnetlink"),
+        Err(error) => Fact::absent(format!("rtnetlink ({error})")),
+    }
+}
+
+/// What a route's message says of its metrics; `None` where it has none.
+fn metrics(message: &[u8]) -> Option<Metrics> {
+    let mut found = Metrics::default();
+    for one in NlasIterator::new(message.get(HEADS_BYTES..)?).flatten() {
+        match one.kind() {
+            RTA_OIF => found.interface = number(one.value())?,
+            RTA_METRICS => {
+                let all = NlasIterator::new(one.value()).flatten();
+                found.all =
+                    all.filter_map(|one| Some((one.kind(), number(one.value())?))).collect();
+            }
+            _ => {}
+        }
+    }
+    let lock = found.all.iter().find(|(kind, _)| *kind == RTAX_LOCK);
+    found.locked = lock.map_or(0, |(_, bits)| *bits);
+    (!found.all.is_empty()).then_some(found)
+}
+
+fn number(bytes: &[u8]) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,5 +137,50 @@ mod tests {
             Some("b0 30000")
         );
         assert_eq!(parse("nonsense"), None);
+    }
+
+    /// A route of interface 1 with these metrics, as the kernel sends it.
+    fn route(metrics: &[(u16, &[u8])]) -> Vec<u8> {
+        let attribute = |kind: u16, value: &[u8]| {
+            let mut bytes = (4 + value.len() as u16).to_ne_bytes().to_vec();
+            bytes.extend(kind.to_ne_bytes());
+            bytes.extend(value);
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+            bytes
+        };
+        let inner: Vec<u8> =
+            metrics.iter().flat_map(|(kind, value)| attribute(*kind, value)).collect();
+        let mut bytes = vec![0; HEADS_BYTES];
+        bytes.extend(attribute(RTA_OIF, &1u32.to_ne_bytes()));
+        if !inner.is_empty() {
+            bytes.extend(attribute(RTA_METRICS, &inner));
+        }
+        bytes
+    }
+
+    #[test]
+    fn metrics_are_read_beside_a_name_among_them() {
+        const RTAX_CC_ALGO: u16 = 16;
+        let lock = (1u32 << RTAX_CWND).to_ne_bytes();
+        let bytes = route(&[
+            (RTAX_LOCK, &lock),
+            (RTAX_CWND, &10u32.to_ne_bytes()),
+            (RTAX_CC_ALGO, b"reno\0"),
+        ]);
+        let found = metrics(&bytes).expect("metrics");
+        assert_eq!((found.interface, found.locked), (1, 1 << RTAX_CWND));
+        assert!(found.all.contains(&(RTAX_CWND, 10)), "{found:?}");
+        assert_eq!(metrics(&route(&[])), None);
+        for length in 0..bytes.len() {
+            let _ = metrics(&bytes[..length]);
+        }
+    }
+
+    #[test]
+    fn the_kernels_routes_are_read() {
+        for fact in [windows_held(), slow_start_ends(), timers()] {
+            let of = fact.source().0.clone();
+            assert_eq!(of, "rtnetlink", "{fact:?}");
+        }
     }
 }

@@ -121,6 +121,11 @@ pub const PRUNED: Counter = kernel("TcpExt.PruneCalled");
 /// Times that a sender's retransmission timer ran out, of all connections of the namespace.
 pub const KERNEL_TIMEOUTS: Counter = kernel("TcpExt.TCPTimeouts");
 
+/// Segments that a sender sent again since the last ones were not acknowledged, before its
+/// retransmission timer ran out, of all connections of the namespace. For a single segment the
+/// kernel waits as long as that timer lasts at the least (tcp_schedule_loss_probe).
+pub const LOSS_PROBES: Counter = kernel("TcpExt.TCPLossProbes");
+
 /// Times that a sender repaired a loss by selective acknowledgements.
 pub const RECOVERIES: Counter = kernel("TcpExt.TCPSackRecovery");
 /// Times that it repaired one without them.

@@ -1,0 +1,41 @@
+//! TCP's timers at the ends of a cell: how often they ran out, and how long they last at the least.
+
+use crate::measured::Cell;
+use narrows_model::reading::{Counter, keys};
+
+/// What the timer lasts at the least beyond the round trip (`TCP_RTO_MIN`).
+const TIMER_LEAST_NS: f64 = 200e6;
+/// The setting of that, in microseconds (Linux 6.11).
+pub const HOST_LEAST: &str = "net.ipv4.tcp_rto_min_us";
+/// The same by routes, by interface, in milliseconds.
+pub const ROUTE_LEAST: &str = "net.route.rto_min_ms";
+
+/// Times that a timer of TCP ran out: the retransmission timer, or that of a loss probe, which
+/// sends a segment again. `None` where nobody counted the first.
+pub fn ran_out(cell: &Cell<'_>, again: f64) -> Option<f64> {
+    let timeouts = of_either(cell, keys::TIMEOUTS)?;
+    let probes = of_either(cell, keys::LOSS_PROBES).unwrap_or(0.0);
+    Some(timeouts + probes.min((again - timeouts).max(0.0)))
+}
+
+/// The larger count of the two ends, in the median run; `None` where neither counted.
+pub fn of_either(cell: &Cell<'_>, counter: Counter) -> Option<f64> {
+    let ends = [cell.sent_count(counter), cell.received_count(counter)];
+    ends.into_iter().flatten().reduce(f64::max)
+}
+
+/// What a timer lasts at the least beyond the round trip, by a route or the host, in nanoseconds.
+pub fn least_ns(cell: &Cell<'_>) -> f64 {
+    let set = cell.sender().and_then(|end| end.setting(HOST_LEAST)?.parse::<f64>().ok());
+    of_route_ns(cell).or(set.map(|us| 1e3 * us)).unwrap_or(TIMER_LEAST_NS)
+}
+
+/// The least timer that a route of the sender asks for.
+pub fn of_route_ns(cell: &Cell<'_>) -> Option<f64> {
+    cell.sender()?.route_metric(ROUTE_LEAST).map(|ms| 1e6 * ms)
+}
+
+/// Whether a route of the sender makes the timer longer than it is without.
+pub fn is_lengthened(cell: &Cell<'_>) -> bool {
+    of_route_ns(cell).is_some_and(|least_ns| least_ns > TIMER_LEAST_NS)
+}
