@@ -206,6 +206,17 @@ fn json_lines_have_the_columns_of_csv_and_numbers_that_are_numbers() {
     }
 }
 
+#[test]
+fn every_column_is_told_on_its_page() {
+    let study = series(&folder("export-columns"), "study", &[10.0]);
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/report.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    // Factors are the study's own.
+    for column in columns(&study).iter().filter(|name| !name.starts_with("factor_")) {
+        assert!(page.contains(&format!("`{column}`")), "{column}");
+    }
+}
+
 /// A published table has factors, and each is a column of its own.
 #[test]
 fn each_factor_is_a_column() {
