@@ -31,7 +31,7 @@ const GAUGES: [(Field, Gauge); 10] = [
 ];
 
 /// Totals since the connection began.
-const COUNTERS: [(Field, Counter); 15] = [
+const COUNTERS: [(Field, Counter); 16] = [
     ((100, 4, 1), keys::RETRANSMITTED),
     ((120, 8, 1), Counter::of(Source::TcpInfo, "acknowledged", Unit::Bytes)),
     ((128, 8, 1), keys::TCP_RECEIVED),
@@ -43,6 +43,7 @@ const COUNTERS: [(Field, Counter); 15] = [
     ((176, 8, 1000), keys::LIMITED_BY_WINDOW),
     ((184, 8, 1000), keys::LIMITED_BY_BUFFER),
     ((196, 4, 1), keys::MARKED),
+    ((200, 8, 1), keys::TCP_SENT),
     ((216, 4, 1), keys::DUPLICATES),
     ((220, 4, 1), keys::REORDERING),
     ((224, 4, 1), keys::OUT_OF_ORDER),
@@ -129,6 +130,9 @@ mod tests {
         assert!(of(&sent, "path_mtu_bytes") > of(&sent, "send_mss_bytes"));
         assert!((1..2_000_000_000).contains(&of(&sent, "rtt_ns")));
         // Older kernels know fewer of them.
+        if let Some(bytes) = sent.of("tcp-info", "flow0.sent_bytes") {
+            assert_eq!(bytes, 10_000);
+        }
         if let Some(window) = sent.of("tcp-info", "flow0.send_window_bytes") {
             assert!((1000..100_000_000).contains(&window), "{window}");
         }

@@ -3,12 +3,13 @@
 //! A filter on the way out (nftables, iptables, an agent's program at the socket) drops packets
 //! after TCP has counted them and before the interface has. TCP is told at once and tries again, so
 //! that nothing is retransmitted and no round trip grows: the stream is slow, and no counter of the
-//! path says why.
+//! path says why. What TCP handed to IP is counted in bytes (`tcpi_bytes_sent`): segments are not
+//! all full where a window is small.
 
-use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
-use narrows_model::reading::{Moment, Scope, keys};
+use narrows_model::reading::{Scope, keys};
 use narrows_model::result::{Verdict, Weight};
 use narrows_model::trial::NetworkPath;
 
@@ -19,43 +20,47 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
-/// The interface may have carried so much less than TCP sent, of segments that are all full: both
-/// are counted at the edges of one window, a moment apart. A filter that let 1 MB/s pass left a
-/// tenth.
+/// The interface may have carried so much less than TCP sent: both are counted at the edges of one
+/// window, a moment apart, and headers are counted at the interface alone. A filter that let 1 MB/s
+/// pass left a tenth.
 const PASSED_MIN: f64 = 0.95;
 /// The same of every single run.
 const PASSED_OF_EACH: f64 = 0.97;
-/// Segments of a message that is long.
+/// Segments of a message whose headers are few.
 const SEGMENTS_A_MESSAGE: f64 = 4.0;
 /// An interface that carried less of what all did carries these packets no more.
 const ELSEWHERE_SHARE: f64 = 0.1;
-/// Fewer segments say nothing.
-const SEGMENTS_MIN: f64 = 200.0;
+/// Less payload says nothing.
+const SENT_MIN_BYTES: f64 = 300e3;
 
 fn judge(case: &Case<'_>) -> Verdict {
     let idle = Some("sends messages of four segments or more to another host");
     measured::judge(case, "a TCP stream to another host", idle, look)
 }
 
+/// Whether it finds something in a cell.
+pub fn is_found(cell: &Cell<'_>) -> bool {
+    matches!(look(cell), Ok(Look::Found(_)))
+}
+
 fn look(cell: &Cell<'_>) -> Looked {
     let segment = cell.segment_bytes().unwrap_or(f64::MAX);
-    // Only of long messages are all segments but the last full.
+    // The headers of short ones would hide what is missing.
     let is_long = cell.trial.params.message_bytes.0 as f64 >= SEGMENTS_A_MESSAGE * segment;
     if !cell.is_tcp_stream() || cell.trial.path != NetworkPath::Peer || !is_long {
         return Err(Blind::OtherKind);
     }
-    let sent = cell.of_sender(sent_bytes).ok_or_else(|| cell.lacks("segments that TCP sent"))?;
+    let sent = cell.of_sender(sent_bytes).ok_or_else(|| cell.lacks("bytes that TCP sent"))?;
     let passed = cell.of_sender(passed_bytes);
     let passed = passed.ok_or_else(|| cell.lacks("bytes of the sender's interface"))?;
     let seen =
         format!("TCP sent {:.1} MB, and {:.1} MB left by the interface", sent / 1e6, passed / 1e6);
-    let full = fullness(cell.trial.params.message_bytes.0 as f64, segment);
     // Counts of two moments are less apart in one run than in another; a filter drops in each.
     let is_in_each = cell.done.iter().filter_map(|record| record.sender()).all(|end| {
         let both = passed_bytes(end).zip(sent_bytes(end));
-        both.is_none_or(|(passed, sent)| passed < PASSED_OF_EACH * full * sent)
+        both.is_none_or(|(passed, sent)| passed < PASSED_OF_EACH * sent)
     });
-    let wrong = (is_in_each && passed < PASSED_MIN * full * sent).then(|| {
+    let wrong = (is_in_each && passed < PASSED_MIN * sent).then(|| {
         let says = format!(
             "The sender's own host drops {:.0} % of what TCP sends in {} before it leaves: a filter \
              on the way out",
@@ -70,17 +75,10 @@ fn look(cell: &Cell<'_>) -> Looked {
     cell.saw(seen, wrong)
 }
 
-/// How full segments are at the least: of a message that is sent at once the last one is not.
-fn fullness(message: f64, segment: f64) -> f64 {
-    message / ((message / segment).ceil() * segment)
-}
-
 /// Payload that TCP handed to IP, what it sent again included.
 fn sent_bytes(end: &EndReport) -> Option<f64> {
-    let segments = end.readings.total(keys::DATA_OUT)? as f64;
-    let sizes = end.readings.each(keys::SEND_MSS, Moment::Closing);
-    let size = sizes.map(|(_, bytes)| bytes as f64).reduce(f64::min)?;
-    (segments >= SEGMENTS_MIN).then_some(segments * size)
+    let bytes = end.readings.total(keys::TCP_SENT)? as f64;
+    (bytes >= SENT_MIN_BYTES).then_some(bytes)
 }
 
 /// What left by the interface of the sender's address. Where next to nothing did, a route leads
@@ -111,7 +109,7 @@ mod tests {
                     end.effective.interface = Some("e0".into());
                 }
             }
-            read(&mut study, "tcp-info", "flow0.sent_data_segments", 10_000);
+            read(&mut study, "tcp-info", "flow0.sent_bytes", 14_480_000);
             read(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
             read(&mut study, "interface", "e0.tx_bytes", passed);
             of_study(&RULE, &study)
@@ -119,8 +117,7 @@ mod tests {
         assert!(is_found(&of(1_600_000)));
         assert!(is_found(&of(13_000_000)), "a tenth, of 14.48 MB");
         assert!(is_clear(&of(15_100_000)));
-        // 64 KiB are 45.3 segments: every 46th may be a third.
-        assert!(is_clear(&of(14_000_000)));
+        assert!(is_clear(&of(14_000_000)), "counted a moment apart");
         // A route leads over another interface.
         let mut other = stream("tcp-stream");
         for end in other.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
@@ -129,7 +126,7 @@ mod tests {
         for (key, value) in [("e0.tx_bytes", 500), ("e1.tx_bytes", 15_100_000)] {
             read(&mut other, "interface", key, value);
         }
-        read(&mut other, "tcp-info", "flow0.sent_data_segments", 10_000);
+        read(&mut other, "tcp-info", "flow0.sent_bytes", 14_480_000);
         read(&mut other, "tcp-info", "flow0.send_mss_bytes", 1448);
         assert!(is_clear(&of_study(&RULE, &other)));
         let mut lacks = stream("tcp-stream");

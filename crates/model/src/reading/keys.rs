@@ -67,6 +67,8 @@ pub const SEGMENTS_IN: Counter = Counter::of(TcpInfo, "received", Segments);
 pub const DATA_IN: Counter = Counter::of(TcpInfo, "received_data", Segments);
 /// Segments with payload that a connection sent, those that it sent again included.
 pub const DATA_OUT: Counter = Counter::of(TcpInfo, "sent_data", Segments);
+/// Payload that a connection handed to IP, what it sent again included (Linux 4.19).
+pub const TCP_SENT: Counter = Counter::of(TcpInfo, "sent", Bytes);
 /// Time in which a connection had something to send or unacknowledged.
 pub const BUSY: Counter = Counter::of(TcpInfo, "busy", Nanos);
 /// Segments that arrived with a mark of congestion (ECN, RFC 3168), as their sender was told.
