@@ -1,6 +1,7 @@
 //! Whether what a rule found holds a cell where it is, by what else was measured in it.
 
-use super::{ENGAGED_MIN, Holds, LOST_SHARE, WAITED_NS, pace};
+use super::named::Holds;
+use super::{ENGAGED_MIN, LOST_SHARE, WAITED_NS, is_sender_idle, pace};
 use crate::measured::{Cell, waited_share};
 use crate::rules::{
     acks_lost, congestion_control, congestion_window, duplicated, nic_shaped, other_traffic,
@@ -80,7 +81,12 @@ pub fn is_rather_late(cell: &Cell<'_>) -> bool {
 }
 
 /// Headers that leave less than nine tenths of what those of full packets would.
+///
+/// Where an end's CPU is full the path has room: what small segments cost is CPU time then.
 pub fn headers_take_much(cell: &Cell<'_>) -> Holds {
+    if cell.is_busy() {
+        return Holds::No;
+    }
     let mtu = cell.sender().and_then(|end| end.nic()).and_then(|nic| nic.mtu_bytes.value());
     let sizes = cell.segment_bytes().zip(mtu.map(|mtu| mtu.0 as f64));
     let is_much = sizes.is_some_and(|(segment, mtu)| {
@@ -141,6 +147,11 @@ pub fn quota_stops(cell: &Cell<'_>) -> Holds {
     }
 }
 
+/// What is only possible gives way to a CPU that was counted full.
+pub fn leaves_cpus_free(cell: &Cell<'_>) -> Holds {
+    if cell.is_busy() { Holds::Perhaps } else { Holds::Yes }
+}
+
 /// A congestion window that is as small as a route's metric makes it.
 pub fn window_is_routes(cell: &Cell<'_>) -> Holds {
     congestion_window::of_route(cell).map_or(Holds::No, |_| Holds::Yes)
@@ -165,6 +176,10 @@ pub fn others_send(cell: &Cell<'_>) -> Holds {
 }
 
 pub fn sent_at_once(cell: &Cell<'_>) -> Holds {
+    // The rest of each message waits for room, and TCP for the writer that wakes up.
+    if is_sender_idle(cell) && send_buffers::is_below_message(cell) {
+        return Holds::Yes;
+    }
     match send_buffers::times_full(cell) {
         Some(times) if send_buffers::FULL.contains(&times) => Holds::Yes,
         Some(times) if times < send_buffers::BEYOND => Holds::Perhaps,

@@ -119,17 +119,22 @@ fn a_shaper_holds_what_leaves_by_its_interface_and_not_what_comes() {
 
 #[test]
 fn a_small_send_buffer_is_the_limit_only_where_it_was_full() {
-    let of = |rtt_ns: u64| {
+    let with = |largest: u64, rtt_ns: u64, busy_ns: u64| {
         let mut study = stream("tcp-stream");
-        let setting = Fact::known("4096 16384 131072".to_owned(), "test");
+        let setting = Fact::known(format!("4096 16384 {largest}"), "test");
         study.host.tuning.insert("net.ipv4.tcp_wmem".into(), setting.clone());
         let mut peer = study.host.clone();
         peer.tuning.insert("net.ipv4.tcp_wmem".into(), setting);
         study.peer_hosts = vec![peer];
         read(&mut study, "tcp-info", "flow0.rtt_min_ns", rtt_ns);
         read(&mut study, "tcp-info", "flow0.rtt_ns", rtt_ns);
+        read(&mut study, "tcp-info", "flow0.busy_ns", busy_ns);
         limit_of(&study, &[]).what
     };
+    let of = |rtt_ns| with(131_072, rtt_ns, 1_000_000_000);
+    // A write of 64 KiB waits for room in 8 KiB, and TCP for the program that wakes up.
+    assert_eq!(with(8_192, 20_000, 660_000_000), "the largest send buffer");
+    assert!(with(131_072, 20_000, 660_000_000).contains("nothing to send"), "the message fits");
     // 10 Gb/s over 100 us are 125 kB, over 10 ms a hundred times the buffer.
     assert_eq!(of(100_000), "the largest send buffer");
     assert_eq!(of(10_000_000), "nothing that was checked explains the rate");
@@ -166,7 +171,7 @@ fn copies_and_headers_that_take_much_of_a_path_are_named_before_it() {
     };
     assert_eq!(twice(50).as_deref(), Some("path-duplicates"));
     assert_eq!(twice(2).as_deref(), Some("path-capacity"), "two in a hundred");
-    let segments = |bytes: u64| {
+    let with = |bytes: u64, is_busy: bool| {
         let mut study = shaped();
         let mtu_bytes = Fact::known(narrows_model::Bytes(1500), "test");
         let nic = Nic { name: "e0".into(), mtu_bytes, ..Nic::default() };
@@ -176,8 +181,14 @@ fn copies_and_headers_that_take_much_of_a_path_are_named_before_it() {
             end.report.effective.mss_bytes = Some(bytes as u32);
         }
         read(&mut study, "tcp-info", "flow0.send_mss_bytes", bytes);
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            let thread = &mut end.report.threads[0];
+            thread.system_ns = if is_busy { thread.wall_ns } else { thread.system_ns };
+        }
         limit_of(&study, &[]).rule
     };
+    let segments = |bytes| with(bytes, false);
+    assert_ne!(with(200, true).as_deref(), Some("segment-size"), "a CPU is full");
     assert_eq!(segments(200).as_deref(), Some("segment-size"));
     assert_eq!(segments(1248).as_deref(), Some("path-capacity"), "4 % more headers");
 }

@@ -4,7 +4,10 @@
 //! whole slices of the window, and the sender's timer runs out (at least 200 ms in Linux) before it
 //! goes on. The mean hides it. Where packets are lost one by one the timer runs out now and then as
 //! well, when the one that was sent again is lost too; but most losses are repaired without it.
+//! What drops all above a rate empties the window in this way as well: `path-policed` and the drops
+//! of the hosts themselves explain the silence then.
 
+use super::{own_drops, policed, receiver_drops};
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
@@ -51,8 +54,10 @@ fn look(cell: &Cell<'_>) -> Looked {
         .filter_map(|counter| cell.sent_count(counter))
         .sum();
     let is_alone = repairs <= REPAIRS_MAX * timeouts;
-    let wrong = silent_ns / window_ns >= SILENT_SHARE && timeouts >= 1.0 && is_alone;
-    let wrong = wrong.then(|| {
+    let is_silent = silent_ns / window_ns >= SILENT_SHARE && timeouts >= 1.0 && is_alone;
+    let explained = explained(cell).filter(|_| is_silent);
+    let seen = explained.map_or(seen.clone(), |by| format!("{seen}, which {by} explains"));
+    let wrong = (is_silent && explained.is_none()).then(|| {
         let says = format!(
             "Nothing came for {:.0} ms of {:.1} s in {}, and TCP waited for its timer: outages",
             silent_ns / 1e6,
@@ -64,6 +69,16 @@ fn look(cell: &Cell<'_>) -> Looked {
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
     });
     cell.saw(seen, wrong)
+}
+
+/// The rule that finds what drops packets, and why nothing came.
+fn explained(cell: &Cell<'_>) -> Option<&'static str> {
+    let rules = [
+        (policed::is_found(cell), policed::RULE.name),
+        (own_drops::is_found(cell), own_drops::RULE.name),
+        (receiver_drops::is_found(cell), receiver_drops::RULE.name),
+    ];
+    rules.into_iter().find_map(|(is_found, name)| is_found.then_some(name))
 }
 
 #[cfg(test)]
@@ -90,5 +105,20 @@ mod tests {
         read(&mut random, "netstat", "TcpExt.TCPSackRecovery_events", 22);
         assert!(is_clear(&of_study(&RULE, &random)));
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+        // A filter at the sender that lets a tenth pass makes TCP wait for its timer as well.
+        let mut filtered = stream("tcp-stream");
+        slices(&mut filtered, &[9, 0, 0, 9, 9, 9, 9, 9, 9, 9]);
+        for end in filtered.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.effective.interface = Some("e0".into());
+        }
+        for (source, key, value) in [
+            ("tcp-info", "flow0.timeouts_events", 1),
+            ("tcp-info", "flow0.send_mss_bytes", 1448),
+            ("tcp-info", "flow0.sent_bytes", 14_480_000),
+            ("interface", "e0.tx_bytes", 1_600_000),
+        ] {
+            read(&mut filtered, source, key, value);
+        }
+        let Verdict::Clear { .. } = of_study(&RULE, &filtered) else { panic!("explained") };
     }
 }

@@ -7,7 +7,7 @@
 //! and none of a slower one, and passes the first of a train as they came.
 
 use super::retransmits::{ROW_MIN, row};
-use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::probes::says_rate;
 use crate::signals::Losses;
 use crate::{Case, Rule};
@@ -43,6 +43,11 @@ const FASTEST_SPREAD_MAX: f64 = 0.2;
 
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, "a TCP stream whose sender reads TCP's own counters", None, look)
+}
+
+/// Whether it finds something in a cell.
+pub fn is_found(cell: &Cell<'_>) -> bool {
+    matches!(look(cell), Ok(Look::Found(_)))
 }
 
 fn look(cell: &Cell<'_>) -> Looked {

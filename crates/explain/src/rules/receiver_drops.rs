@@ -7,7 +7,7 @@
 //! is about as much as the sender had to send again, so that other traffic by that interface is not
 //! taken for it.
 
-use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Moment, Scope, keys};
@@ -39,6 +39,11 @@ const RUNS_MIN: usize = 3;
 fn judge(case: &Case<'_>) -> Verdict {
     let idle = Some("is a TCP stream to another host that loses segments");
     measured::judge(case, "a TCP stream whose receiver reads its interface", idle, look)
+}
+
+/// Whether it finds something in a cell.
+pub fn is_found(cell: &Cell<'_>) -> bool {
+    matches!(look(cell), Ok(Look::Found(_)))
 }
 
 fn look(cell: &Cell<'_>) -> Looked {

@@ -1,7 +1,8 @@
 //! `segment-size`: are TCP's segments much smaller than the own interface allows?
 //!
 //! A smaller MTU at the other end or on the path shrinks every segment: packets cost CPU time each,
-//! and headers a larger share of the wire. 120 B of headers and options are taken as ordinary (IPv6
+//! and headers a larger share of the wire. So does an interface whose own MTU is below 1280 B, and a
+//! maximum segment size that the run itself asks for. 120 B of headers and options are taken as ordinary (IPv6
 //! 40, TCP 20 to 60).
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
@@ -17,6 +18,8 @@ pub static RULE: Rule = Rule {
 };
 
 const HEADERS_BYTES: f64 = 120.0;
+/// The least MTU of a link that carries IPv6 (RFC 8200, section 5); tunnels have more.
+const MTU_MIN_BYTES: f64 = 1280.0;
 
 fn judge(case: &Case<'_>) -> Verdict {
     let needs = "a TCP stream sent over an interface whose MTU is known";
@@ -24,10 +27,8 @@ fn judge(case: &Case<'_>) -> Verdict {
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
-    let params = &cell.trial.params;
-    // The size must have been left to TCP.
-    let asked = params.socket.as_ref().is_some_and(|socket| socket.mss_bytes.is_some());
-    if asked || params.socket_buffer_bytes.is_some() {
+    // Small buffers make TCP send short segments by themselves.
+    if cell.trial.params.socket_buffer_bytes.is_some() {
         return Err(Blind::OtherKind);
     }
     // Only TCP has segments. What a path allows is often learnt while the stream runs.
@@ -43,33 +44,60 @@ fn look(cell: &Cell<'_>) -> Looked {
     let Some((name, mtu)) = known else {
         return Err(cell.lacks("the MTU of the interface in use"));
     };
-    let first_path = cell.summary.settings.sender().and_then(|end| end.path_mtu_bytes);
-    let first_path = first_path.map(|bytes| bytes.0 as f64);
-    let path = cell.path_mtu_bytes().or(first_path);
-    let shrunk = segment + HEADERS_BYTES < mtu.min(65_535.0);
+    let path = path_mtu(cell);
     let via = path.map_or(String::new(), |path| format!(", path MTU {path:.0} B"));
     let seen = format!("segment size {segment:.0} B{via}; {name} has MTU {mtu:.0} B");
-    let wrong = shrunk.then(|| {
-        // Where routers reported a smaller MTU TCP knows it; otherwise the peer or a box between
-        // told it in the handshake.
-        let why = match path.filter(|path| *path + HEADERS_BYTES / 2.0 < mtu) {
-            Some(path) => format!("the path's MTU is {path:.0} B"),
-            None => {
-                "the other end, its route or a box between asks for such a maximum segment size"
-                    .to_owned()
-            }
-        };
+    let is_shrunk = segment + HEADERS_BYTES < mtu.min(65_535.0);
+    let why = match is_shrunk {
+        true => Some(shrunk(cell, path.filter(|path| *path + HEADERS_BYTES / 2.0 < mtu))),
+        false => (mtu < MTU_MIN_BYTES).then(|| low(cell, name)),
+    };
+    let wrong = why.map(|(why, remedy)| {
         let says = format!(
-            "TCP sends segments of {segment:.0} B in {}, {name} allows packets of {mtu:.0} B: \
-             {why}",
+            "TCP sends segments of {segment:.0} B in {}, {name} allows packets of {mtu:.0} B: {why}",
             cell.trial.label
         );
-        let remedy = "give every interface and switch of the path the same MTU, and check with: \
-                      ping -M do -s SIZE; see advmss of routes (ip route show) and clamping \
-                      (maxseg, TCPMSS in firewalls between)";
-        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
     });
     cell.saw(seen, wrong)
+}
+
+fn path_mtu(cell: &Cell<'_>) -> Option<f64> {
+    let first = cell.summary.settings.sender().and_then(|end| end.path_mtu_bytes);
+    cell.path_mtu_bytes().or(first.map(|bytes| bytes.0 as f64))
+}
+
+/// Why segments are smaller than the interface allows, and what to do about it. Where routers
+/// reported a smaller MTU TCP knows it; otherwise the user or the handshake asked for it.
+fn shrunk(cell: &Cell<'_>, path: Option<f64>) -> (String, String) {
+    let socket = cell.trial.params.socket.as_ref();
+    if let Some(asked) = socket.and_then(|socket| socket.mss_bytes) {
+        let why = format!("the run asks for a maximum segment size of {asked} B (--mss)");
+        return (why, "leave -M (--mss) out, so that TCP takes what the path allows".to_owned());
+    }
+    let why = path.map_or_else(
+        || {
+            "the other end, its route or a box between asks for such a maximum segment size"
+                .to_owned()
+        },
+        |path| format!("the path's MTU is {path:.0} B"),
+    );
+    let remedy = "give every interface and switch of the path the same MTU, and check with: ping \
+                  -M do -s SIZE; see advmss of routes (ip route show) and clamping (maxseg, TCPMSS \
+                  in firewalls between)";
+    (why, remedy.to_owned())
+}
+
+/// An interface whose own MTU is below what any link of IPv6 has.
+fn low(cell: &Cell<'_>, name: &str) -> (String, String) {
+    let at = cell.sender().map_or("at the sender", |end| end.at);
+    let why = format!("{name}'s own MTU is below {MTU_MIN_BYTES} B, the least that IPv6 allows");
+    (
+        why,
+        format!(
+            "{at}: ip link set {name} mtu 1500, as Ethernet carries, or what the tunnel allows"
+        ),
+    )
 }
 
 #[cfg(test)]
@@ -81,6 +109,8 @@ mod tests {
     use narrows_model::Bytes;
     use narrows_model::host::Nic;
     use narrows_model::load::Role;
+    use narrows_model::options::SocketParams;
+    use narrows_model::study::StoredStudy;
 
     #[test]
     fn short_segments_of_a_jumbo_interface_are_found() {
@@ -102,5 +132,17 @@ mod tests {
         assert!(is_clear(&of_study(&RULE, &study(9000, 8948, false))));
         assert!(is_clear(&of_study(&RULE, &study(1500, 1428, false))));
         assert!(is_unknown(&of_study(&RULE, &study(9000, 1448, true))));
+        assert!(is_clear(&of_study(&RULE, &study(1280, 1208, false))), "the least of IPv6");
+        let says = |study: &StoredStudy| match of_study(&RULE, study) {
+            Verdict::Found { findings } => format!("{}; {}", findings[0].says, findings[0].remedy),
+            other => panic!("{other:?}"),
+        };
+        let low = says(&study(600, 548, false));
+        assert!(low.contains("e0's own MTU") && low.contains("ip link set e0 mtu 1500"), "{low}");
+        let mut asked = study(1500, 288, false);
+        asked.trials[0].params.socket =
+            Some(SocketParams { mss_bytes: Some(300), ..SocketParams::default() });
+        let asked = says(&asked);
+        assert!(asked.contains("asks for a maximum segment size of 300 B"), "{asked}");
     }
 }

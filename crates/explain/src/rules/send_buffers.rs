@@ -34,13 +34,22 @@ pub const BEYOND: f64 = 16.0;
 
 /// What a flow had under way, rate x round trip, in largest send buffers.
 pub fn times_full(cell: &Cell<'_>) -> Option<f64> {
-    let largest = cell.sender().and_then(|end| {
-        end.setting("net.ipv4.tcp_wmem")?.split_whitespace().nth(2)?.parse::<f64>().ok()
-    })?;
+    let largest = largest_bytes(cell)?;
     let flows = f64::from(cell.trial.params.streams.max(1));
     let (rates, trips) = cell.rates().zip(cell.trips())?;
     let bytes = rates.middle / 8.0 * trips.least_ns / 1e9 / flows;
-    (cell.is_tcp_stream() && largest > 0.0).then(|| bytes / largest)
+    cell.is_tcp_stream().then(|| bytes / largest)
+}
+
+/// Whether a message does not fit into the largest send buffer.
+pub fn is_below_message(cell: &Cell<'_>) -> bool {
+    let message = cell.trial.params.message_bytes.0 as f64;
+    largest_bytes(cell).is_some_and(|largest| largest < message)
+}
+
+fn largest_bytes(cell: &Cell<'_>) -> Option<f64> {
+    let bytes = cell.sender()?.largest_bytes("net.ipv4.tcp_wmem")?;
+    (bytes > 0).then_some(bytes as f64)
 }
 
 #[cfg(test)]
