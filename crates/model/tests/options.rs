@@ -33,7 +33,9 @@ fn workload(option: &Declared) -> Workload {
 fn sample(option: &Declared) -> Value {
     match option.takes {
         Takes::Switch => Value::Switch(true),
-        Takes::Number(least, most) => Value::Number(most.min(least + 2)),
+        Takes::Number(least, most) | Takes::NamedNumber(least, most, _) => {
+            Value::Number(most.min(least + 2))
+        }
         Takes::OneNumber(known) => Value::Number(known[1]),
         Takes::Seconds(..) => Value::Seconds(2.0),
         Takes::Size(..) => Value::Size(Bytes(4096)),
@@ -125,6 +127,7 @@ fn takes(takes: Takes) -> String {
         Takes::Switch => "`true` or `false`".to_owned(),
         Takes::Number(0, most) if most >= u32::MAX.into() => "a whole number".to_owned(),
         Takes::Number(least, most) => format!("{least} to {most}"),
+        Takes::NamedNumber(least, most, _) => format!("{least} to {most}, or a name"),
         Takes::OneNumber(known) => known.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
         Takes::Seconds(..) => "seconds".to_owned(),
         Takes::Size(_, u64::MAX) => "bytes".to_owned(),

@@ -110,6 +110,8 @@ pub enum Takes {
     Switch,
     /// A whole number from the first to the second.
     Number(u64, u64),
+    /// A whole number from the first to the second, or a name of one, in small or capital letters.
+    NamedNumber(u64, u64, &'static [(&'static str, u64)]),
     /// One of these numbers.
     OneNumber(&'static [u64]),
     /// Seconds from the first to the second, fractions allowed.
@@ -255,6 +257,14 @@ fn unreadable(written: &Written, wanted: &'static str) -> WrongValue {
     WrongValue::Unreadable { text: written.to_string(), wanted }
 }
 
+fn unknown_name(text: &str, names: &[(&str, u64)]) -> WrongValue {
+    let known: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+    WrongValue::NoneOf {
+        text: text.to_owned(),
+        known: format!("{}, nor a number", known.join(", ")),
+    }
+}
+
 /// A size or a rate, which a file may have as a number or as text.
 fn quantity<T: std::str::FromStr>(
     written: &Written,
@@ -274,12 +284,20 @@ impl Takes {
     pub fn read(&self, written: &Written) -> Result<Value, WrongValue> {
         let value = match (self, written) {
             (Self::Switch, Written::Switch(on)) => Value::Switch(*on),
+            (Self::NamedNumber(_, _, names), Written::Text(text)) => {
+                let known = names.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+                let (_, number) = known.ok_or_else(|| unknown_name(text, names))?;
+                Value::Number(*number)
+            }
             (Self::Switch, _) => return Err(unreadable(written, "true or false")),
-            (Self::Number(..) | Self::OneNumber(_), Written::Whole(number)) => {
+            (
+                Self::Number(..) | Self::NamedNumber(..) | Self::OneNumber(_),
+                Written::Whole(number),
+            ) => {
                 let number = u64::try_from(*number);
                 Value::Number(number.map_err(|_| unreadable(written, "a number from 0 on"))?)
             }
-            (Self::Number(..) | Self::OneNumber(_), _) => {
+            (Self::Number(..) | Self::NamedNumber(..) | Self::OneNumber(_), _) => {
                 return Err(unreadable(written, "a whole number"));
             }
             (Self::Seconds(..), Written::Whole(number)) => {
@@ -311,6 +329,10 @@ impl Takes {
                     .map_err(|_| unreadable(&Written::Text(text.to_owned()), "a whole number"))?,
             ),
             Self::Seconds(..) => Value::Seconds(number("a number of seconds")?),
+            Self::NamedNumber(..) => match text.parse() {
+                Ok(number) => Value::Number(number),
+                Err(_) => return self.read(&Written::Text(text.to_owned())),
+            },
             _ => return self.read(&Written::Text(text.to_owned())),
         };
         self.check(&value)?;
@@ -321,9 +343,10 @@ impl Takes {
     pub fn check(&self, value: &Value) -> Result<(), WrongValue> {
         let none_of = |known: String| Err(WrongValue::NoneOf { text: value.to_string(), known });
         match (self, value) {
-            (Self::Number(least, most), Value::Number(number)) => {
-                within(value, least <= number && number <= most, *least, *most)
-            }
+            (
+                Self::Number(least, most) | Self::NamedNumber(least, most, _),
+                Value::Number(number),
+            ) => within(value, least <= number && number <= most, *least, *most),
             (Self::Seconds(least, most), Value::Seconds(seconds)) => {
                 within(value, least <= seconds && seconds <= most, *least, *most)
             }
@@ -390,6 +413,11 @@ mod tests {
         assert_eq!(says(number, "64"), "64 is out of bounds, must be 1 to 63");
         assert_eq!(says(number, "0"), "0 is out of bounds, must be 1 to 63");
         assert_eq!(says(number, "-1"), "'-1' is not a whole number");
+        let named = Takes::NamedNumber(0, 63, &[("CS1", 8), ("EF", 46)]);
+        assert_eq!(named.parse("ef"), Ok(Value::Number(46)));
+        assert_eq!(named.parse("8"), Ok(Value::Number(8)));
+        assert_eq!(says(named, "64"), "64 is out of bounds, must be 0 to 63");
+        assert_eq!(says(named, "EFF"), "'EFF' is none of CS1, EF, nor a number");
         assert_eq!(says(Takes::OneNumber(&[256, 512]), "300"), "'300' is none of 256, 512");
         assert_eq!(Takes::Size(1, 1 << 20).parse("1M"), Ok(Value::Size(Bytes::mib(1))));
         assert_eq!(says(Takes::Size(1, 2), "3"), "3 B is out of bounds, must be 1 B to 2 B");
@@ -411,6 +439,10 @@ mod tests {
         assert_eq!(read(Takes::Number(0, 9), Written::Whole(9)), Ok(Value::Number(9)));
         assert!(read(Takes::Number(0, 9), text("9")).is_err(), "a number has no quotes");
         assert!(read(Takes::Number(0, 9), Written::Whole(-1)).is_err());
+        let named = Takes::NamedNumber(0, 63, &[("EF", 46)]);
+        assert_eq!(read(named, text("EF")), Ok(Value::Number(46)));
+        assert_eq!(read(named, Written::Whole(5)), Ok(Value::Number(5)));
+        assert!(read(named, text("46")).is_err(), "a number has no quotes");
         assert_eq!(read(Takes::Size(0, 9), Written::Whole(9)), Ok(Value::Size(Bytes(9))));
         assert_eq!(read(Takes::Size(0, 9999), text("1K")), Ok(Value::Size(Bytes(1024))));
         assert!(read(Takes::Size(0, 9), Written::Fraction(1.0)).is_err());

@@ -48,7 +48,7 @@ const HABITS: [Habit; 13] = [
     },
     Habit {
         names: &["-S", "--tos"],
-        hint: "--dscp N marks packets; it is a type of service divided by 4",
+        hint: "--dscp marks packets, by name (EF, AF41, CS1) or by number: a type of service divided by 4",
     },
     Habit { names: &["-s", "--server"], hint: "`narrows serve` is the end that waits" },
     Habit { names: &["-u", "--udp"], hint: "`narrows udp HOST` measures UDP" },
