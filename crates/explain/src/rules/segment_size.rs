@@ -1,9 +1,9 @@
 //! `segment-size`: are TCP's segments much smaller than the own interface allows?
 //!
 //! A smaller MTU at the other end or on the path shrinks every segment: packets cost CPU time each,
-//! and headers a larger share of the wire. So does an interface whose own MTU is below 1280 B, and a
-//! maximum segment size that the run itself asks for. 120 B of headers and options are taken as ordinary (IPv6
-//! 40, TCP 20 to 60).
+//! and headers a larger share of the wire. So does an interface whose own MTU is below 1280 B, and
+//! a maximum segment size that the run itself asks for. 120 B of headers and options are taken as
+//! ordinary (IPv6 40, TCP 20 to 60).
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};

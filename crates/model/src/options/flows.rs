@@ -1,5 +1,6 @@
 //! What the flows of a network workload carry, and how their sockets are set.
 
+use super::code_points::CODE_POINTS;
 use super::{Command, Declared, Fits, Flag, Form, Kept, Opt, Takes, Unset, Value, fits};
 use super::{Params, SocketParams, StreamParams};
 use crate::packets::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
@@ -545,34 +546,6 @@ pub static MSS: Opt<u32> = Opt::new(Declared {
     },
     ..OLD
 });
-
-/// Names of code points: class selectors (RFC 2474), assured and expedited forwarding (RFC 2597,
-/// RFC 3246), voice-admit (RFC 5865) and lower effort (RFC 8622).
-const CODE_POINTS: &[(&str, u64)] = &[
-    ("CS0", 0),
-    ("LE", 1),
-    ("CS1", 8),
-    ("AF11", 10),
-    ("AF12", 12),
-    ("AF13", 14),
-    ("CS2", 16),
-    ("AF21", 18),
-    ("AF22", 20),
-    ("AF23", 22),
-    ("CS3", 24),
-    ("AF31", 26),
-    ("AF32", 28),
-    ("AF33", 30),
-    ("CS4", 32),
-    ("AF41", 34),
-    ("AF42", 36),
-    ("AF43", 38),
-    ("CS5", 40),
-    ("VA", 44),
-    ("EF", 46),
-    ("CS6", 48),
-    ("CS7", 56),
-];
 
 /// Differentiated services code point: six bits (RFC 2474).
 pub static DSCP: Opt<u8> = Opt::new(Declared {

@@ -3,6 +3,7 @@
 //! capability that an agent must offer. Commands, study files, agents, reports and documents are
 //! made from this table.
 
+mod code_points;
 mod declared;
 mod effective;
 mod fits;
