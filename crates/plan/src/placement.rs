@@ -2,6 +2,7 @@
 //! NIC, as many of the combinations as fit the time, the telling ones first.
 
 use crate::place::nic_node;
+use crate::quoted::quoted;
 use crate::{BackgroundLoad, on_node};
 use narrows_model::host::Host;
 use narrows_model::seating::{Axis, EndNodes, Seating};
@@ -454,9 +455,4 @@ fn about(chosen: usize, left_out: usize, fixed: &[(Axis, Fixed)]) -> String {
         let _ = write!(text, " Not varied: {} ({why}).", names.join(", "));
     }
     text
-}
-
-/// A text as TOML writes it.
-fn quoted(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
 }
