@@ -33,7 +33,7 @@ pub(crate) fn lost(done: &[Done<'_>]) -> Vec<Lost> {
 
 /// Bytes a second over the slices that overlap the windows of the run's ends on the load's host;
 /// `None` where it did not last from the first of them to the last.
-fn of_run(record: &Record) -> Option<f64> {
+pub(crate) fn of_run(record: &Record) -> Option<f64> {
     let load = record.background().filter(|load| load.lost.is_none())?;
     let machine = load.effective.machine.as_deref();
     // The clock is that of a host: an end on another one cannot be compared.

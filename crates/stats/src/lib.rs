@@ -19,6 +19,7 @@ mod levels;
 mod loss;
 mod memory_use;
 pub mod mesh;
+mod neighbours;
 mod noise;
 mod order;
 mod pairs;
@@ -50,6 +51,9 @@ pub use label::Label;
 pub use levels::{ALIKE, Doubt, ERROR_SHARE, Grouping, Level, Levels, RUNS_MIN, levels};
 pub use loss::{Loss, LossPlace, loss_of};
 pub use memory_use::{MemoryUse, PerByte};
+pub use neighbours::{
+    NeighbourStep, NeighbourTest, Open, Regime, Slowdown, blocks_for, neighbours,
+};
 pub use noise::{Noise, noise};
 pub use order::{BoxPlot, box_plot, median, median_interval, quantile, ratio_of_medians};
 pub use pairs::{OVERLAP_MIN, PairRate, Pairs, Slowest, overlap_share, pairs};

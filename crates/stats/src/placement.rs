@@ -314,7 +314,7 @@ fn effect(pairs: &Pairs, claims: usize, larger_is_better: bool) -> Option<Effect
     Some(Effect { of, from, ratio, pairs: pairs.pairs, verdict })
 }
 
-fn cost(ratio: &Estimate, larger_is_better: bool) -> Cost {
+pub(crate) fn cost(ratio: &Estimate, larger_is_better: bool) -> Cost {
     let (low, high) = (1.0 / (1.0 + ALIKE), 1.0 + ALIKE);
     let (down, up) =
         if larger_is_better { (Cost::Worse, Cost::Better) } else { (Cost::Better, Cost::Worse) };
