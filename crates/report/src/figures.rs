@@ -2,7 +2,7 @@
 
 use crate::plots::{boxes, ceilings, percentiles};
 use crate::study::{faceted, plot, sized};
-use crate::{Analysis, placement, words};
+use crate::{Analysis, neighbours, placement, words};
 use narrows_model::workload::Metric;
 use narrows_stats::Summary;
 use std::collections::BTreeMap;
@@ -33,6 +33,9 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     }
     for one in placement::figures::all(analysis) {
         figures.push((format!("placement-{}", plain(&one.title)), one.svg));
+    }
+    for (title, svg) in neighbours::pictures(analysis) {
+        figures.push((format!("neighbours-{}", plain(&title)), svg));
     }
     let metrics = [
         Metric::Goodput,

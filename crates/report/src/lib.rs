@@ -22,6 +22,7 @@ mod headline;
 mod judged;
 mod loss;
 pub mod mesh;
+pub mod neighbours;
 pub mod numademo;
 pub mod peer_check;
 pub mod placed;
@@ -54,8 +55,8 @@ use narrows_model::trial::Trial;
 use narrows_predict::predict;
 use narrows_profile::TrialProfile;
 use narrows_stats::{
-    CopyShare, Label, Pairs, PlacedTest, Searched, Summary, Together, copy_share, summarise,
-    together,
+    CopyShare, Label, NeighbourTest, Pairs, PlacedTest, Searched, Summary, Together, copy_share,
+    summarise, together,
 };
 
 /// A study with everything that is computed from it.
@@ -78,6 +79,8 @@ pub struct Analysis<'a> {
     pub searches: Vec<Searched>,
     /// Tests that were run in several placements.
     pub placements: Vec<PlacedTest>,
+    /// Traffic that was run beside memory jobs, and both alone.
+    pub neighbours: Vec<NeighbourTest>,
     /// What should be reached.
     pub predictions: Vec<Prediction>,
     /// What the rules say, over all sessions.
@@ -112,6 +115,7 @@ impl<'a> Analysis<'a> {
             study,
             searches: narrows_stats::searches(stored),
             placements: narrows_stats::placements(stored),
+            neighbours: narrows_stats::neighbours(stored),
             together,
             pairs: narrows_stats::pairs(stored),
             copy_share,

@@ -13,7 +13,7 @@ use narrows_model::result::Prediction;
 use narrows_model::study::{Ended, Study};
 use narrows_model::trial::Trial;
 use narrows_profile::TrialProfile;
-use narrows_stats::{CopyShare, Pairs, PlacedTest, Searched, Summary, Together};
+use narrows_stats::{CopyShare, NeighbourTest, Pairs, PlacedTest, Searched, Summary, Together};
 use serde::Serialize;
 
 /// One document for programs.
@@ -36,6 +36,9 @@ struct Document<'a> {
     /// Of studies that vary where the ends are.
     #[serde(skip_serializing_if = "<[PlacedTest]>::is_empty")]
     placements: &'a [PlacedTest],
+    /// Of studies that set traffic beside memory jobs.
+    #[serde(skip_serializing_if = "<[NeighbourTest]>::is_empty")]
+    neighbours: &'a [NeighbourTest],
     /// Of studies that search for a rate.
     #[serde(skip_serializing_if = "<[Searched]>::is_empty")]
     searches: &'a [Searched],
@@ -70,6 +73,7 @@ fn write(analysis: &Analysis<'_>) -> String {
         intervals: coverage(analysis),
         by_panel: analysis.study.as_ref(),
         placements: &analysis.placements,
+        neighbours: &analysis.neighbours,
         searches: &analysis.searches,
         together: analysis.together.as_ref(),
         pairs: &analysis.pairs,

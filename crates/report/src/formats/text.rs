@@ -3,7 +3,7 @@
 
 use super::Format;
 use crate::study::text::tables;
-use crate::{Analysis, judged, placement, probed, profiled, searched, sessions, words};
+use crate::{Analysis, judged, neighbours, placement, probed, profiled, searched, sessions, words};
 use narrows_explain::Judged;
 use narrows_model::result::{Answer, Verdict, Weight};
 use narrows_model::trial::NetworkPath;
@@ -33,6 +33,10 @@ fn write(analysis: &Analysis<'_>) -> String {
                     line(&mut out, &format!("  {}", asked.about), 4);
                 }
                 out.push_str(&placement::text::tables(analysis));
+            }
+            if !analysis.neighbours.is_empty() {
+                title(&mut out, "Neighbours");
+                out.push_str(&neighbours::text::tables(analysis));
             }
             if !analysis.searches.is_empty() {
                 out.push('\n');

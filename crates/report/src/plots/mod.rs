@@ -15,6 +15,7 @@ pub mod percentiles;
 pub mod pipe;
 pub mod population;
 pub mod ranks;
+pub mod slowdown;
 pub mod stacked;
 pub(crate) mod svg;
 

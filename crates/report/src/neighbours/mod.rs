@@ -1,0 +1,169 @@
+//! What memory jobs and traffic cost each other, in words, tables and pictures.
+
+pub mod page;
+pub mod text;
+
+use crate::plots::slowdown::{self, Line, Point};
+use crate::{Analysis, words};
+use narrows_model::result::Estimate;
+use narrows_model::workload::{Transport, Workload};
+use narrows_stats::{Cost, NeighbourStep, NeighbourTest, Open, Regime, Slowdown, blocks_for};
+
+/// What a test shows, in one sentence.
+fn answer(analysis: &Analysis<'_>, test: &NeighbourTest) -> String {
+    let most = test.steps.last();
+    let cores = most.map_or(0, |step| step.cores);
+    let job = job(test);
+    let says = match test.regime {
+        Regime::Traffic { from_cores, with_job } => {
+            let step = slowest(test).or(most);
+            let traffic = step.map_or(String::new(), |step| {
+                format!("{} with {}", times(&step.traffic.times), plural(step.cores))
+            });
+            let jobs = match with_job {
+                true => "the job is slower too",
+                false => "the job is not shown to be",
+            };
+            let from = plural(from_cores);
+            let red = red(analysis, test);
+            format!("slower beside {from} or more that {job}: {traffic}; {jobs}{red}")
+        }
+        Regime::Job => {
+            let step = test.steps.iter().rev().find(|step| step.regime == Regime::Job);
+            let slower = step.and_then(|step| Some((step.cores, step.job.as_ref()?)));
+            let says = slower.map_or(String::new(), |(cores, job)| {
+                format!("{} with {}", times(&job.times), plural(cores))
+            });
+            format!(
+                "not slower beside up to {} that {job}; the job is, {says}: blue",
+                plural(cores)
+            )
+        }
+        Regime::Neither => {
+            let moved = most.and_then(|step| step.job_alone);
+            let moved = moved.map_or(String::new(), |rate| {
+                format!(" at {}", words::value(rate.value, rate.unit))
+            });
+            format!("neither is slower by more than 5 % beside {} that {job}{moved}", plural(cores))
+        }
+        Regime::Open(why) => format!("inconclusive beside {} that {job}: {why}", plural(cores)),
+    };
+    format!("{}: {says}", test.name)
+}
+
+/// What the cores do, as the verb of their sentence.
+fn job(test: &NeighbourTest) -> String {
+    let kernel = test.job.to_string();
+    let verb = kernel.strip_prefix("memory-").unwrap_or(&kernel);
+    let (verb, past) =
+        verb.strip_suffix("-nt").map_or((verb, ""), |verb| (verb, ", past the caches"));
+    match verb {
+        "memcpy" => "copy memory with memcpy".to_owned(),
+        "triad" => format!("compute triads over memory{past}"),
+        verb => format!("{verb} memory{past}"),
+    }
+}
+
+/// The step at which the traffic is slowest.
+fn slowest(test: &NeighbourTest) -> Option<&NeighbourStep> {
+    let slower = test.steps.iter().filter(|step| matches!(step.regime, Regime::Traffic { .. }));
+    slower.max_by(|a, b| a.traffic.times.value.total_cmp(&b.traffic.times.value))
+}
+
+/// A NIC that writes to memory by itself is in the published regime; what cores copy is slower
+/// with them.
+fn red(analysis: &Analysis<'_>, test: &NeighbourTest) -> &'static str {
+    let kind = analysis.stored.trials.get(test.alone).map(|trial| &trial.kind);
+    let is_by_nic = kind.is_some_and(|kind| {
+        *kind == Workload::Packets || matches!(kind.transport(), Some(Transport::Rdma(_)))
+    });
+    if is_by_nic { ": red" } else { "; the copies of the kernel's own cores wait as well" }
+}
+
+fn plural(cores: u32) -> String {
+    if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") }
+}
+
+/// `1.35 x (1.30 to 1.41)`.
+fn times(of: &Estimate) -> String {
+    format!("{:.2} x ({})", of.value, interval(of))
+}
+
+fn interval(of: &Estimate) -> String {
+    format!("{:.2} to {:.2}", of.low, of.high)
+}
+
+/// What a step shows, in a word or two.
+fn shows(step: &NeighbourStep) -> &'static str {
+    match step.regime {
+        Regime::Neither => "neither slower",
+        Regime::Job => "job slower",
+        Regime::Traffic { with_job: true, .. } => "both slower",
+        Regime::Traffic { with_job: false, .. } => "traffic slower",
+        Regime::Open(Open::CpuShared) => "open: CPUs shared",
+        Regime::Open(Open::InterruptsShared) => "open: interrupts",
+        Regime::Open(Open::NotLoaded) => "open: not loaded",
+        Regime::Open(Open::JobUnknown) => "open: job unknown",
+        Regime::Open(Open::FewRuns) => "open: few runs",
+        Regime::Open(Open::Unclear) => "open: unclear",
+    }
+}
+
+/// A slowdown with its interval, a dash where it was not measured.
+fn slower(of: Option<&Slowdown>) -> String {
+    of.map_or("-".to_owned(), |of| format!("{:.2} ({})", of.times.value, interval(&of.times)))
+}
+
+/// What the intervals are of, and whether they hold.
+fn about_intervals(analysis: &Analysis<'_>) -> String {
+    let steps = analysis.neighbours.iter().flat_map(|test| &test.steps);
+    let all: Vec<&Slowdown> =
+        steps.flat_map(|step| std::iter::once(&step.traffic).chain(&step.job)).collect();
+    let claims = all.len();
+    let few = all.into_iter().find(|slowdown| slowdown.verdict == Cost::FewRuns);
+    match few {
+        Some(few) => format!(
+            "in parentheses the range of {} runs: too few for {claims} intervals that hold together, \
+             which takes {}",
+            few.times.n,
+            blocks_for(claims)
+        ),
+        None => format!(
+            "runs of one block set against each other; the {claims} intervals hold together (95 %)"
+        ),
+    }
+}
+
+/// A rate of a job, a dash where there is none.
+fn rate(of: Option<Estimate>) -> String {
+    of.map_or("-".to_owned(), |rate| words::value(rate.value, rate.unit))
+}
+
+/// The median of the traffic of a trial, a dash where there is none.
+fn median(analysis: &Analysis<'_>, trial: usize) -> String {
+    let estimate = analysis.summaries.get(trial).and_then(|summary| summary.estimate);
+    estimate.map_or("-".to_owned(), |of| words::value(of.value, of.unit))
+}
+
+/// Pictures of all tests: how many times slower either is, over the job's cores.
+pub fn pictures(analysis: &Analysis<'_>) -> Vec<(String, String)> {
+    let drawn = analysis.neighbours.iter().map(|test| {
+        let title = format!("{} beside cores that {}", test.name, job(test));
+        (title.clone(), slowdown::draw(&title, &lines(test)))
+    });
+    drawn.filter(|(_, svg)| !svg.is_empty()).collect()
+}
+
+fn lines(test: &NeighbourTest) -> [Line; 2] {
+    let traffic = test.steps.iter().map(|step| point(step, &step.traffic)).collect();
+    let jobs = test.steps.iter().filter_map(|step| Some(point(step, step.job.as_ref()?)));
+    [
+        Line { name: "the traffic", points: traffic },
+        Line { name: "the job", points: jobs.collect() },
+    ]
+}
+
+fn point(step: &NeighbourStep, of: &Slowdown) -> Point {
+    let Estimate { value: times, low, high, .. } = of.times;
+    Point { cores: step.cores, times, low, high }
+}

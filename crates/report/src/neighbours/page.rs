@@ -1,0 +1,46 @@
+//! Neighbours in the page.
+
+use super::{about_intervals, answer, median, pictures, rate, shows, slower};
+use crate::Analysis;
+use maud::{Markup, PreEscaped, html};
+use narrows_stats::{NeighbourStep, NeighbourTest};
+
+/// Answers, tables and pictures; nothing for a study of anything else.
+pub fn section(analysis: &Analysis<'_>) -> Markup {
+    if analysis.neighbours.is_empty() {
+        return html! {};
+    }
+    html! {
+        h2 id="neighbours" { "Neighbours" }
+        @for test in &analysis.neighbours { p { b { (answer(analysis, test)) } } }
+        div class="grid" { @for (title, svg) in pictures(analysis) {
+            div class="card" { h3 { (title) } (PreEscaped(svg)) }
+        } }
+        @for test in &analysis.neighbours { (steps(analysis, test)) }
+        p class="soft" { (about_intervals(analysis)) }
+    }
+}
+
+fn steps(analysis: &Analysis<'_>, test: &NeighbourTest) -> Markup {
+    html! { div class="scroll medians" { table {
+        caption { (test.name) }
+        thead { tr {
+            th class="number" { "cores" } th class="number" { "traffic" }
+            th class="number" { "times slower" } th class="number" { "job alone" }
+            th class="number" { "job beside" } th class="number" { "times slower" } th { "together" }
+        } }
+        tbody { @for step in &test.steps { (row(analysis, step)) } }
+    } } }
+}
+
+fn row(analysis: &Analysis<'_>, step: &NeighbourStep) -> Markup {
+    html! { tr {
+        td class="number" data-name="cores" { (step.cores) }
+        td class="number" data-name="traffic" { (median(analysis, step.trial)) }
+        td class="number" data-name="traffic slower" { (slower(Some(&step.traffic))) }
+        td class="number" data-name="job alone" { (rate(step.job_alone)) }
+        td class="number" data-name="job beside" { (rate(step.job_beside)) }
+        td class="number" data-name="job slower" { (slower(step.job.as_ref())) }
+        td { (shows(step)) }
+    } }
+}
