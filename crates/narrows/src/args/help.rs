@@ -25,6 +25,7 @@ const COMMANDS: [(&str, &[&str]); 4] = [
             "mpi",
             "app",
             "placement",
+            "neighbours",
             "serve",
             "study",
         ],
@@ -81,7 +82,7 @@ const COMMON: [&str; 25] = [
 const LONG: [&str; 4] = ["packets", "rdma", "tcp", "udp"];
 
 /// Examples, each a command line and what it does.
-const EXAMPLES: [(&str, &[(&str, &str)]); 21] = [
+const EXAMPLES: [(&str, &[(&str, &str)]); 22] = [
     (
         "narrows",
         &[
@@ -161,6 +162,14 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 21] = [
             ("narrows mpi", "ping-pong of two ranks on this host"),
             ("narrows mpi pingpong bandwidth --fabric tcp:eth0 --hosts n1,n2", "over an interface"),
             ("narrows mpi alltoall -n 4", "four ranks, each to each"),
+        ],
+    ),
+    (
+        "neighbours",
+        &[
+            ("narrows neighbours HOST", "cores that copy memory, beside TCP"),
+            ("narrows neighbours HOST --job read,copy-nt", "two jobs, one after the other"),
+            ("narrows neighbours HOST --traffic rdma-read", "beside a NIC that writes memory"),
         ],
     ),
     (

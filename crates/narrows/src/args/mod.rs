@@ -12,6 +12,7 @@ pub mod help;
 mod key;
 mod mesh;
 mod mpi;
+mod neighbours;
 mod out;
 mod placement;
 mod stored;
@@ -32,6 +33,7 @@ pub use fabric::FabricArgs;
 pub use key::KeyArgs;
 pub use mesh::MeshArgs;
 pub use mpi::MpiArgs;
+pub use neighbours::NeighboursArgs;
 pub use out::OutArgs;
 pub use placement::PlacementArgs;
 pub use stored::{CompareArgs, ExplainArgs, ExportArgs, ImportArgs, ListArgs, VerifyArgs};
@@ -147,6 +149,13 @@ pub enum Command {
     /// a NIC. Packets are numbered and timed; the result is what arrives, held against the
     /// counters of both interfaces.
     Packets(PacketsArgs),
+    /// Measure what a memory job on other cores costs the network, and the network the job
+    ///
+    /// Makes a study of this host's cores and runs it: traffic alone, the job alone on 1 to n cores
+    /// of the NIC's node, and both together, in the same blocks. Says how many times slower either
+    /// is, from how many cores on, and where that cannot be told: where no core is free, where
+    /// interrupts take the job's time, and where the job does not load memory.
+    Neighbours(NeighboursArgs),
     /// Measure what it costs to run away from the NIC's NUMA node
     ///
     /// Process, memory and interrupts, at both ends. Makes a study of the nodes that the two hosts

@@ -90,7 +90,7 @@ fn price(text: &str) -> Result<(String, f64), Untaken> {
     both.ok_or_else(|| Untaken::form(text, "NAME=AMOUNT, such as eth0=480"))
 }
 
-fn minutes(text: &str) -> Result<f64, Untaken> {
+pub fn minutes(text: &str) -> Result<f64, Untaken> {
     let minutes: f64 = text.parse().map_err(|_| Untaken::number(text))?;
     let fits = (0.01..=10_000.0).contains(&minutes);
     Some(minutes).filter(|_| fits).ok_or(Untaken::Beyond("0.01 to 10000 minutes"))

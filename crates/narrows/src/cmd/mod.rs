@@ -27,6 +27,7 @@ pub mod man;
 pub mod mem;
 pub mod mesh;
 pub mod mpi;
+pub mod neighbours;
 pub mod packets;
 mod peer_check;
 pub mod placement;
