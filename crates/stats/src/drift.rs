@@ -95,7 +95,7 @@ fn shares(runs: &[Placed]) -> Vec<(usize, f64)> {
         .collect()
 }
 
-fn step(values: &[f64]) -> Option<Step> {
+pub(crate) fn step(values: &[f64]) -> Option<Step> {
     let mut ranks = ranks(values);
     let (far, at) = farthest(&ranks);
     let n = values.len() as f64;
@@ -113,7 +113,7 @@ fn step(values: &[f64]) -> Option<Step> {
     Some(Step { at, ratio: middle(&values[at..])? / middle(&values[..at])?, p })
 }
 
-fn middle(part: &[f64]) -> Option<f64> {
+pub(crate) fn middle(part: &[f64]) -> Option<f64> {
     of_sorted(&crate::order::sorted(part), 0.5)
 }
 
