@@ -13,11 +13,11 @@ pub fn section(analysis: &Analysis<'_>) -> Markup {
     html! {
         h2 id="neighbours" { "Neighbours" }
         @for test in &analysis.neighbours { p { b { (answer(analysis, test)) } } }
+        @for test in &analysis.neighbours { (steps(analysis, test)) }
+        p class="soft" { (about_intervals(analysis)) }
         div class="grid" { @for (title, svg) in pictures(analysis) {
             div class="card" { h3 { (title) } (PreEscaped(svg)) }
         } }
-        @for test in &analysis.neighbours { (steps(analysis, test)) }
-        p class="soft" { (about_intervals(analysis)) }
     }
 }
 
@@ -29,7 +29,15 @@ fn steps(analysis: &Analysis<'_>, test: &NeighbourTest) -> Markup {
             th class="number" { "times slower" } th class="number" { "job alone" }
             th class="number" { "job beside" } th class="number" { "times slower" } th { "together" }
         } }
-        tbody { @for step in &test.steps { (row(analysis, step)) } }
+        tbody {
+            tr {
+                td class="number" data-name="cores" { "0" }
+                td class="number" data-name="traffic" { (median(analysis, test.alone)) }
+                @for _ in 0..4 { td class="number" { "-" } }
+                td { "" }
+            }
+            @for step in &test.steps { (row(analysis, step)) }
+        }
     } } }
 }
 
