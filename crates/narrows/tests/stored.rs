@@ -162,6 +162,26 @@ fn studies_are_listed_and_damaged_ones_named() {
 }
 
 #[test]
+fn a_history_leaves_damaged_files_out_and_exits_by_what_became_worse() {
+    let dir = folder("history");
+    for at in 0..14 {
+        let rate = if at < 7 { 10.0 } else { 8.0 } + 0.01 * f64::from(at % 3);
+        series(&dir, &format!("{at:02}"), &[rate; 3]);
+    }
+    let output = run(narrows().arg("history").arg(&dir));
+    assert_eq!(output.status.code(), Some(1), "{}", err(&output));
+    let text = out(&output);
+    assert!(text.starts_with("1 of 1 figure became worse"), "{text}");
+    assert!(text.contains("-20.0 %"), "{text}");
+    std::fs::write(dir.join("bad.narrows"), "no database").expect("file");
+    let output = fails(narrows().args(["history", "-J"]).arg(&dir), 2, "bad.narrows");
+    let json: Value = serde_json::from_str(&out(&output)).expect("JSON");
+    assert_eq!((&json["files"], &json["figures"][0]["turns"][0]["at"]), (&14.into(), &7.into()));
+    let empty = folder("history-empty");
+    fails(narrows().arg("history").arg(&empty), 2, "there is no study file here");
+}
+
+#[test]
 fn exports_hold_every_run() {
     let dir = folder("export");
     let rates = [10.0, 10.1, 10.2];

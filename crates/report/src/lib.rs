@@ -19,6 +19,7 @@ pub mod formats;
 
 mod hardware;
 mod headline;
+pub mod history;
 mod judged;
 mod loss;
 pub mod mesh;

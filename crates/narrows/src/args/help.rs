@@ -31,7 +31,7 @@ const COMMANDS: [(&str, &[&str]); 4] = [
         ],
     ),
     ("Understand", &["host", "predict", "diagnose", "explain", "fabric", "tune"]),
-    ("Read and exchange", &["report", "compare", "list", "verify", "export", "import"]),
+    ("Read and exchange", &["report", "compare", "history", "list", "verify", "export", "import"]),
     ("Set up", &["completions", "man"]),
 ];
 

@@ -36,7 +36,9 @@ pub use mpi::MpiArgs;
 pub use neighbours::NeighboursArgs;
 pub use out::OutArgs;
 pub use placement::PlacementArgs;
-pub use stored::{CompareArgs, ExplainArgs, ExportArgs, ImportArgs, ListArgs, VerifyArgs};
+pub use stored::{
+    CompareArgs, ExplainArgs, ExportArgs, HistoryArgs, ImportArgs, ListArgs, VerifyArgs,
+};
 pub use study::{MergeArgs, ResumeArgs, RunArgs, SessionArgs, StatusArgs, StudyArgs, StudyCommand};
 pub use tune::TuneArgs;
 
@@ -117,6 +119,13 @@ pub enum Command {
     Host(HostArgs),
     /// Read the outputs of other tools into a study: iperf3, perftest, STREAM, and more
     Import(ImportArgs),
+    /// Follow figures over many study files: where they took a step, and what changed there
+    ///
+    /// A figure is one cell between the same hosts; each file counts once, by its median. A step is
+    /// told where chance makes one as large in less than 1 % for all figures together, with how the
+    /// hosts' settings and hardware differ between the files beside it. Exits with 1 where the last
+    /// step of any figure is for the worse.
+    History(HistoryArgs),
     /// List study files with what is in them
     List(ListArgs),
     /// The part of an agent that speaks with peers; started by narrows itself

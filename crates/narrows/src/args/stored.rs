@@ -79,6 +79,17 @@ pub struct ImportArgs {
     pub into: Option<PathBuf>,
 }
 
+/// Options of `history`.
+#[derive(ClapArgs)]
+pub struct HistoryArgs {
+    /// Folders or files
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub paths: Vec<PathBuf>,
+    /// Print one JSON document
+    #[arg(long, short = 'J')]
+    pub json: bool,
+}
+
 /// Options of `list`.
 #[derive(ClapArgs)]
 pub struct ListArgs {

@@ -59,6 +59,8 @@ impl Cause {
     /// A setting on which there is no advice.
     pub const NO_ADVICE: Self = Self::usage("`narrows tune` without --setting prints the names");
 
+    /// No study file where they are looked for.
+    pub const NO_FILES: Self = Self::usage("name folders or files that narrows wrote (*.narrows)");
     /// Nothing of one side of a comparison is on the other.
     pub const NOTHING_IN_COMMON: Self =
         Self::usage("cells are matched by workload, parameters and levels");

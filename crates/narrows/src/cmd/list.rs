@@ -44,7 +44,8 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
     Err(last.into())
 }
 
-fn studies(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+/// The study files that a path names or holds, by name.
+pub fn studies(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }

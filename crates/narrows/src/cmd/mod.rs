@@ -18,6 +18,7 @@ pub mod far;
 mod fleet;
 mod further;
 pub mod guard;
+pub mod history;
 pub mod host;
 pub mod import;
 mod launcher;
