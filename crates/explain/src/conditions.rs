@@ -291,3 +291,21 @@ fn add<T: Clone + PartialEq>(all: &mut Vec<T>, more: &[T]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_counted_from_one() {
+        let held = |levels: &[(&str, &str)], sessions: &[u32], throughout: bool| {
+            let levels = levels.iter().map(|(a, b)| ((*a).into(), (*b).into())).collect();
+            let population = Population { levels, sessions: sessions.to_vec() };
+            Held { population, throughout }.to_string()
+        };
+        assert_eq!(held(&[], &[0, 2], false), "sessions 1, 3");
+        assert_eq!(held(&[], &[0], true), "session 1");
+        assert_eq!(held(&[("dimms", "8")], &[4], false), "dimms 8 (session 5)");
+        assert_eq!(held(&[("dimms", "8")], &[4], true), "dimms 8");
+    }
+}

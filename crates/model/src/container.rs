@@ -139,6 +139,8 @@ mod tests {
         ] {
             let container: Container = told.parse().expect("a container");
             assert_eq!(container.to_string(), stored);
+            // Both begin with the program that must be on the path.
+            assert_eq!(told.split(':').next(), Some(container.program()));
             assert_eq!(Container::stored(stored), Some(container));
         }
         for wrong in

@@ -109,6 +109,16 @@ mod tests {
     }
 
     #[test]
+    fn sockets_that_a_user_set_up_are_direct() {
+        let direct: Vec<String> = StudyKind::WORDS
+            .iter()
+            .filter(|(kind, _)| kind.is_direct())
+            .map(|(kind, _)| kind.to_string())
+            .collect();
+        assert_eq!(direct, ["tcp", "udp"]);
+    }
+
+    #[test]
     fn every_word_is_read_back_and_unknown_ones_are_kept() {
         for (kind, word) in StudyKind::WORDS {
             assert_eq!(StudyKind::from(word.to_owned()), kind);

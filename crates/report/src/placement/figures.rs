@@ -97,3 +97,26 @@ fn name(of: Option<&Move>, cell: &PlacedCell) -> String {
     };
     format!("{says}: {}", cell.seating)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::seating::{Axis, Seating};
+
+    #[test]
+    fn bars_say_which_end_is_away() {
+        let (sender, receiver) = (HostLoad::default(), HostLoad::default());
+        let cell = PlacedCell { trial: 0, seating: Seating::default(), sender, receiver };
+        for (of, wanted) in [
+            (None, "at the NIC: "),
+            (Some(Move::Both), "both ends away: "),
+            (Some(Move::There), "the peer's end away: "),
+            (Some(Move::One(Axis::ProcessThere)), "the peer's end away: "),
+            (Some(Move::One(Axis::ProcessHere)), "this host's end away: "),
+            (Some(Move::Here), "this host's end away: "),
+        ] {
+            let says = name(of.as_ref(), &cell);
+            assert!(says.starts_with(wanted), "{of:?}: {says}");
+        }
+    }
+}

@@ -268,6 +268,17 @@ mod tests {
             assert!((drawn - share * half).abs() < 1e-9, "{halves:?}");
         }
         let drawn = draw(&prediction);
+        // A pipe is as far below its middle as above it.
+        let shapes = drawn.split("<polygon").skip(1).filter_map(|one| {
+            let points = one.split("points=\"").nth(1)?.split('"').next()?;
+            points.split(' ').map(|at| at.split_once(',')?.1.parse().ok()).collect()
+        });
+        let shapes: Vec<Vec<f64>> = shapes.collect();
+        assert!(shapes.len() >= 3, "{drawn}");
+        for shape in shapes {
+            let mean = shape.iter().sum::<f64>() / shape.len() as f64;
+            assert!((mean - MIDDLE).abs() < 0.1, "{shape:?}");
+        }
         assert!(drawn.contains(r#"class="edge open""#), "{drawn}");
         // 20 of 120 Gb/s of 130 units.
         assert!(drawn.contains(r#"class="flow" x="0.0" y="102.2" width="1040.0" height="21.7""#));
