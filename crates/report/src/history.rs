@@ -24,6 +24,8 @@ pub struct History {
 /// A file of the folder.
 struct File {
     name: String,
+    /// When it was begun, and the seed of its order.
+    began: (Nanos, u64),
     /// The host that narrows ran on, and those that it measured to.
     hosts: Vec<Host>,
 }
@@ -91,13 +93,16 @@ impl Course {
 }
 
 impl History {
-    /// Takes in what a file says.
+    /// Takes in what a file says; a copy of one that is known counts once.
     pub fn add(&mut self, file: &str, study: &StoredStudy) {
-        let at = self.files.len();
+        let (at, began) = (self.files.len(), (study.study.began_unix_ns, study.study.seed));
+        if self.files.iter().any(|known| known.began == began) {
+            return;
+        }
         let hosts: Vec<Host> =
             std::iter::once(&study.host).chain(&study.peer_hosts).cloned().collect();
         let names: Vec<String> = hosts.iter().map(name).collect();
-        self.files.push(File { name: file.to_owned(), hosts });
+        self.files.push(File { name: file.to_owned(), began, hosts });
         for (trial, summary) in study.trials.iter().zip(summarise(study)) {
             let Some(estimate) = summary.estimate else { continue };
             let began_unix_ns = study.study.began_unix_ns;

@@ -103,13 +103,15 @@ fn cells_that_are_not_the_same_are_not_taken_together() {
     let mut history = History::default();
     for at in 0..12 {
         let trial = if at < 6 { "a" } else { "b" };
-        history.add("f", &file(at, if at < 6 { 9.4 } else { 2.0 }, "1 2 3", trial));
+        history.add(&at.to_string(), &file(at, if at < 6 { 9.4 } else { 2.0 }, "1 2 3", trial));
     }
     let history = history.judged();
     assert_eq!(history.courses().len(), 2);
     assert!(history.courses().iter().all(|course| course.turns.is_empty()));
     let mut one = History::default();
     one.add("f", &file(0, 9.4, "1 2 3", "a"));
+    // A copy of a file is no second one.
+    one.add("copy of f", &file(0, 9.4, "1 2 3", "a"));
     let text = one.judged().text(&SCREEN);
     assert_eq!(text, "no figure is in more than one of 1 file\n");
 }
