@@ -29,9 +29,12 @@ mod watch;
 use args::{Args, Command, habits, help};
 use clap::FromArgMatches;
 use failure::Failure;
+use nix::sys::prctl;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Workers of an agent are run from an open file, whose number ps and top would show.
+    let _ = prctl::set_name(c"narrows");
     let matches = help::command().try_get_matches().unwrap_or_else(|error| habits::exit(error));
     let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match run(args.command) {

@@ -18,6 +18,24 @@ fn json(output: &std::process::Output) -> Value {
 }
 
 #[test]
+fn a_worker_has_narrows_name_whatever_file_it_is_run_from() {
+    // As an agent that gave its rights up runs them: by the number of an open file.
+    let file = folder("named").join("4");
+    std::fs::copy(env!("CARGO_BIN_EXE_narrows"), &file).expect("copy");
+    let mut command = Command::new(&file);
+    let piped = std::process::Stdio::piped;
+    let mut worker = command.arg("worker").stdin(piped()).spawn().expect("a worker");
+    let name = || std::fs::read_to_string(format!("/proc/{}/comm", worker.id())).expect("comm");
+    let began = Instant::now();
+    while name().trim() != "narrows" && began.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(name().trim(), "narrows");
+    drop(worker.stdin.take());
+    worker.wait().expect("an end");
+}
+
+#[test]
 fn an_agent_on_this_host_is_labelled_loopback() {
     let agent = serve(&[], &["-B", "127.0.0.1"]);
     let dir = folder("own-host");
