@@ -80,6 +80,13 @@ pub fn is_rather_late(cell: &Cell<'_>) -> bool {
     })
 }
 
+/// Packets that come late cost a stream what TCP sends again for them; it waits for a while before
+/// it does (RFC 8985), so that many of those that are only a little late cost nothing.
+pub fn late_ones_cost(cell: &Cell<'_>) -> Holds {
+    let is_again = cell.losses().is_some_and(|losses| losses.again >= LOST_SHARE);
+    if is_again && is_rather_late(cell) { Holds::Yes } else { Holds::No }
+}
+
 /// Headers that leave less than nine tenths of what those of full packets would.
 ///
 /// Where an end's CPU is full the path has room: what small segments cost is CPU time then.

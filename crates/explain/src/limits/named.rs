@@ -3,7 +3,7 @@
 use super::Sureness;
 use super::holds::{
     acks_are_lost_most, copies_take_much, dropped_at_receiver, headers_take_much, is_at_work,
-    is_rather_late, is_shaped, is_too_short, leaves_cpus_free, lost, lost_often,
+    is_rather_late, is_shaped, is_too_short, late_ones_cost, leaves_cpus_free, lost, lost_often,
     lost_under_routes_control, others_send, queue_holds, quota_stops, repaired_without_sack,
     sent_at_once, window_is_routes,
 };
@@ -139,7 +139,7 @@ pub static NAMED: &[Named] = &[
         rule: "path-reordering",
         what: "reordering of packets on the path",
         sureness: Sureness::Counted,
-        holds: |cell| if is_rather_late(cell) { Holds::Yes } else { Holds::No },
+        holds: late_ones_cost,
     },
     Named {
         rule: "path-duplicates",
@@ -177,7 +177,12 @@ pub static NAMED: &[Named] = &[
     always("packet-cost", "the kernel's work for each packet", Sureness::Counted),
     always("softirq-bound", "packet processing on one CPU", Sureness::Counted),
     always("super-packets", "packets of few segments", Sureness::Inferred),
-    always("path-reordering", "reordering of packets on the path", Sureness::Counted),
+    Named {
+        rule: "path-reordering",
+        what: "reordering of packets on the path",
+        sureness: Sureness::Possible,
+        holds: |_| Holds::Perhaps,
+    },
     always("sender-pacing", "congestion control's pacing", Sureness::Possible),
     always("round-trip-time", "the path's round trip", Sureness::Inferred),
     Named {

@@ -216,8 +216,9 @@ fn a_pace_that_was_asked_for_is_the_limit_where_it_was_held() {
 #[test]
 fn packets_that_come_late_are_named_before_what_is_sent_again_for_them() {
     use crate::measured::testing::read_receiver;
-    let of = |early: u64| {
+    let with = |early: u64, again: u64| {
         let mut study = shaped();
+        read(&mut study, "tcp-info", "flow0.retransmitted_segments", again);
         // No queue: round trips as without load.
         for key in ["rtt_ns", "lowest:rtt_ns", "highest:rtt_ns"] {
             read(&mut study, "tcp-info", &format!("flow0.{key}"), 20_500);
@@ -226,7 +227,9 @@ fn packets_that_come_late_are_named_before_what_is_sent_again_for_them() {
         read_receiver(&mut study, "tcp-info", "flow0.received_out_of_order_segments", early);
         limit_of(&study, &[]).rule
     };
+    let of = |early| with(early, 9_000);
     assert_eq!(of(200_000).as_deref(), Some("path-reordering"));
+    assert_ne!(with(200_000, 9).as_deref(), Some("path-reordering"), "nothing is sent again");
     assert_eq!(of(900).as_deref(), Some("path-duplicates"), "next to nothing came early");
 }
 
