@@ -77,6 +77,8 @@ plant("limit-output", "tcp", r"tcp_limit_output", None, do=[("a", "sysctl -qw ne
 plant("cc-reno-lossy", "tcp --explain", r"congestion control|reno|bbr", "loss|retransm", middle=("delay=5000,loss=300,rate=300,queue=400", "delay=5000"), cc="reno")
 plant("cc-bbr", "tcp --explain", r"congestion control|bbr", None, cc="bbr")
 plant("cc-route-bbr", "tcp", r"congestion control|bbr", None, do=[("a", "ip route replace default via 10.77.1.1 congctl bbr")])
+plant("shaper-under-bbr", "tcp", SHAPE, wrong="paced the sender", cc="bbr", do=[("m", tbf("m1", "500mbit"))])
+plant("shaper-fast-under-bbr", "tcp", SHAPE, wrong="paced the sender", cc="bbr", do=[("m", tbf("m1", "3gbit", "512kb"))])
 plant("cc-far-bbr-R", "tcp -R", r"congestion control|bbr", None, do=[("b", "sysctl -qw net.ipv4.tcp_congestion_control=bbr")])
 # Offloads and segments.
 plant("tso-gso-off-near", "tcp", r"tso|gso|segmentation", None, do=[("a", "ethtool -K a0 tso off gso off")])
