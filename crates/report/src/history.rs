@@ -205,7 +205,7 @@ impl History {
         let mut told = Vec::new();
         for (name, hosts) in course.hosts.iter().zip(before.hosts.iter().zip(&after.hosts)) {
             let sides = [(dates[0].as_str(), hosts.0), (dates[1].as_str(), hosts.1)];
-            let says = format!("on {}: {}", words::tame(name), diff::write(&sides, screen));
+            let says = format!("on {}:\n{}", words::tame(name), diff::write(&sides, screen));
             // Both ends may be on one host.
             if !told.contains(&says) {
                 text += &says;

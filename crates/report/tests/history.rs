@@ -79,13 +79,14 @@ fn a_step_is_told_with_what_changed_there() {
     let text = history.text(&SCREEN);
     assert!(text.starts_with("1 of 1 figure became worse with its last step\n"), "{text}");
     assert!(text.contains("what differs between 6.narrows and 9.narrows"), "{text}");
+    assert!(text.contains("on web1:\nwhat "), "{text}");
     assert!(text.contains("net.ipv4.tcp_wmem") && text.contains("65536"), "{text}");
     // The other way round it became better.
     let better: Vec<f64> = levels.into_iter().rev().collect();
     let history = folder(&better, |_| "4096 16384 4194304");
     assert!(!history.is_worse());
     assert!(history.text(&SCREEN).contains("for the better"));
-    assert!(history.text(&SCREEN).contains("on web1: no difference in"));
+    assert!(history.text(&SCREEN).contains("on web1:\nno difference in"));
 }
 
 #[test]

@@ -23,7 +23,7 @@ const PACING: [&str; 3] = ["bbr", "bbr2", "bbr3"];
 /// Longer paths are what bbr is made for.
 const SHORT_NS: f64 = 1e6;
 /// More than a link or a shaper would let the rate change: behind shapers of 0.5 and 3 Gb/s bbr's
-/// slices were within 1 % of each other, where nothing but its own pacing held it 6 to 20 % apart.
+/// slices were within 1 % of each other, where nothing but its own pacing held it 6 to 9 % apart.
 const UNSTEADY_MIN: f64 = 0.05;
 
 /// A window or a buffer that holds the sender for half of the time is the limit itself.

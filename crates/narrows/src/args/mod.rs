@@ -119,7 +119,7 @@ pub enum Command {
     Host(HostArgs),
     /// Read the outputs of other tools into a study: iperf3, perftest, STREAM, and more
     Import(ImportArgs),
-    /// Follow figures over many study files: where they took a step, and what changed there
+    /// Follow figures over many study files: steps, and what changed
     ///
     /// A figure is one cell between the same hosts; each file counts once, by its median. A step is
     /// told where chance makes one as large in less than 1 % for all figures together, with how the
@@ -158,7 +158,7 @@ pub enum Command {
     /// a NIC. Packets are numbered and timed; the result is what arrives, held against the
     /// counters of both interfaces.
     Packets(PacketsArgs),
-    /// Measure what a memory job on other cores costs the network, and the network the job
+    /// Measure what memory jobs and the network cost each other
     ///
     /// Makes a study of this host's cores and runs it: traffic alone, the job alone on 1 to n cores
     /// of the NIC's node, and both together, in the same blocks. Says how many times slower either
