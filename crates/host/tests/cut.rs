@@ -186,6 +186,18 @@ fn write(dir: &Path, name: &str, text: &[u8]) -> PathBuf {
 }
 
 #[test]
+fn one_file_is_one_host_and_a_folder_that_is_none_a_fleet() {
+    let dir = std::env::temp_dir().join(format!("narrows-fleet-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a folder");
+    let file = dir.join("lscpu.txt");
+    std::fs::write(&file, "no output of anything").expect("a file");
+    assert!(!narrows_host::is_fleet(std::slice::from_ref(&file)));
+    assert!(!narrows_host::is_fleet(&[file.clone(), file]), "of no kind that a host has once");
+    assert!(narrows_host::is_fleet(std::slice::from_ref(&dir)));
+    std::fs::remove_dir_all(&dir).expect("removed");
+}
+
+#[test]
 fn what_ends_too_early_is_refused_or_unknown_and_never_a_smaller_host() {
     let dir = folder("short");
     let mut seed = 0x9e37_79b9_7f4a_7c15u64;

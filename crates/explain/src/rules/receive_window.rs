@@ -94,7 +94,9 @@ mod tests {
     use super::*;
     use crate::measured::testing::{is_found_by_its_time, of_limit, of_study, read, stream};
     use crate::setting::testing::known;
+    use narrows_model::Bytes;
     use narrows_model::host::Host;
+    use narrows_model::load::Role;
 
     #[test]
     fn time_at_the_limit_is_found_and_a_busy_end_is_another_matter() {
@@ -138,6 +140,22 @@ mod tests {
         assert!(untuned.contains("sysctl -w net.ipv4.tcp_moderate_rcvbuf=1"), "{untuned}");
         let routed = remedy(7, &[], &[(ROUTES, "eth0 30000")]);
         assert!(routed.contains("ip route show") && !routed.contains("tcp_rmem"), "{routed}");
+        // Half of the largest is what a buffer reports that has reached it; less is not.
+        let reached = |bytes: u64| {
+            let mut study = stream("tcp-stream");
+            read(&mut study, "tcp-info", "flow0.limited_by_receive_window_ns", 950_000_000);
+            let mut far = Host::default();
+            far.tuning.insert(BUFFERS.into(), known("4096 65536 131072".into()));
+            study.peer_hosts = vec![far];
+            for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Receiver)) {
+                end.effective.receive_buffer_bytes = Some(Bytes(bytes));
+            }
+            match of_study(&RULE, &study) {
+                Verdict::Found { findings } => findings[0].remedy.contains("raise the largest"),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(reached(65_536) && !reached(65_535));
         let small = remedy(7, &[], &[(BUFFERS, "4096 65536 131072")]);
         assert!(small.contains("tcp_rmem at the peer, now 131072 B"), "{small}");
     }
