@@ -12,56 +12,58 @@ use narrows_stats::{Cost, NeighbourStep, NeighbourTest, Open, Regime, Slowdown, 
 /// What a test shows, in one sentence.
 fn answer(analysis: &Analysis<'_>, test: &NeighbourTest) -> String {
     let most = test.steps.last();
-    let cores = most.map_or(0, |step| step.cores);
-    let job = job(test);
+    let cores = at_work(test, most.map_or(0, |step| step.cores));
     let says = match test.regime {
-        Regime::Traffic { from_cores, with_job } => {
-            let step = slowest(test).or(most);
-            let traffic = step.map_or(String::new(), |step| {
-                format!("{} with {}", times(&step.traffic.times), plural(step.cores))
-            });
-            let jobs = match with_job {
-                true => "the job is slower too",
-                false => "the job is not shown to be",
-            };
-            let from = plural(from_cores);
-            let red = red(analysis, test);
-            format!("slower beside {from} or more that {job}: {traffic}; {jobs}{red}")
-        }
-        Regime::Job => {
-            let step = test.steps.iter().rev().find(|step| step.regime == Regime::Job);
-            let slower = step.and_then(|step| Some((step.cores, step.job.as_ref()?)));
-            let says = slower.map_or(String::new(), |(cores, job)| {
-                format!("{} with {}", times(&job.times), plural(cores))
-            });
-            format!(
-                "not slower beside up to {} that {job}; the job is, {says}: blue",
-                plural(cores)
-            )
-        }
+        Regime::Traffic { from_cores, with_job } => traffic(analysis, test, from_cores, with_job),
+        Regime::Job => format!("not slower beside up to {cores}; the job is, {}: blue", job(test)),
         Regime::Neither => {
-            let moved = most.and_then(|step| step.job_alone);
-            let moved = moved.map_or(String::new(), |rate| {
-                format!(" at {}", words::value(rate.value, rate.unit))
-            });
-            format!("neither is slower by more than 5 % beside {} that {job}{moved}", plural(cores))
+            let moved = rate(most.and_then(|step| step.job_alone));
+            format!("neither is slower by more than 5 % beside {cores} at {moved}")
         }
-        Regime::Open(why) => format!("inconclusive beside {} that {job}: {why}", plural(cores)),
+        Regime::Open(why) => format!("inconclusive beside {cores}: {why}"),
     };
     format!("{}: {says}", test.name)
 }
 
-/// What the cores do, as the verb of their sentence.
+/// From how many cores on the traffic is slower, and how much at the worst.
+fn traffic(analysis: &Analysis<'_>, test: &NeighbourTest, from: u32, with_job: bool) -> String {
+    let worst = slowest(test).map_or(String::new(), |step| {
+        format!("{} with {}", times(&step.traffic.times), plural(step.cores))
+    });
+    let jobs = if with_job { "the job is slower too" } else { "the job is not shown to be slower" };
+    let (from, work, red) = (plural(from), work(test, false), red(analysis, test));
+    format!("slower beside {from} or more that {work}: {worst}; {jobs}{red}")
+}
+
+/// How much slower the job is that alone is.
 fn job(test: &NeighbourTest) -> String {
+    let step = test.steps.iter().rev().find(|step| step.regime == Regime::Job);
+    let slower = step.and_then(|step| Some((step.cores, step.job.as_ref()?)));
+    slower.map_or(String::new(), |(cores, job)| {
+        format!("{} with {}", times(&job.times), plural(cores))
+    })
+}
+
+/// So many cores and what they do: `1 core that copies memory`.
+fn at_work(test: &NeighbourTest, cores: u32) -> String {
+    format!("{} that {}", plural(cores), work(test, cores == 1))
+}
+
+/// What one core does, or several, as the verb of their sentence.
+fn work(test: &NeighbourTest, is_one: bool) -> String {
     let kernel = test.job.to_string();
     let verb = kernel.strip_prefix("memory-").unwrap_or(&kernel);
     let (verb, past) =
         verb.strip_suffix("-nt").map_or((verb, ""), |verb| (verb, ", past the caches"));
-    match verb {
-        "memcpy" => "copy memory with memcpy".to_owned(),
-        "triad" => format!("compute triads over memory{past}"),
-        verb => format!("{verb} memory{past}"),
-    }
+    let (one, several, object) = match verb {
+        "copy" => ("copies", "copy", "memory"),
+        "memcpy" => ("copies", "copy", "memory with memcpy"),
+        "read" => ("reads", "read", "memory"),
+        "triad" => ("computes", "compute", "triads over memory"),
+        "write" => ("writes", "write", "memory"),
+        other => ("runs", "run", other),
+    };
+    format!("{} {object}{past}", if is_one { one } else { several })
 }
 
 /// The step at which the traffic is slowest.
@@ -148,7 +150,7 @@ fn median(analysis: &Analysis<'_>, trial: usize) -> String {
 /// Pictures of all tests: how many times slower either is, over the job's cores.
 pub fn pictures(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     let drawn = analysis.neighbours.iter().map(|test| {
-        let title = format!("{} beside cores that {}", test.name, job(test));
+        let title = format!("{} beside cores that {}", test.name, work(test, false));
         (title.clone(), slowdown::draw(&title, &lines(test)))
     });
     drawn.filter(|(_, svg)| !svg.is_empty()).collect()
