@@ -104,7 +104,7 @@ pub enum Command {
     Diagnose(DiagnoseArgs),
     /// Explain a study: the causes found for each cell, and the cells that remain unexplained
     Explain(ExplainArgs),
-    /// Write the runs of a study for other programs: CSV, JSON, Parquet, iperf3's JSON
+    /// Write the runs of a study as CSV, JSON, Parquet, or iperf3's JSON
     Export(ExportArgs),
     /// Plan a switch fabric: its parts, and what it carries
     ///
@@ -117,7 +117,7 @@ pub enum Command {
     Guard,
     /// Describe this host, or another's files: memory population, nodes, PCIe paths, settings
     Host(HostArgs),
-    /// Read the outputs of other tools into a study: iperf3, perftest, STREAM, and more
+    /// Read outputs of iperf3, perftest, STREAM and others into a study
     Import(ImportArgs),
     /// Follow figures over many study files: steps, and what changed
     ///
@@ -203,7 +203,7 @@ pub enum Command {
     Tune(TuneArgs),
     /// Measure UDP rate and loss to a host that runs `narrows serve`
     Udp(UdpArgs),
-    /// Check that study files are whole, and that their results follow from their records
+    /// Check that study files are whole, and that results follow
     Verify(VerifyArgs),
     /// One end of one run; started by narrows itself
     #[command(hide = true)]

@@ -7,8 +7,8 @@ use narrows_model::trial::{EndSpec, Trial};
 use narrows_model::workload::Workload;
 use std::collections::BTreeMap;
 
-/// A stream with no more than this pace is next to nothing: a hundredth of what one channel of the
-/// slowest memory in use carries, and less.
+/// A stream with no more than this pace is next to nothing: with four crossings of the memory bus
+/// 5 MB/s, less than a thousandth of what one channel of DDR3-800 carries (6.4 GB/s).
 const IDLE_BPS_MAX: u64 = 10_000_000;
 
 /// Traffic alone, and beside one job on growing numbers of cores; indices of trials.
