@@ -135,7 +135,14 @@ fn cells(analysis: &Analysis<'_>, columns: usize, room: usize) -> Vec<String> {
             }
         }
     }
-    lines.extend(more(analysis.summaries.len(), most, "cell"));
+    lines.extend(more(analysis.summaries.len(), most, "cell").map(|left| {
+        let cells = analysis.summaries.iter().skip(most);
+        // A run that failed is told wherever its cell stands.
+        match cells.map(|summary| summary.failed.len()).sum() {
+            0 => left,
+            failed => format!("{left}; {} failed in them", words::counted(failed, "run")),
+        }
+    }));
     let sums = words::together(analysis).into_iter().chain(words::pairs(analysis));
     let path = probed::says(analysis.stored).into_iter().map(|says| format!("path: {says}"));
     for text in sums.chain(path).take(CELLS) {

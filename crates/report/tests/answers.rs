@@ -194,6 +194,19 @@ fn an_answer_is_eight_lines_at_most_and_the_screen_is_one() {
     }
 }
 
+#[test]
+fn a_run_that_failed_is_told_though_its_cell_is_left_out() {
+    let mut study = measured(&[9.0; 40]);
+    study.study.command = StudyKind::Check;
+    let mut analysis = Analysis::of(&study);
+    let screen = Screen { columns: Some(80), unicode: true };
+    let text = |analysis: &Analysis<'_>| plain(&brief::text(analysis, &screen, "-v"));
+    assert!(!text(&analysis).contains("failed"), "{}", text(&analysis));
+    analysis.summaries[39].failed.push("its worker was killed".into());
+    let says = text(&analysis);
+    assert!(says.contains("left out here; 1 run failed in them"), "{says}");
+}
+
 /// Words with one space between them, however the lines were broken.
 fn unwrapped(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
