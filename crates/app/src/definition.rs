@@ -191,7 +191,7 @@ impl Definition {
         let mut names = BTreeSet::new();
         for place in &self.places {
             if !names.insert(place.name.as_str()) {
-                return Err(place.error("is there twice"));
+                return Err(place.error("is given twice"));
             }
             place.sound()?;
         }

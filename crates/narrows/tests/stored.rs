@@ -394,7 +394,7 @@ fn another_study_stands_beside_and_figures_are_files() {
     assert_eq!(run(&mut import(&[other], &beside, &[])).status.code(), Some(0));
     let report = |more: &[&str]| {
         let mut command = narrows();
-        command.arg("report").arg(&own).arg("--beside").arg(&beside).args(more);
+        command.arg("report").arg(&own).arg("--reference").arg(&beside).args(more);
         out(&run(command.arg("--figures").arg(&dir)))
     };
     let text = report(&[]);

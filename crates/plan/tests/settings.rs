@@ -325,12 +325,12 @@ fn a_definitions_numbers_have_bounds() {
     assert!(parse("name = 'a-B_9.x'\nrepeats = 1").is_ok());
     let factor = |text: &str| with(1, &format!("[[factor]]\nname = 'f'\n{text}"));
     assert!(factor("by = 'foot'\nlevels = ['a']").is_err_and(|why| why.contains("only \"hand\"")));
-    assert!(factor("levels = ['a', 'a']").is_err_and(|why| why.contains("is there twice")));
+    assert!(factor("levels = ['a', 'a']").is_err_and(|why| why.contains("is given twice")));
     assert!(factor("levels = [{ length = 1 }]").is_err_and(|why| why.contains("no name")));
     let when = factor("levels = [{ name = 'a', when = { here_only = true } }]");
     assert!(when.is_err_and(|why| why.contains("by = \"hand\"")));
     let same = "levels = ['a']\n[[factor]]\nname = 'f'\nlevels = ['b']";
-    assert!(factor(same).is_err_and(|why| why.contains("is there twice")));
+    assert!(factor(same).is_err_and(|why| why.contains("is given twice")));
     assert!(
         factor("levels = ['a']\n[report]\nacross = 'g'")
             .is_err_and(|why| why.contains("no factor 'g'"))

@@ -352,7 +352,7 @@ impl Fleet {
             });
             let rows: Vec<Vec<String>> = rows.collect();
             out += &on_screen(
-                &["host", "model", "population", "costs", "narrowest set", "modules"],
+                &["host", "model", "population", "costs", "worst interleave set", "modules"],
                 &rows,
                 screen,
             );

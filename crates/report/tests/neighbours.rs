@@ -273,16 +273,13 @@ fn the_report_says_it_in_a_sentence_a_table_and_a_picture() {
     let write =
         |name: &str| (narrows_report::formats::format(name).expect("a format").write)(&analysis);
     let text = write("text");
-    assert!(
-        text.contains("TCP, sent: slower beside 4 cores or more that copy memory: 1."),
-        "{text}"
-    );
+    assert!(text.contains("TCP, sent: slower with 4 cores or more that copy memory: 1."), "{text}");
     assert!(text.contains("with 5 cores; the job is slower too"), "{text}");
     assert!(text.contains("the 20 intervals hold together (95 %)"), "{text}");
     let blue = simulated(12, &Planted { job: |_| 1.3, ..EVEN }, 11);
     let blue =
         (narrows_report::formats::format("text").expect("a format").write)(&Analysis::of(&blue));
-    let wanted = "TCP, sent: not slower beside up to 5 cores that copy memory; the job is, 1.";
+    let wanted = "TCP, sent: not slower with up to 5 cores that copy memory; the job is, 1.";
     assert!(blue.contains(wanted) && blue.contains(" with 5 cores: blue"), "{blue}");
     let page = write("html");
     assert!(page.contains("id=\"neighbours\"") && page.contains("data-name=\"job slower\""));

@@ -38,7 +38,7 @@ impl ServerRow {
             chipset: row.text("chipset").map(str::to_owned),
             clock_ghz: row.number("cpu_turbo_ghz").or(row.number("cpu_base_ghz")),
             memory_gb_s: row.number("mem_mb_s").map(|mb| mb / 1e3),
-            slot: "not told".to_owned(),
+            slot: "not stated".to_owned(),
             published_mpps: cell.published,
             model_mpps: cell.predicted,
             verdict,

@@ -9,7 +9,7 @@ use narrows_predict::{Reach, Said};
 /// What this answers.
 pub const QUESTION: &str = "TCP by processor and streams";
 /// The same where a row tells nothing of the processor: the model takes one in the middle.
-pub const UNNAMED: &str = "TCP by streams, processor not told";
+pub const UNNAMED: &str = "TCP by streams, processor not stated";
 
 /// Datagrams of as many streams, whether or not a row tells its processor.
 const DATAGRAMS: &str = "UDP by processor and streams";

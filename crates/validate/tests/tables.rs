@@ -69,7 +69,7 @@ fn left_out_tables_are_predicted_within_their_bars() {
         ("loaded latency", 0.12, 0.7),
         ("RDMA writes by link and framing", 0.06, 0.75),
         ("TCP by processor and streams", 0.34, 0.7),
-        ("TCP by streams, processor not told", 0.43, 0.72),
+        ("TCP by streams, processor not stated", 0.43, 0.72),
         ("UDP by processor and streams", 0.45, 0.7),
         ("packets by frame", 0.08, 0.8),
         ("round trips", 0.47, 0.8),

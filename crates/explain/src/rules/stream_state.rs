@@ -159,7 +159,7 @@ fn describe(state: State, runs: &[&Counted]) -> Option<String> {
     };
     Some(format!(
         "{} runs with the ends {state}: {:.3} s of CPU time a GB, {:.0} acknowledgements, the \
-         sender put aside {:.0} times, the receiver asleep {:.0} times; {:.2} stops of the sender \
+         sender put aside {:.0} times, the receiver blocked {:.0} times; {:.2} stops of the sender \
          for each of the receiver",
         runs.len(),
         middle(|run| run.cpu_s)?,
@@ -243,7 +243,7 @@ mod tests {
     use narrows_model::{Bytes, Nanos};
 
     /// Counts of one run as they were seen, a GB: CPU seconds of an end, acknowledgements, stops of
-    /// the sender (asleep, put aside), of the receiver.
+    /// the sender (blocked, put aside), of the receiver.
     type Seen = (f64, u64, [u64; 2], [u64; 2]);
     const IN_TURNS: Seen = (0.06, 1690, [215, 1176], [1392, 11]);
     const APART: Seen = (0.115, 9830, [68, 37], [1000, 4]);

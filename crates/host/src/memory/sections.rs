@@ -18,7 +18,7 @@ pub enum Unreadable {
     Head(String),
     /// A structure of two joined reports is not the same in both.
     #[error(
-        "handle {0:#06x} is there twice and differs: these are the reports of several hosts, give \
+        "handle {0:#06x} occurs twice and differs: these are the reports of several hosts, give \
          them one by one"
     )]
     HandleDiffers(u16),

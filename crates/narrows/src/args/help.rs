@@ -167,16 +167,16 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 22] = [
     (
         "neighbours",
         &[
-            ("narrows neighbours HOST", "cores that copy memory, beside TCP"),
+            ("narrows neighbours HOST", "TCP while cores copy memory"),
             ("narrows neighbours HOST --job read,copy-nt", "two jobs, one after the other"),
-            ("narrows neighbours HOST --traffic rdma-read", "beside a NIC that writes memory"),
+            ("narrows neighbours HOST --traffic rdma-read", "while a NIC writes memory"),
         ],
     ),
     (
         "placement",
         &[
             ("narrows placement HOST", "what each node costs, in ten minutes"),
-            ("narrows placement HOST --memory-load link:5", "beside five threads over the link"),
+            ("narrows placement HOST --memory-load link:5", "while five threads load the link"),
             ("narrows placement HOST --nic eth0,eth1", "one NIC of this host and another"),
         ],
     ),

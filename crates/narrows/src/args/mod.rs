@@ -122,8 +122,8 @@ pub enum Command {
     /// Follow figures over many study files: steps, and what changed
     ///
     /// A figure is one cell between the same hosts; each file counts once, by its median. A step is
-    /// told where chance makes one as large in less than 1 % for all figures together, with how the
-    /// hosts' settings and hardware differ between the files beside it. Exits with 1 where the last
+    /// reported where chance makes one as large in less than 1 % for all figures together, with what
+    /// differs in the hosts' settings and hardware before and after it. Exits with 1 where the last
     /// step of any figure is for the worse.
     History(HistoryArgs),
     /// List study files with what is in them
@@ -462,8 +462,8 @@ pub struct ReportArgs {
     pub json: bool,
     /// Another study whose medians are shown alongside, joined by levels: one that others
     /// published, or one of another server
-    #[arg(long, value_name = "FILE")]
-    pub beside: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", alias = "beside")]
+    pub reference: Option<PathBuf>,
     /// Write every figure into this folder, as SVG, and what a study's were drawn from as CSV
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,

@@ -23,7 +23,7 @@ pub struct NeighboursArgs {
     /// Memory jobs: what each of their cores does all the time
     #[arg(long, value_name = "KERNEL", value_delimiter = ',', default_value = "copy", value_parser = kernels())]
     pub job: Vec<Kernel>,
-    /// Traffic that they are beside
+    /// Traffic that runs at the same time
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "tcp,tcp-receive,tcp-round-trip", value_parser = traffic())]
     pub traffic: Vec<Traffic>,
     /// Most cores of a job; without it all that the traffic leaves free on the node

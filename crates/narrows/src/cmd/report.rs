@@ -10,8 +10,8 @@ use narrows_report::{Analysis, data, figures};
 /// Runs the command.
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let stored = narrows_store::read(&args.file)?;
-    let beside = args.beside.as_ref().map(|file| narrows_store::read(file)).transpose()?;
-    let analysis = Analysis::beside(&stored, beside.as_ref());
+    let reference = args.reference.as_ref().map(|file| narrows_store::read(file)).transpose()?;
+    let analysis = Analysis::beside(&stored, reference.as_ref());
     if let Some(folder) = &args.figures {
         output::check_folder(folder)?;
         let drawer = args.png.then(Rasteriser::new).transpose()?;

@@ -105,7 +105,7 @@ fn problems(stored: &StoredStudy) -> Vec<String> {
             found("its cell is not there");
         }
         if !seen.insert((&record.trial, record.repeat)) {
-            found("it is there twice");
+            found("it is stored twice");
         }
         if !sessions.is_empty() && !sessions.contains(&record.session) {
             found("its session is not there");

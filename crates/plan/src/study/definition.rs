@@ -264,7 +264,7 @@ impl Definition {
         let mut names = BTreeSet::new();
         for factor in &self.factors {
             if !names.insert(factor.name.as_str()) {
-                return Err(StudyError::new(format!("factor '{}'", factor.name), "is there twice"));
+                return Err(StudyError::new(format!("factor '{}'", factor.name), "is given twice"));
             }
         }
         let cells = self.factors.iter().map(|factor| factor.levels.len());
@@ -392,7 +392,7 @@ fn factor(raw: RawFactor) -> Result<Factor, StudyError> {
     let mut names = BTreeSet::new();
     for level in &levels {
         if !names.insert(level.name.as_str()) {
-            return Err(StudyError::new(at, format!("level '{}' is there twice", level.name)));
+            return Err(StudyError::new(at, format!("level '{}' is given twice", level.name)));
         }
         if level.when.is_some() && !by_hand {
             let why = format!("level '{}' has `when`: then it is by = \"hand\"", level.name);

@@ -39,7 +39,7 @@ fn panels(text: &mut String, analysis: &Analysis<'_>) {
     for panel in &results.panels {
         let title = if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name };
         let _ = writeln!(text, "## {title}\n");
-        let head = [&results.across, "median", "95 % interval", "n", "beside", "difference"];
+        let head = [&results.across, "median", "95 % interval", "n", "reference", "difference"];
         let beside = panel.rows.iter().any(|row| row.beside.is_some());
         let columns = if beside { 6 } else { 4 };
         let mut rows: Vec<Vec<String>> =

@@ -15,12 +15,12 @@ fn answer(analysis: &Analysis<'_>, test: &NeighbourTest) -> String {
     let cores = at_work(test, most.map_or(0, |step| step.cores));
     let says = match test.regime {
         Regime::Traffic { from_cores, with_job } => traffic(analysis, test, from_cores, with_job),
-        Regime::Job => format!("not slower beside up to {cores}; the job is, {}: blue", job(test)),
+        Regime::Job => format!("not slower with up to {cores}; the job is, {}: blue", job(test)),
         Regime::Neither => {
             let moved = rate(most.and_then(|step| step.job_alone));
-            format!("neither is slower by more than 5 % beside {cores} at {moved}")
+            format!("neither is slower by more than 5 % with {cores} at {moved}")
         }
-        Regime::Open(why) => format!("inconclusive beside {cores}: {why}"),
+        Regime::Open(why) => format!("inconclusive with {cores}: {why}"),
     };
     format!("{}: {says}", test.name)
 }
@@ -32,7 +32,7 @@ fn traffic(analysis: &Analysis<'_>, test: &NeighbourTest, from: u32, with_job: b
     });
     let jobs = if with_job { "the job is slower too" } else { "the job is not shown to be slower" };
     let (from, work, red) = (plural(from), work(test, false), red(analysis, test));
-    format!("slower beside {from} or more that {work}: {worst}; {jobs}{red}")
+    format!("slower with {from} or more that {work}: {worst}; {jobs}{red}")
 }
 
 /// How much slower the job is that alone is.
@@ -150,7 +150,7 @@ fn median(analysis: &Analysis<'_>, trial: usize) -> String {
 /// Pictures of all tests: how many times slower either is, over the job's cores.
 pub fn pictures(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     let drawn = analysis.neighbours.iter().map(|test| {
-        let title = format!("{} beside cores that {}", test.name, work(test, false));
+        let title = format!("{} with cores that {}", test.name, work(test, false));
         (title.clone(), slowdown::draw(&title, &lines(test)))
     });
     drawn.filter(|(_, svg)| !svg.is_empty()).collect()

@@ -27,7 +27,7 @@ fn steps(analysis: &Analysis<'_>, test: &NeighbourTest) -> Markup {
         thead { tr {
             th class="number" { "cores" } th class="number" { "traffic" }
             th class="number" { "times slower" } th class="number" { "job alone" }
-            th class="number" { "job beside" } th class="number" { "times slower" } th { "together" }
+            th class="number" { "job with traffic" } th class="number" { "times slower" } th { "together" }
         } }
         tbody {
             tr {
@@ -47,7 +47,7 @@ fn row(analysis: &Analysis<'_>, step: &NeighbourStep) -> Markup {
         td class="number" data-name="traffic" { (median(analysis, step.trial)) }
         td class="number" data-name="traffic slower" { (slower(Some(&step.traffic))) }
         td class="number" data-name="job alone" { (rate(step.job_alone)) }
-        td class="number" data-name="job beside" { (rate(step.job_beside)) }
+        td class="number" data-name="job with traffic" { (rate(step.job_beside)) }
         td class="number" data-name="job slower" { (slower(step.job.as_ref())) }
         td { (shows(step)) }
     } }

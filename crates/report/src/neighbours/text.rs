@@ -6,7 +6,7 @@ use narrows_stats::NeighbourTest;
 use std::fmt::Write;
 
 const HEAD: [&str; 7] =
-    ["cores", "traffic", "times slower", "job alone", "beside", "times slower", "together"];
+    ["cores", "traffic", "times slower", "job alone", "with traffic", "times slower", "together"];
 
 /// A sentence and a table of every test; empty for a study of anything else.
 pub fn tables(analysis: &Analysis<'_>) -> String {

@@ -135,7 +135,7 @@ fn facet(svg: &mut Svg, analysis: &Analysis<'_>, panel: &Panel, top: f64, span: 
         let summary = &analysis.summaries[row.trial];
         plot::one(svg, summary, (middle, half), &y, (panel.unit, style(row)));
         if let Some(beside) = row.beside {
-            let tip = format!("beside: {}", words::value(beside, panel.unit));
+            let tip = format!("reference: {}", words::value(beside, panel.unit));
             svg.rect("beside", (middle - 3.5, y(beside) - 3.5), (7.0, 7.0), &tip);
         }
     }

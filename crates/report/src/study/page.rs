@@ -67,7 +67,7 @@ fn card(analysis: &Analysis<'_>, panel: &Panel, results: &StudyResults, at: usiz
                     th { (across) } th class="number" { "median" }
                     th class="number" { (interval) } th class="number" { "n" }
                     @if predicted { th class="number" { "predicted" } }
-                    @if beside { th class="number" { "beside" } th class="number" { "difference" } }
+                    @if beside { th class="number" { "reference" } th class="number" { "difference" } }
                 } }
                 tbody { @for row in &panel.rows { tr {
                     td class="name" { b { (row.level) } }
@@ -87,7 +87,7 @@ fn card(analysis: &Analysis<'_>, panel: &Panel, results: &StudyResults, at: usiz
                         }
                     }
                     @if beside {
-                        td class="number" data-name="beside" {
+                        td class="number" data-name="reference" {
                             @match row.beside { Some(m) => (words::exact(m, panel.unit)), None => "-" }
                         }
                         td class="number" data-name="difference" { (text::difference(row)) }

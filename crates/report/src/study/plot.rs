@@ -43,7 +43,7 @@ pub fn draw(title: &str, across: &str, panel: &Panel, summaries: &[Summary]) -> 
         let middle = LEFT + step * (at as f64 + 0.5);
         one(&mut svg, summary, (middle, (step * 0.36).min(22.0)), &y, (panel.unit, "box"));
         if let Some(beside) = panel.rows[at].beside {
-            let tip = format!("beside: {}", words::value(beside, panel.unit));
+            let tip = format!("reference: {}", words::value(beside, panel.unit));
             svg.rect("beside", (middle - 3.5, y(beside) - 3.5), (7.0, 7.0), &tip);
         }
         if at % every == 0 {

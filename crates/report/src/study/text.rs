@@ -120,7 +120,7 @@ fn of_panel(panel: &Panel, across: &str, confidence: f64) -> String {
         rows[0].push("predicted".to_owned());
     }
     if beside {
-        rows[0].extend(["beside".to_owned(), "difference".to_owned()]);
+        rows[0].extend(["reference".to_owned(), "difference".to_owned()]);
     }
     for row in &panel.rows {
         let value =

@@ -111,7 +111,7 @@ fn words(device: &RdmaDevice, port: &RdmaPort) -> Vec<String> {
         "Omni-Path" => vec![format!(
             "{at}  Open MPI: --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include opx,psm2"
         )],
-        "unknown" => vec![format!("{at}  not known: its node type or link layer is not told")],
+        "unknown" => vec![format!("{at}  not known: its node type or link layer was not read")],
         _ => [
             format!("{at}  Open MPI: --mca pml ucx -x UCX_NET_DEVICES={at}"),
             format!("{at}  UCX: UCX_NET_DEVICES={at} UCX_TLS=rc,self,sm"),
