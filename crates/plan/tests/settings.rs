@@ -41,6 +41,20 @@ fn every_load_has_its_ordinary_length() {
     assert_eq!(params("load = 'memory-copy'").streams, 1);
 }
 
+/// A base may have options of memory kernels beside those of networks: a cell of a network takes
+/// none of them, whatever its help says that they are for.
+#[test]
+fn a_network_cell_takes_no_option_of_memory() {
+    for base in ["chains = 4", "vector = 'avx2'", "pages = '2M'"] {
+        for load in ["tcp-stream", "udp-rr", "packets"] {
+            let with = params(&format!("load = '{load}'\n{base}"));
+            assert_eq!(with, params(&format!("load = '{load}'")), "{load} {base}");
+        }
+    }
+    let told = params("load = 'memory-latency'\nchains = 4");
+    assert_eq!(narrows_model::options::kernels::CHAINS.of(&told), Some(4));
+}
+
 #[test]
 fn words_become_parameters_and_ordinary_ones_nothing() {
     let plain =

@@ -207,7 +207,7 @@ impl Declared {
 
     /// Whether no workload of a network has it.
     pub fn is_of_kernels(&self) -> bool {
-        self.fits.what == super::fits::MEMORY.what
+        !Workload::named().any(|load| load.is_network() && (self.fits.holds)(&load))
     }
 
     /// Tells a trial's workload.
