@@ -12,7 +12,7 @@ use crate::{Case, Judged, findings};
 use named::{Holds, NAMED, Named};
 use narrows_model::load::Role;
 use narrows_model::reading::keys;
-use narrows_model::result::{Estimate, Finding, ResourceAt};
+use narrows_model::result::{Estimate, Finding, PredictedPath, ResourceAt};
 use narrows_model::trial::EndHost;
 use narrows_stats::Bursts;
 use schemars::JsonSchema;
@@ -393,10 +393,10 @@ fn excluded(cell: &Cell<'_>, rule: Option<&str>) -> Vec<String> {
 /// The lowest ceiling of the model above what was measured, on the sender's interface.
 fn next(case: &Case<'_>, cell: &Cell<'_>) -> Option<Next> {
     let measured = cell.rates()?.middle;
-    let transport = if cell.is_tcp_stream() { "tcp" } else { "udp" };
-    let interface = cell.summary.settings.sender()?.interface.as_deref()?;
+    let interface = cell.summary.settings.sender()?.interface.clone()?;
+    let path = PredictedPath::Interface(interface);
     let mut of = case.predictions.iter();
-    let prediction = of.find(|one| one.path == interface && one.protocol == transport)?;
+    let prediction = of.find(|one| one.path == path && one.workload == cell.trial.kind)?;
     let above = prediction.ceilings.iter().filter(|ceiling| {
         ceiling.only_if.is_none() && ceiling.range.value > NEXT_FACTOR * measured
     });

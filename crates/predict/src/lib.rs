@@ -59,5 +59,5 @@ pub use said::{KEYS, Known, Said};
 pub use search::{Batch, Found, Kit, NoKit, search};
 pub use server::{Server, fastest};
 pub use stack::{Interrupts, Merging};
-pub use study::{of_cell, predict};
+pub use study::{Cells, of_cell, predict};
 pub use traffic::Traffic;

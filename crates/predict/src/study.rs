@@ -13,7 +13,9 @@ use crate::said::Said;
 use crate::traffic::Traffic;
 use narrows_model::host::{Host, Nic};
 use narrows_model::load::Params;
-use narrows_model::result::{Ceiling, Estimate, Method, Prediction, ResourceName, Unit, Unstated};
+use narrows_model::result::{
+    Ceiling, Estimate, Method, PredictedPath, Prediction, ResourceName, Unit, Unstated,
+};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Trial};
 use narrows_model::workload::{Metric, RdmaVerb, Transport, Workload};
@@ -27,66 +29,159 @@ const MICRO: f64 = 1e3;
 /// Predictions for memory and the local path, when they were measured, for every physical NIC, and
 /// for the interface that leads to the peer.
 pub fn predict(study: &StoredStudy, summaries: &[Summary]) -> Vec<Prediction> {
-    let mut predictions = kernels(study, summaries);
-    let measured = Calibration::but_the_nic(study, summaries);
+    let cells = Cells::of(study, summaries);
+    let kernels = summaries.iter().filter(|of| of.metric == Metric::MemoryBandwidth);
+    let mut predictions: Vec<Prediction> = kernels.map(|of| cells.kernel(of)).collect();
     for (traffic, kind) in
         [(Traffic::Tcp, Workload::TCP_STREAM), (Traffic::Udp, Workload::UDP_STREAM)]
     {
-        predictions.extend(inside(study, summaries, traffic, &kind));
+        let of_kind = || summaries.iter().filter(|of| of.kind == kind);
+        predictions.extend(of_kind().filter_map(|of| cells.inside(of, traffic)));
         let to_peers: Vec<ToPeer<'_>> = to_peers(study, summaries, &kind).collect();
         for nic in &study.host.nics {
             let leads = study.study.interfaces.has(&nic.name) && !is_all_among_others(study);
             // A direct measurement asks about its own path only.
             if leads || nic.physical && study.study.peer.is_none() {
                 let of = to_peers.iter().find(|of| of.interface == Some(&nic.name));
-                let near = between(study, Some(nic), of, &measured, traffic);
-                predictions.push(near);
+                predictions.push(between(study, Some(nic), of, &cells.measured, traffic));
             }
         }
         // By an interface that is not known, or none of the host's.
         let led = study.host.nics.iter().any(|nic| study.study.interfaces.has(&nic.name));
         if let Some(of) = to_peers.first().filter(|_| !led) {
             let nic = crate::fastest(&study.host);
-            predictions.push(between(study, nic, Some(of), &measured, traffic));
+            predictions.push(between(study, nic, Some(of), &cells.measured, traffic));
         }
-        let of_kind = summaries.iter().filter(|of| of.kind == kind);
-        predictions.extend(of_kind.filter_map(|of| among(study, of, traffic)));
+        predictions.extend(of_kind().filter_map(|of| among(study, of, traffic)));
     }
-    predictions.extend(summaries.iter().filter_map(|of| round_trip(study, of, &measured)));
+    predictions.extend(summaries.iter().filter_map(|of| cells.round_trip(of)));
     predictions
 }
 
-/// What a round trip that was measured should have taken: inside the host by the constants alone,
-/// to a peer with what was measured inside in place of these.
-fn round_trip(
-    study: &StoredStudy,
-    summary: &Summary,
-    measured: &Calibration,
-) -> Option<Prediction> {
-    let trip = TRIPS.into_iter().find(|trip| trip.workload() == summary.kind)?;
-    let trial = trial_of(study, summary).filter(|trial| !trial.is_of_agents())?;
-    let mut asked = asked(&trial.params);
-    if summary
-        .settings
-        .sender()
-        .and_then(|end| end.wait.as_deref())
-        .is_some_and(|wait| wait != "block")
-    {
-        asked.insert("busy-poll".to_owned(), "yes".to_owned());
+/// The cells of a study as the model is asked about them, each by what it was told and by what else
+/// was measured.
+pub struct Cells<'a> {
+    study: &'a StoredStudy,
+    summaries: &'a [Summary],
+    /// What was measured, but through a NIC.
+    measured: Calibration,
+    /// What was measured of memory alone: streams inside the host tell nothing of what they should
+    /// have reached.
+    memory: Calibration,
+}
+
+impl<'a> Cells<'a> {
+    /// Of a study, with what its records say.
+    pub fn of(study: &'a StoredStudy, summaries: &'a [Summary]) -> Self {
+        let kernels = summaries.iter().filter(|one| one.metric == Metric::MemoryBandwidth);
+        let kernels: Vec<Summary> = kernels.cloned().collect();
+        let memory = Calibration::of(study, &kernels);
+        Self { study, summaries, measured: Calibration::but_the_nic(study, summaries), memory }
     }
-    let (path, reach) = match trial.path {
-        NetworkPath::Peer => {
-            let named = study.interface_of(trial).and_then(|name| study.host.nic(name));
-            let nic = named.or_else(|| crate::fastest(&study.host))?;
-            let engine = through(study, Some(nic), &asked, measured).ok()?;
-            (nic.name.as_str(), engine.round_trip(trip)?)
+
+    /// What the model says of a cell, whatever it is called: to a peer through the interface that
+    /// leads there, else through the host's fastest.
+    pub fn prediction(&self, trial: &Trial) -> Option<Prediction> {
+        let summary = self.summaries.iter().find(|summary| summary.label == trial.label);
+        if let Some(kernel) = summary.filter(|of| of.metric == Metric::MemoryBandwidth) {
+            return Some(self.kernel(kernel));
         }
-        _ => {
-            let engine = through(study, None, &asked, &Calibration::default()).ok()?;
-            ("this host's stack", engine.round_trip_inside(trip)?)
+        let traffic = match trial.kind {
+            Workload::TCP_STREAM => Traffic::Tcp,
+            Workload::UDP_STREAM => Traffic::Udp,
+            Workload::Stream(Transport::Rdma(RdmaVerb::Write)) => Traffic::ROCE_WRITE,
+            _ => return self.round_trip(summary?),
+        };
+        if trial.path != NetworkPath::Peer {
+            return self.inside(summary?, traffic);
         }
-    };
-    Some(prediction(path, &summary.label, Ok(reach), summary.estimate))
+        if trial.is_of_agents() {
+            return among(self.study, summary?, traffic);
+        }
+        let of = ToPeer::of(self.study, trial, summary.and_then(|of| of.estimate));
+        let nic = of.interface.and_then(|name| self.study.host.nic(name));
+        let nic = nic.or_else(|| crate::fastest(&self.study.host))?;
+        Some(between(self.study, Some(nic), Some(&of), &self.measured, traffic))
+    }
+
+    /// What a memory kernel should reach, beside what it reached.
+    fn kernel(&self, kernel: &Summary) -> Prediction {
+        let trial = trial_of(self.study, kernel);
+        let node = trial.and_then(|trial| trial.params.memory.as_ref()?.node);
+        let node = node.or(self.study.study.memory_node);
+        let (ceilings, missing) = match dram::peak(&self.study.host, node, kernel) {
+            Ok(ceiling) => (vec![ceiling], Vec::new()),
+            Err(gap) => (Vec::new(), vec![gap.into()]),
+        };
+        let lowest = ceilings.first();
+        Prediction {
+            path: PredictedPath::Memory,
+            workload: kernel.kind.clone(),
+            cell: Some(kernel.label.clone()),
+            range: lowest.map(|lowest| lowest.range),
+            bottleneck: lowest.map(|lowest| lowest.resource.clone()),
+            ceilings,
+            measured: kernel.estimate,
+            missing,
+            sessions: Vec::new(),
+        }
+    }
+
+    /// A stream inside the host that was measured.
+    fn inside(&self, summary: &Summary, traffic: Traffic) -> Option<Prediction> {
+        let study = self.study;
+        let path = match summary.path {
+            NetworkPath::Loopback => PredictedPath::Loopback,
+            NetworkPath::Namespaces => PredictedPath::Veth,
+            _ => return None,
+        };
+        // Verbs go past the stack.
+        if study.study.peer.is_some() || !traffic.is_kernel() {
+            return None;
+        }
+        let mut asked = trial_of(study, summary).map(|one| asked(&one.params)).unwrap_or_default();
+        if let Some(mtu) = study.study.path_mtu_bytes {
+            asked.insert("mtu".to_owned(), mtu.0.to_string());
+        }
+        let engine = through(study, None, &asked, &self.memory);
+        let stated = engine.map(|engine| engine.inside(traffic));
+        Some(of_summary(path, summary, stated))
+    }
+
+    /// What a round trip that was measured should have taken: inside the host by the constants
+    /// alone, to a peer with what was measured inside in place of these.
+    fn round_trip(&self, summary: &Summary) -> Option<Prediction> {
+        let (study, measured) = (self.study, &self.measured);
+        let trip = TRIPS.into_iter().find(|trip| trip.workload() == summary.kind)?;
+        let trial = trial_of(study, summary).filter(|trial| !trial.is_of_agents())?;
+        let mut asked = asked(&trial.params);
+        if summary
+            .settings
+            .sender()
+            .and_then(|end| end.wait.as_deref())
+            .is_some_and(|wait| wait != "block")
+        {
+            asked.insert("busy-poll".to_owned(), "yes".to_owned());
+        }
+        let (path, reach) = match trial.path {
+            NetworkPath::Peer => {
+                let named = study.interface_of(trial).and_then(|name| study.host.nic(name));
+                let nic = named.or_else(|| crate::fastest(&study.host))?;
+                let engine = through(study, Some(nic), &asked, measured).ok()?;
+                (PredictedPath::Interface(nic.name.clone()), engine.round_trip(trip)?)
+            }
+            _ => {
+                let engine = through(study, None, &asked, &Calibration::default()).ok()?;
+                (PredictedPath::Stack, engine.round_trip_inside(trip)?)
+            }
+        };
+        Some(of_summary(path, summary, Ok(reach)))
+    }
+}
+
+/// What the model says of one cell; who asks of several keeps the [`Cells`].
+pub fn of_cell(study: &StoredStudy, summaries: &[Summary], trial: &Trial) -> Option<Prediction> {
+    Cells::of(study, summaries).prediction(trial)
 }
 
 /// A cell that was measured from this host to a peer.
@@ -134,8 +229,18 @@ fn between(
     let asked = of.map(|of| asked(&of.trial.params)).unwrap_or_default();
     let engine = through(study, nic, &asked, measured);
     let stated = engine.and_then(|engine| through_nic(&engine, traffic));
-    let name = nic.map_or("to the peer", |nic| &nic.name);
-    let near = prediction(name, &traffic.name(), stated, of.and_then(|of| of.estimate));
+    let workload = match traffic {
+        Traffic::Udp => Workload::UDP_STREAM,
+        Traffic::Rdma(..) => Workload::Stream(Transport::Rdma(RdmaVerb::Write)),
+        _ => Workload::TCP_STREAM,
+    };
+    let path =
+        || nic.map_or(PredictedPath::ToPeer, |nic| PredictedPath::Interface(nic.name.clone()));
+    let near = Prediction {
+        measured: of.and_then(|of| of.estimate),
+        cell: of.map(|of| of.trial.label.clone()),
+        ..prediction(path(), workload.clone(), stated)
+    };
     let only = match study.peer_hosts.as_slice() {
         [only] => Some(only),
         _ => None,
@@ -146,7 +251,7 @@ fn between(
     let engine = of_nic(far, port, &asked, &Calibration::default());
     let engine = engine.map_err(|why| Gap::new(ResourceName::Server, why.to_string()));
     let stated = engine.and_then(|engine| through_nic(&engine, traffic));
-    let far = stated.map(|stated| prediction(name, &traffic.name(), Ok(stated), None));
+    let far = stated.map(|stated| prediction(path(), workload, Ok(stated)));
     ends::met(near, far.ok())
 }
 
@@ -172,95 +277,9 @@ fn among(study: &StoredStudy, summary: &Summary, traffic: Traffic) -> Option<Pre
         let engine = of_nic(host, nic, &asked, &Calibration::default());
         let engine = engine.map_err(|why| Gap::new(ResourceName::Server, why.to_string()));
         let stated = engine.and_then(|engine| through_nic(&engine, traffic));
-        prediction(&names.join(" to "), &traffic.name(), stated, summary.estimate)
+        of_summary(PredictedPath::Between(names.clone()), summary, stated)
     };
     Some(ends::met(of(near, nic), Some(of(far, ends::far_nic(far, nic)))))
-}
-
-/// What the model says of a cell that was measured to a peer: through the interface that leads
-/// there, else through the host's fastest.
-pub fn of_cell(study: &StoredStudy, summaries: &[Summary], trial: &Trial) -> Option<Prediction> {
-    let traffic = match trial.kind {
-        Workload::TCP_STREAM => Traffic::Tcp,
-        Workload::UDP_STREAM => Traffic::Udp,
-        Workload::Stream(Transport::Rdma(RdmaVerb::Write)) => Traffic::ROCE_WRITE,
-        _ => return None,
-    };
-    if trial.path != NetworkPath::Peer {
-        return None;
-    }
-    let of = summaries.iter().find(|summary| summary.label == trial.label);
-    if trial.is_of_agents() {
-        return among(study, of?, traffic);
-    }
-    let of = ToPeer::of(study, trial, of.and_then(|of| of.estimate));
-    let nic = of.interface.and_then(|name| study.host.nic(name));
-    let nic = nic.or_else(|| crate::fastest(&study.host))?;
-    let measured = Calibration::but_the_nic(study, summaries);
-    Some(between(study, Some(nic), Some(&of), &measured, traffic))
-}
-
-/// What each memory kernel should reach, beside what it reached.
-fn kernels(study: &StoredStudy, all: &[Summary]) -> Vec<Prediction> {
-    let kernels = all.iter().filter(|summary| summary.metric == Metric::MemoryBandwidth);
-    let predicted = kernels.map(|kernel| {
-        let trial = trial_of(study, kernel);
-        let node = trial.and_then(|trial| trial.params.memory.as_ref()?.node);
-        let stated = dram::peak(&study.host, node.or(study.study.memory_node), kernel);
-        let (ceilings, missing) = match stated {
-            Ok(ceiling) => (vec![ceiling], Vec::new()),
-            Err(gap) => (Vec::new(), vec![gap.into()]),
-        };
-        let lowest = ceilings.first();
-        Prediction {
-            path: "memory".to_owned(),
-            protocol: kernel.label.clone(),
-            range: lowest.map(|lowest| lowest.range),
-            bottleneck: lowest.map(|lowest| lowest.resource.clone()),
-            ceilings,
-            measured: kernel.estimate,
-            missing,
-            sessions: Vec::new(),
-        }
-    });
-    predicted.collect()
-}
-
-/// The paths inside the host that were measured.
-fn inside(
-    study: &StoredStudy,
-    all: &[Summary],
-    traffic: Traffic,
-    kind: &Workload,
-) -> Vec<Prediction> {
-    // The streams themselves tell nothing of what they should have reached; the memory does.
-    let memory: Vec<Summary> =
-        all.iter().filter(|one| one.metric == Metric::MemoryBandwidth).cloned().collect();
-    let measured = Calibration::of(study, &memory);
-    let predicted = all
-        .iter()
-        .filter(|summary| {
-            let local = matches!(summary.path, NetworkPath::Loopback | NetworkPath::Namespaces);
-            local && summary.kind == *kind && study.study.peer.is_none()
-        })
-        .map(|summary| {
-            let path = match summary.path {
-                NetworkPath::Loopback => "this host's stack (loopback)",
-                _ => "this host's stack (veth)",
-            };
-            let mut asked =
-                trial_of(study, summary).map(|one| asked(&one.params)).unwrap_or_default();
-            if let Some(mtu) = study.study.path_mtu_bytes {
-                asked.insert("mtu".to_owned(), mtu.0.to_string());
-            }
-            let engine = through(study, None, &asked, &measured);
-            // `tcp-stream cubic` is a prediction of its own, called `tcp cubic`.
-            let variant = summary.label.strip_prefix(kind.as_str()).unwrap_or_default();
-            let name = format!("{}{variant}", traffic.name());
-            let stated = engine.map(|engine| engine.inside(traffic));
-            prediction(path, &name, stated, summary.estimate)
-        });
-    predicted.collect()
 }
 
 fn trial_of<'a>(study: &'a StoredStudy, summary: &Summary) -> Option<&'a Trial> {
@@ -296,21 +315,22 @@ fn through_nic(engine: &Engine, traffic: Traffic) -> Result<Reach, Gap> {
     engine.reach(traffic).ok_or_else(|| Gap::new(ResourceName::Wire, "there is no NIC"))
 }
 
+/// An answer of a cell that was measured.
+fn of_summary(path: PredictedPath, summary: &Summary, stated: Result<Reach, Gap>) -> Prediction {
+    let (cell, measured) = (Some(summary.label.clone()), summary.estimate);
+    Prediction { cell, measured, ..prediction(path, summary.kind.clone(), stated) }
+}
+
 /// An answer as a study has it, in bits a second.
-fn prediction(
-    path: &str,
-    protocol: &str,
-    stated: Result<Reach, Gap>,
-    measured: Option<Estimate>,
-) -> Prediction {
-    let (path, protocol) = (path.to_owned(), protocol.to_owned());
+fn prediction(path: PredictedPath, workload: Workload, stated: Result<Reach, Gap>) -> Prediction {
     let nothing = Prediction {
         path,
-        protocol,
+        workload,
+        cell: None,
         range: None,
         bottleneck: None,
         ceilings: Vec::new(),
-        measured,
+        measured: None,
         missing: Vec::new(),
         sessions: Vec::new(),
     };

@@ -3,7 +3,7 @@
 use narrows_model::host::{Host, IdleState, Nic};
 use narrows_model::interfaces::Interfaces;
 use narrows_model::load::{Params, Role, Timeline};
-use narrows_model::result::{Prediction, ResourceAt, ResourceName};
+use narrows_model::result::{PredictedPath, Prediction, ResourceAt, ResourceName};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Placement, Trial, TrialId};
 use narrows_model::workload::Workload;
@@ -33,7 +33,7 @@ fn tcp(own: Host, far: Option<Host>) -> Prediction {
     study.study.peer = Some("far".into());
     study.peer_hosts = far.into_iter().collect();
     let all = predict(&study, &[]);
-    all.into_iter().find(|one| one.protocol == "tcp").expect("tcp")
+    all.into_iter().find(|one| one.workload == Workload::TCP_STREAM).expect("tcp")
 }
 
 fn gbps(one: &Prediction) -> f64 {
@@ -119,7 +119,9 @@ fn a_path_between_agents_is_of_their_own_hosts() {
     let summaries = narrows_stats::summarise(&study);
     let all = predict(&study, &summaries);
     let [one] = all.as_slice() else { panic!("{all:?}") };
-    assert_eq!((one.path.as_str(), one.protocol.as_str()), ("a to b", "tcp"));
+    assert_eq!(one.path, PredictedPath::Between(["a".into(), "b".into()]));
+    assert_eq!((&one.workload, one.cell.as_deref()), (&Workload::TCP_STREAM, Some("tcp-stream")));
+    assert_eq!((one.path.to_string(), one.protocol()), ("a to b".to_owned(), "tcp".to_owned()));
     // The receiver's port of 10 Gb/s, which framing leaves 0.9415 of, and not 1 Gb/s.
     assert!((gbps(one) - 9.4).abs() < 0.1, "{one:?}");
     assert_eq!(one.bottleneck, Some(ResourceAt::Peer(ResourceName::Wire)));
@@ -211,7 +213,7 @@ fn a_measured_round_trip_has_an_expectation_in_time() {
     let of = |study: &StoredStudy, summary: &narrows_stats::Summary| {
         predict(study, std::slice::from_ref(summary))
             .into_iter()
-            .find(|one| one.protocol == summary.label)
+            .find(|one| one.cell.as_ref() == Some(&summary.label))
     };
     // Ends among other hosts have no expectation of this one's.
     assert!(of(&study, &summary).is_none());

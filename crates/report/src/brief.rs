@@ -185,7 +185,7 @@ fn nics(analysis: &Analysis<'_>, columns: usize, room: usize) -> Vec<String> {
     let reach = analysis
         .predictions
         .iter()
-        .filter(|one| one.measured.is_none() && one.protocol == "tcp")
+        .filter(|one| one.is_unmeasured_tcp())
         .map(|one| {
             let says = format!("{} can reach {} (predicted)", one.path, words::prediction(one));
             wrap(&shown::line(&says), columns, "  ")

@@ -63,8 +63,8 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
         // People count from one.
         let session = prediction.sessions.first();
         let session = session.map_or(String::new(), |number| format!("-session-{}", number + 1));
-        let path = plain(&prediction.path);
-        let name = format!("ceilings-{path}-{}{session}", prediction.protocol);
+        let path = plain(&prediction.path.to_string());
+        let name = format!("ceilings-{path}-{}{session}", prediction.protocol());
         figures.push((name, ceilings::draw(prediction)));
     }
     figures.retain(|(_, svg)| !svg.is_empty());

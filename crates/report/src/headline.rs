@@ -41,8 +41,7 @@ fn paths<'a>(analysis: &'a Analysis<'_>) -> Vec<&'a Prediction> {
     let headline = answer::headline(analysis).filter(|_| analysis.study.is_none());
     let measured = headline.and_then(|summary| words::expectation(analysis, summary));
     let measured = measured.filter(|prediction| !words::is_of_time(prediction));
-    let nics = analysis.predictions.iter();
-    let nic = nics.filter(|one| one.measured.is_none() && one.protocol == "tcp");
+    let nic = analysis.predictions.iter().filter(|one| one.is_unmeasured_tcp());
     measured.into_iter().chain(nic.take(1)).collect()
 }
 
@@ -54,7 +53,7 @@ fn path(prediction: &Prediction) -> Markup {
     html! {
         figure class="card path" {
             figcaption {
-                b { "From memory to wire: " (prediction.path) ", " (prediction.protocol) } " "
+                b { "From memory to wire: " (prediction.path) ", " (prediction.protocol()) } " "
                 span class="soft" { (legend(prediction)) }
             }
             div class="desk" { (PreEscaped(drawn)) }

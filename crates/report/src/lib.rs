@@ -46,19 +46,20 @@ pub mod views;
 pub mod whatif;
 pub mod words;
 
-use narrows_explain::conditions::{Found, Judgement, Population};
+use narrows_explain::conditions::{Found, Judgement, Population, sessions};
 use narrows_explain::limits::{Limit, limits};
 use narrows_explain::{Case, Judged};
 use narrows_model::result::{Prediction, Weight};
 use narrows_model::study::StoredStudy;
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::Trial;
-use narrows_predict::predict;
+use narrows_predict::{Cells, predict};
 use narrows_profile::TrialProfile;
 use narrows_stats::{
     CopyShare, Label, NeighbourTest, Pairs, PlacedTest, Searched, Summary, Together, copy_share,
     summarise, together,
 };
+use std::collections::BTreeMap;
 
 /// A study with everything that is computed from it.
 pub struct Analysis<'a> {
@@ -84,6 +85,9 @@ pub struct Analysis<'a> {
     pub neighbours: Vec<NeighbourTest>,
     /// What should be reached.
     pub predictions: Vec<Prediction>,
+    /// What each cell should reach, by its label: of the host as it was in the session that first
+    /// measured it, with what else was measured on it then.
+    pub expected: BTreeMap<String, Prediction>,
     /// What the rules say, over all sessions.
     pub judged: Vec<Judged>,
     /// What they found, the heaviest first, with the populations that it holds for.
@@ -109,7 +113,8 @@ impl<'a> Analysis<'a> {
         let limits = limits(&Case { predictions: &predictions, ..case }, &judged);
         let together = together(stored, &summaries);
         let copy_share = copy_share(stored, &summaries);
-        let study = study::results(stored, &summaries, other);
+        let expected = expected(stored, &summaries);
+        let study = study::results(stored, &summaries, &expected, other);
         Self {
             stored,
             summaries,
@@ -122,6 +127,7 @@ impl<'a> Analysis<'a> {
             copy_share,
             profiles: narrows_profile::profiles(stored),
             predictions,
+            expected,
             judged,
             found,
             limits,
@@ -174,6 +180,23 @@ impl<'a> Analysis<'a> {
                 .filter(|summary| asked.iter().any(|trial| trial.label == summary.label))
                 .any(is_bad)
     }
+}
+
+fn expected(stored: &StoredStudy, summaries: &[Summary]) -> BTreeMap<String, Prediction> {
+    let own;
+    // One session is all of the study, which need not be copied for it.
+    let seen: Vec<(Option<u32>, Cells<'_>)> = if stored.sessions.len() < 2 {
+        vec![(None, Cells::of(stored, summaries))]
+    } else {
+        own = sessions(stored, summaries);
+        own.iter().map(|seen| (seen.session, Cells::of(&seen.study, &seen.summaries))).collect()
+    };
+    let of = |trial: &Trial| {
+        let session = stored.records_of(trial).next()?.session;
+        let (_, cells) = seen.iter().find(|(number, _)| number.is_none_or(|of| of == session))?;
+        Some((trial.label.clone(), cells.prediction(trial)?))
+    };
+    stored.trials.iter().filter_map(of).collect()
 }
 
 fn is_bad(summary: &Summary) -> bool {

@@ -4,9 +4,12 @@ mod planted;
 
 use narrows_explain::limits::{Limit, Sureness};
 use narrows_model::host::Host;
-use narrows_model::result::{Estimate, Finding, Method, Prediction, Unit, Unstated, Weight};
+use narrows_model::result::{
+    Estimate, Finding, Method, PredictedPath, Prediction, ResourceName, Unit, Unstated, Weight,
+};
 use narrows_model::study::StoredStudy;
 use narrows_model::study_kind::StudyKind;
+use narrows_model::workload::Workload;
 use narrows_report::answer::{self, Bottleneck};
 use narrows_report::drawn::Screen;
 use narrows_report::{Analysis, brief};
@@ -21,16 +24,21 @@ fn of_model(gbps: f64) -> Estimate {
 
 /// What the cell of a study with one cell should reach, by this resource.
 fn expect(analysis: &mut Analysis<'_>, resource: &str, gbps: f64) {
-    analysis.predictions = vec![Prediction {
-        path: "eth0".into(),
-        protocol: analysis.summaries[0].label.replace("-stream", ""),
+    let (cell, workload) =
+        (analysis.summaries[0].label.clone(), analysis.summaries[0].kind.clone());
+    let prediction = Prediction {
+        path: PredictedPath::Interface("eth0".into()),
+        workload,
+        cell: Some(cell.clone()),
         range: Some(of_model(gbps)),
         bottleneck: Some(resource.to_owned().into()),
         ceilings: Vec::new(),
         measured: analysis.summaries[0].estimate,
         missing: Vec::new(),
         sessions: Vec::new(),
-    }];
+    };
+    analysis.expected.insert(cell, prediction.clone());
+    analysis.predictions = vec![prediction];
 }
 
 fn find(analysis: &mut Analysis<'_>, weight: Weight, remedy: &str) {
@@ -220,11 +228,10 @@ fn nothing_of_an_answer_is_cut_in_the_middle() {
     let mut analysis = Analysis::of(&study);
     expect(&mut analysis, "inter-socket", 400.0);
     let reach = Prediction {
-        path: "eth0".into(),
-        protocol: "tcp".into(),
+        workload: Workload::TCP_STREAM,
         measured: None,
-        missing: ["wire", "pcie", "memory", "nic"]
-            .map(|name| Unstated::from(name.to_owned()))
+        missing: [ResourceName::Wire, ResourceName::Pcie, ResourceName::Memory, ResourceName::Nic]
+            .map(|name| Unstated { resource: name.into(), why: String::new() })
             .to_vec(),
         ..analysis.predictions[0].clone()
     };

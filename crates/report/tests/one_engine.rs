@@ -7,10 +7,11 @@ use narrows_model::host::{Host, Nic};
 use narrows_model::interfaces::Interfaces;
 use narrows_model::load::{EndReport, FlowTally, Params, ThreadUsage, Timeline};
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
-use narrows_model::result::Prediction;
+use narrows_model::result::{PredictedPath, Prediction};
 use narrows_model::study::StoredStudy;
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{EndSpec, Level, NetworkPath, Trial, TrialId};
+use narrows_model::workload::Workload;
 use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
 use narrows_predict::calibration::Calibration;
 use narrows_predict::{Said, of_host, predict};
@@ -34,7 +35,7 @@ fn study(path: NetworkPath, streams: u32) -> StoredStudy {
     let trial = Trial {
         id: id.clone(),
         label: "tcp-stream".into(),
-        kind: narrows_model::workload::Workload::TCP_STREAM,
+        kind: Workload::TCP_STREAM,
         params: Params::of_network(Bytes(65_536), streams),
         ends: EndSpec::anywhere(false),
         path,
@@ -80,7 +81,9 @@ fn study_without_runs(study: &StoredStudy) -> StoredStudy {
 }
 
 fn of_eth0(predictions: &[Prediction]) -> [f64; 3] {
-    let one = predictions.iter().find(|one| one.path == "eth0" && one.protocol == "tcp");
+    let path = PredictedPath::Interface("eth0".into());
+    let one =
+        predictions.iter().find(|one| one.path == path && one.workload == Workload::TCP_STREAM);
     let range = one.expect("a prediction").range.expect("a range");
     [range.value, range.low, range.high]
 }

@@ -6,6 +6,7 @@ use narrows_model::host::{Host, Nic};
 use narrows_model::study::StoredStudy;
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::Level;
+use narrows_model::workload::Workload;
 use narrows_model::{BitsPerSecond, Bytes, Fact};
 use narrows_report::{Analysis, data, figures};
 use planted::{host, session};
@@ -102,7 +103,7 @@ fn each_session_has_what_its_own_host_should_reach() {
     }
     study.host = study.sessions[0].host.clone();
     let analysis = Analysis::of(&study);
-    let tcp = analysis.predictions.iter().filter(|one| one.protocol == "tcp");
+    let tcp = analysis.predictions.iter().filter(|one| one.workload == Workload::TCP_STREAM);
     let wire = |one: &narrows_model::result::Prediction| {
         let ceiling = one.ceilings.iter().find(|ceiling| ceiling.resource.to_string() == "wire");
         (ceiling.expect("a wire").range.value / 1e8).round() / 10.0

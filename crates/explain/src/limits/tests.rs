@@ -4,7 +4,7 @@
 use super::*;
 use crate::judge;
 use crate::measured::testing::{read, slices, stream};
-use narrows_model::result::{Ceiling, Method, Prediction, ResourceName, Unit};
+use narrows_model::result::{Ceiling, Method, PredictedPath, Prediction, ResourceName, Unit};
 use narrows_model::study::StoredStudy;
 use narrows_model::{Fact, Nanos};
 
@@ -292,8 +292,9 @@ fn the_next_limit_is_the_lowest_ceiling_above() {
         provenance: Vec::new(),
     };
     let prediction = Prediction {
-        path: "eth0".into(),
-        protocol: "tcp".into(),
+        path: PredictedPath::Interface("eth0".into()),
+        workload: narrows_model::workload::Workload::TCP_STREAM,
+        cell: None,
         range: None,
         bottleneck: None,
         ceilings: vec![

@@ -1,8 +1,10 @@
 //! Results: computed from facts and records, always recomputable, never stored as truth.
 
+mod prediction;
 mod resource;
 pub mod verdict;
 
+pub use prediction::{Ceiling, PredictedPath, Prediction, Unstated};
 pub use resource::{ResourceAt, ResourceName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -125,76 +127,6 @@ impl fmt::Display for Provenance {
             Self::Assumed(why) => write!(f, "assumed: {why}"),
         }
     }
-}
-
-/// What one resource allows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Ceiling {
-    /// What carries it.
-    pub resource: ResourceAt,
-    /// Most payload it can carry.
-    pub range: Estimate,
-    /// The arithmetic in words.
-    pub says: String,
-    /// Under which condition it holds, when that is not the condition of the measured trials; such
-    /// a ceiling is never named as the bottleneck.
-    pub only_if: Option<String>,
-    /// Sources of the numbers in it.
-    pub provenance: Vec<Provenance>,
-}
-
-/// A resource that cannot be stated, and what is missing for it; in files `RESOURCE: WHY`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(into = "String", from = "String")]
-#[schemars(with = "String")]
-pub struct Unstated {
-    /// The resource whose ceiling nobody can state, and at which end.
-    pub resource: ResourceAt,
-    /// What is missing, and how to say it.
-    pub why: String,
-}
-
-impl fmt::Display for Unstated {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.resource, self.why)
-    }
-}
-
-impl From<Unstated> for String {
-    fn from(unstated: Unstated) -> Self {
-        unstated.to_string()
-    }
-}
-
-impl From<String> for Unstated {
-    fn from(text: String) -> Self {
-        let (resource, why) = text.split_once(": ").unwrap_or(("", &text));
-        Self { resource: resource.to_owned().into(), why: why.to_owned() }
-    }
-}
-
-/// What a path should reach.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Prediction {
-    /// `eth0`, or `this host's stack`.
-    pub path: String,
-    /// `tcp` or `udp`.
-    pub protocol: String,
-    /// The lowest ceiling with its range; `None` when no ceiling is known.
-    pub range: Option<Estimate>,
-    /// Name of the resource with the lowest ceiling.
-    #[serde(rename = "narrowest")]
-    pub bottleneck: Option<ResourceAt>,
-    /// All ceilings that could be stated, lowest first.
-    pub ceilings: Vec<Ceiling>,
-    /// What was measured on this very path, when it was.
-    pub measured: Option<Estimate>,
-    /// What could not be stated, and what is missing for it.
-    pub missing: Vec<Unstated>,
-    /// Numbers of the sessions whose host it is of, from 0; empty where a study has one session or
-    /// none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sessions: Vec<u32>,
 }
 
 /// One piece of evidence under a finding.

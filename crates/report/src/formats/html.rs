@@ -328,7 +328,7 @@ fn expected(analysis: &Analysis<'_>) -> Markup {
 fn prediction_card(prediction: &Prediction) -> Markup {
     html! {
         div class="card" {
-            h3 { (prediction.path) ", " (prediction.protocol) (words::of_sessions(prediction)) }
+            h3 { (prediction.path) ", " (prediction.protocol()) (words::of_sessions(prediction)) }
             p { (words::prediction(prediction)) }
             (PreEscaped(ceilings::draw(prediction)))
             details {

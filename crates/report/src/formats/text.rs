@@ -306,9 +306,9 @@ fn profiles(out: &mut String, analysis: &Analysis<'_>) {
 }
 
 fn expected(out: &mut String, analysis: &Analysis<'_>) {
-    let nics = analysis.predictions.iter().filter(|prediction| prediction.measured.is_none());
+    let nics = analysis.predictions.iter().filter(|prediction| prediction.is_unmeasured_tcp());
     let mut lines: Vec<String> = Vec::new();
-    for prediction in nics.filter(|prediction| prediction.protocol == "tcp") {
+    for prediction in nics {
         let path = format!("{}{}", prediction.path, words::of_sessions(prediction));
         lines.push(format!("  {path:<17} {}", words::prediction(prediction)));
     }

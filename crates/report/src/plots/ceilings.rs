@@ -20,7 +20,7 @@ pub fn draw(prediction: &Prediction) -> String {
     }
     let at = |value: f64| LEFT + (value / top).clamp(0.0, 1.0) * (RIGHT - LEFT);
     let what = if words::is_of_time(prediction) { "Parts" } else { "Ceilings" };
-    let title = format!("{what} of {}, {}", prediction.path, prediction.protocol);
+    let title = format!("{what} of {}, {}", prediction.path, prediction.protocol());
     let mut svg = Svg::new(WIDTH, &title);
     let bottom = TOP + ROW * prediction.ceilings.len() as f64;
     for (row, ceiling) in prediction.ceilings.iter().enumerate() {

@@ -82,7 +82,7 @@ pub fn draw(prediction: &Prediction) -> String {
     }
     let measured = prediction.measured.map_or(0.0, |measured| measured.value);
     let full = known.into_iter().fold(measured, f64::max).min(CUT * measured.max(least));
-    let title = format!("From memory to wire: {}, {}", prediction.path, prediction.protocol);
+    let title = format!("From memory to wire: {}, {}", prediction.path, prediction.protocol());
     let mut pipe = Pipe {
         svg: Svg::new(WIDTH, &title),
         length: WIDTH / sections.len() as f64,
@@ -231,8 +231,9 @@ mod tests {
 
     fn prediction() -> Prediction {
         Prediction {
-            path: "eth0".into(),
-            protocol: "tcp".into(),
+            path: narrows_model::result::PredictedPath::Interface("eth0".into()),
+            workload: narrows_model::workload::Workload::TCP_STREAM,
+            cell: None,
             range: Some(rate(40.0)),
             bottleneck: Some(ResourceName::Cpu.into()),
             ceilings: vec![

@@ -12,13 +12,11 @@ pub mod text;
 
 use crate::words;
 use narrows_dimm::population::{Balance, Population, Socket, controllers_equal};
-use narrows_explain::conditions::{Seen, sessions};
 use narrows_model::host::Host;
-use narrows_model::result::{Estimate, Method, Unit};
+use narrows_model::result::{Estimate, Method, Prediction, Unit};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::workload::{Metric, Workload};
-use narrows_predict::of_cell;
 use narrows_stats::{
     Drift, Equivalence, Grouping, Label, Placed, Summary, drift, equivalence, levels,
     repeats_needed, summarise, value_of,
@@ -149,6 +147,7 @@ pub enum Memory {
 pub fn results(
     stored: &StoredStudy,
     summaries: &[Summary],
+    expected: &BTreeMap<String, Prediction>,
     other: Option<&StoredStudy>,
 ) -> Option<StudyResults> {
     let first = stored.trials.first()?.levels.first()?;
@@ -177,7 +176,7 @@ pub fn results(
     });
     let named: Vec<(String, Vec<usize>)> = named.collect();
     let beside = other.map(medians).unwrap_or_default();
-    let known = Known { populations: populations(stored), seen: seen(stored, summaries) };
+    let known = Known { populations: populations(stored), expected };
     Some(StudyResults {
         panels: named
             .into_iter()
@@ -252,15 +251,23 @@ fn medians(other: &StoredStudy) -> BTreeMap<Vec<(String, String)>, (Unit, f64)> 
 }
 
 /// What is known of the machine in each session.
-struct Known {
+struct Known<'a> {
     populations: BTreeMap<u32, Vec<Populated>>,
-    seen: Vec<Seen>,
+    expected: &'a BTreeMap<String, Prediction>,
+}
+
+impl Known<'_> {
+    /// What a cell over a path to another host should reach.
+    fn predicted(&self, trial: &Trial) -> Option<Estimate> {
+        let is_out = trial.path == NetworkPath::Peer && trial.kind.is_stream();
+        self.expected.get(&trial.label).filter(|_| is_out)?.range
+    }
 }
 
 fn panel(
     stored: &StoredStudy,
     summaries: &[Summary],
-    known: &Known,
+    known: &Known<'_>,
     name: String,
     cells: &[usize],
     across: &str,
@@ -281,7 +288,7 @@ fn panel(
             is_range: estimate.is_none_or(|e| e.by == Method::Range),
             n: estimate.map_or(0, |e| e.n),
             done: summary.done,
-            predicted: predicted(stored, &known.seen, trial),
+            predicted: known.predicted(trial),
             beside: None,
             even: memory.map(|memory| memory <= Memory::ControllersAlike),
             memory,
@@ -315,20 +322,6 @@ fn panel(
             .collect::<Option<Vec<usize>>>()
             .and_then(|all| all.into_iter().max()),
     }
-}
-
-/// What the model says of a cell: of the host as it was in the session that measured it, with what
-/// else was measured on it then.
-fn predicted(stored: &StoredStudy, seen: &[Seen], trial: &Trial) -> Option<Estimate> {
-    let session = stored.records_of(trial).next()?.session;
-    let of = seen.iter().find(|seen| seen.session.is_none_or(|number| number == session))?;
-    of_cell(&of.study, &of.summaries, trial)?.range
-}
-
-/// The sessions of a study that has cells to be predicted.
-fn seen(stored: &StoredStudy, summaries: &[Summary]) -> Vec<Seen> {
-    let asks = stored.trials.iter().any(|trial| trial.path == NetworkPath::Peer);
-    if asks { sessions(stored, summaries) } else { Vec::new() }
 }
 
 /// Failed runs of a panel's cells, each reason once.

@@ -392,16 +392,8 @@ pub fn of_sessions(prediction: &Prediction) -> String {
 
 /// The expectation that belongs to a measured trial, if its path has a prediction.
 pub fn expectation<'a>(analysis: &'a Analysis<'_>, summary: &Summary) -> Option<&'a Prediction> {
-    let wanted = match summary.metric {
-        Metric::MemoryBandwidth => summary.label.clone(),
-        Metric::Goodput => summary.label.replace("-stream", ""),
-        Metric::RoundTripP50 => summary.label.clone(),
-        _ => return None,
-    };
-    analysis
-        .predictions
-        .iter()
-        .find(|prediction| prediction.protocol == wanted && prediction.measured.is_some())
+    let expected = analysis.expected.get(&summary.label);
+    expected.filter(|prediction| prediction.measured.is_some())
 }
 
 /// Whether a prediction is of a time, whose parts add up, and not of a rate.
