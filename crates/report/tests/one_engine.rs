@@ -15,7 +15,7 @@ use narrows_model::workload::Workload;
 use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
 use narrows_predict::calibration::Calibration;
 use narrows_predict::{Said, of_host, predict};
-use narrows_report::Analysis;
+use narrows_report::{Analysis, explained, words};
 use narrows_stats::summarise;
 
 /// A study of one TCP workload of so many streams: three runs of 10 Gb/s, a thread 80 % busy.
@@ -137,4 +137,33 @@ fn a_panels_cell_has_the_same_number() {
         let reach = server.expect("a server").reaches().remove(0);
         reach.value * 1e9
     });
+}
+
+/// A study names its cells by their levels: what a cell does is its workload, and not how its label
+/// begins.
+#[test]
+fn a_cell_of_any_name_finds_its_prediction() {
+    for path in [NetworkPath::Namespaces, NetworkPath::Loopback, NetworkPath::Peer] {
+        let of = |label: &str| {
+            let mut study = study(path, 4);
+            study.trials[0].label = label.into();
+            if path == NetworkPath::Peer {
+                study.study.interfaces = Interfaces::one(Some("eth0".into()));
+                study.study.peer = Some("peer".into());
+            }
+            let analysis = Analysis::of(&study);
+            let expected = words::expectation(&analysis, &analysis.summaries[0]).cloned();
+            let cell = explained::cell(&analysis, &analysis.summaries[0]);
+            assert_eq!(
+                cell.expected,
+                expected.as_ref().and_then(|of| of.range),
+                "{path:?} {label}"
+            );
+            expected.unwrap_or_else(|| panic!("{path:?} {label}: no prediction"))
+        };
+        let (usual, own) = (of("tcp-stream"), of("64K, 4 streams"));
+        assert_eq!((usual.range, &usual.path), (own.range, &own.path));
+        assert!(own.range.is_some() && own.measured.is_some(), "{own:?}");
+        assert_eq!((own.cell.as_deref(), own.protocol().as_str()), (Some("64K, 4 streams"), "tcp"));
+    }
 }

@@ -176,3 +176,63 @@ impl From<Prediction> for Written {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::ResourceName;
+
+    fn of(path: PredictedPath, workload: Workload, cell: Option<&str>) -> Prediction {
+        Prediction {
+            path,
+            workload,
+            cell: cell.map(str::to_owned),
+            range: None,
+            bottleneck: None,
+            ceilings: Vec::new(),
+            measured: None,
+            missing: vec![Unstated { resource: ResourceName::Pcie.into(), why: "nic.pcie".into() }],
+            sessions: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn programs_read_the_words_of_older_versions() {
+        let words = |prediction: Prediction| {
+            let json = serde_json::to_value(prediction).expect("JSON");
+            assert_eq!(json["missing"][0], "pcie: nic.pcie");
+            assert_eq!((json.get("sessions"), &json["narrowest"]), (None, &json["range"]));
+            [&json["path"], &json["protocol"]].map(|word| word.as_str().unwrap_or("").to_owned())
+        };
+        let (tcp, copy) = (Workload::TCP_STREAM, Workload::from("memory-copy"));
+        let nic = PredictedPath::Interface("eth0".into());
+        let veth = || PredictedPath::Veth;
+        let names = || PredictedPath::Between(["a".into(), "b".into()]);
+        let stack = "this host's stack (veth)";
+        for (prediction, wanted) in [
+            (of(nic.clone(), tcp.clone(), None), ["eth0", "tcp"]),
+            (of(nic, Workload::UDP_STREAM, Some("udp-stream 9000")), ["eth0", "udp"]),
+            (of(veth(), tcp.clone(), Some("tcp-stream cubic")), [stack, "tcp cubic"]),
+            (of(veth(), tcp.clone(), Some("64K, 4")), [stack, "tcp"]),
+            (of(names(), tcp, Some("tcp-stream a to b")), ["a to b", "tcp"]),
+            (
+                of(PredictedPath::Memory, copy, Some("copy, 4 threads")),
+                ["memory", "copy, 4 threads"],
+            ),
+            (
+                of(PredictedPath::Stack, Workload::TCP_RR, Some("tcp-rr")),
+                ["this host's stack", "tcp-rr"],
+            ),
+        ] {
+            assert_eq!(words(prediction), wanted);
+        }
+    }
+
+    #[test]
+    fn a_path_inside_the_host_is_no_nics() {
+        let out = of(PredictedPath::ToPeer, Workload::TCP_STREAM, None);
+        assert!(out.is_unmeasured_tcp());
+        assert!(!of(PredictedPath::Veth, Workload::TCP_STREAM, None).is_unmeasured_tcp());
+        assert!(!of(PredictedPath::ToPeer, Workload::UDP_STREAM, None).is_unmeasured_tcp());
+    }
+}
