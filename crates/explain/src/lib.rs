@@ -8,6 +8,7 @@ mod ends;
 mod evidence;
 pub mod limits;
 mod measured;
+pub mod names;
 mod pairs;
 mod peers;
 mod probes;

@@ -3,6 +3,7 @@
 //! nearest to the cause: a policer makes TCP retransmit, and not the other way round.
 
 use crate::measured::{Cell, cells, waited_share};
+use crate::names;
 use crate::rules::{
     congestion_control, congestion_window, noisy_host, rate_limit, receive_window, round_trips,
     send_buffer,
@@ -91,12 +92,12 @@ impl Limit {
 
 /// Limits that are a symptom: what causes them a probe of the path tells.
 const SYMPTOMS: [&str; 6] = [
-    "path-mtu-black-hole",
-    "handshake-loss",
-    "path-policed",
-    "path-outages",
-    "tcp-retransmits",
-    "datagrams-dropped",
+    names::PATH_MTU_BLACK_HOLE,
+    names::HANDSHAKE_LOSS,
+    names::PATH_POLICED,
+    names::PATH_OUTAGES,
+    names::TCP_RETRANSMITS,
+    names::DATAGRAMS_DROPPED,
 ];
 
 impl Limit {
@@ -211,10 +212,10 @@ impl Named {
 /// What keeps a buffer small that a rule names.
 fn small(rule: &str, cell: &Cell<'_>) -> Option<String> {
     let why = match rule {
-        "round-trip-time" => return round_trips::why(cell).map(str::to_owned),
-        "congestion-window" => return congestion_window::of_route(cell),
-        "receive-window" => receive_window::why,
-        "send-buffer" => send_buffer::why,
+        names::ROUND_TRIP_TIME => return round_trips::why(cell).map(str::to_owned),
+        names::CONGESTION_WINDOW => return congestion_window::of_route(cell),
+        names::RECEIVE_WINDOW => receive_window::why,
+        names::SEND_BUFFER => send_buffer::why,
         _ => return None,
     };
     Some(match cell.trial.params.socket_buffer_bytes {
@@ -226,10 +227,10 @@ fn small(rule: &str, cell: &Cell<'_>) -> Option<String> {
 /// How it is known that losses are at random and no limit's.
 fn random(rule: &str, case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
     let says = match rule {
-        "tcp-retransmits" if matches!(cell.bursts(), Some(Bursts::AtRandom { .. })) => {
+        names::TCP_RETRANSMITS if matches!(cell.bursts(), Some(Bursts::AtRandom { .. })) => {
             "at random: packet trains lose as many sent at once as apart"
         }
-        "datagrams-dropped" => {
+        names::DATAGRAMS_DROPPED => {
             let others: Vec<Cell<'_>> = cells(case).collect();
             rate_limit::is_alike_when_slower(cell, &others).filter(|alike| *alike)?;
             "at random: the same share at half of the pace"
@@ -241,10 +242,11 @@ fn random(rule: &str, case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
 
 /// Limits that an end sets to any congestion control: what another one moves under the same limit
 /// says nothing against it.
-const CAPS: [&str; 4] = ["cpu-quota", "receive-memory", "receive-window", "send-buffer"];
+const CAPS: [&str; 4] =
+    [names::CPU_QUOTA, names::RECEIVE_MEMORY, names::RECEIVE_WINDOW, names::SEND_BUFFER];
 
 /// Rules whose finding is of the hosts on the way, whatever a cell asks of TCP.
-const DROPPERS: [&str; 2] = ["own-host-drops", "receiver-host-drops"];
+const DROPPERS: [&str; 2] = [names::OWN_HOST_DROPS, names::RECEIVER_HOST_DROPS];
 
 /// The runs of the cells whose data takes the way of this one's, and which lose packets as it does.
 fn beside(case: &Case<'_>, cell: &Cell<'_>) -> Vec<String> {
@@ -276,14 +278,14 @@ fn outpaced(case: &Case<'_>, cell: &Cell<'_>) -> Option<Answer> {
     let (used, _) = congestion_control::faster(name, default, other)?;
     let minds_loss = congestion_control::slows_down(&used);
     (minds_loss && default.label == cell.summary.label).then(|| {
-        let rule = congestion_control::RULE.name.to_owned();
+        let rule = names::CONGESTION_CONTROL.to_owned();
         (Some(rule), format!("the congestion control, {name},"), Sureness::Compared)
     })
 }
 
 /// What of the ends themselves holds a cell, and is no rule's to find.
 fn of_ends(cell: &Cell<'_>, found: &[&Finding]) -> Option<Answer> {
-    let is_noisy = found.iter().any(|one| one.rule == noisy_host::RULE.name);
+    let is_noisy = found.iter().any(|one| one.rule == names::NOISY_HOST);
     // A thread that waits for its pace fills a CPU with that.
     pace(cell)
         .or_else(|| full_cpu(cell))
@@ -328,7 +330,7 @@ fn disturbed(cell: &Cell<'_>) -> Option<Answer> {
     let has_work = cell.is_busy() || is_sender_idle(cell);
     (cell.is_disturbed() && has_work).then(|| {
         let what = format!("CPU time that other processes took{}", noisy_host::at_end(cell));
-        (Some(noisy_host::RULE.name.to_owned()), what, Sureness::Counted)
+        (Some(names::NOISY_HOST.to_owned()), what, Sureness::Counted)
     })
 }
 
@@ -368,14 +370,15 @@ fn excluded(cell: &Cell<'_>, rule: Option<&str>) -> Vec<String> {
         return all;
     }
     let is_free = |counter| cell.limited_share(counter).is_some_and(|share| share < 0.25);
-    if rule != Some("receive-window") && is_free(keys::LIMITED_BY_WINDOW) {
+    if rule != Some(names::RECEIVE_WINDOW) && is_free(keys::LIMITED_BY_WINDOW) {
         all.push("the window".to_owned());
     }
-    if !matches!(rule, Some("send-buffer" | "tcp-send-buffers")) && is_free(keys::LIMITED_BY_BUFFER)
+    if !matches!(rule, Some(names::SEND_BUFFER | names::TCP_SEND_BUFFERS))
+        && is_free(keys::LIMITED_BY_BUFFER)
     {
         all.push("the send buffer".to_owned());
     }
-    let is_loss = rule == Some("tcp-retransmits");
+    let is_loss = rule == Some(names::TCP_RETRANSMITS);
     let few = cell.losses().filter(|losses| losses.lost < LOST_SHARE && !is_loss);
     if let Some(losses) = few {
         all.push(format!("loss ({:.3} %)", 100.0 * losses.lost));

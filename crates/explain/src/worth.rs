@@ -3,6 +3,7 @@
 
 use crate::Case;
 use crate::measured::Cell;
+use crate::names;
 use crate::rules::congestion_control;
 use narrows_model::Fact;
 use narrows_model::host::Nic;
@@ -47,23 +48,23 @@ impl fmt::Display for Worth {
 /// Rules whose limit, once it is gone, leaves the stream to the next: what the path or a buffer
 /// holds back costs no CPU.
 const FREES: [&str; 17] = [
-    "acknowledgements-lost",
-    "acknowledgements-slow",
-    "congestion-marks",
-    "nic-shaped",
-    "own-host-drops",
-    "path-capacity",
-    "path-corruption",
-    "path-duplicates",
-    "path-mtu-black-hole",
-    "path-outages",
-    "path-policed",
-    "path-rate-limit",
-    "path-reordering",
-    "receive-window",
-    "send-buffer",
-    "tcp-retransmits",
-    "tcp-send-buffers",
+    names::ACKNOWLEDGEMENTS_LOST,
+    names::ACKNOWLEDGEMENTS_SLOW,
+    names::CONGESTION_MARKS,
+    names::NIC_SHAPED,
+    names::OWN_HOST_DROPS,
+    names::PATH_CAPACITY,
+    names::PATH_CORRUPTION,
+    names::PATH_DUPLICATES,
+    names::PATH_MTU_BLACK_HOLE,
+    names::PATH_OUTAGES,
+    names::PATH_POLICED,
+    names::PATH_RATE_LIMIT,
+    names::PATH_REORDERING,
+    names::RECEIVE_WINDOW,
+    names::SEND_BUFFER,
+    names::TCP_RETRANSMITS,
+    names::TCP_SEND_BUFFERS,
 ];
 
 /// What removing the limit that a rule names is worth; `next` is what the next limit allows.
@@ -74,8 +75,8 @@ pub fn worth(
     next: Option<Estimate>,
 ) -> Option<Worth> {
     match rule? {
-        rule if rule == congestion_control::RULE.name => other_control(case),
-        "nic-offloads" => offloads(case, cell),
+        names::CONGESTION_CONTROL => other_control(case),
+        names::NIC_OFFLOADS => offloads(case, cell),
         rule if FREES.contains(&rule) => up_to(cell, next?),
         _ => None,
     }

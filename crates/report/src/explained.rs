@@ -2,6 +2,7 @@
 
 use crate::{Analysis, judged, words};
 use narrows_explain::limits::Limit;
+use narrows_explain::names;
 use narrows_model::result::{Estimate, ResourceAt};
 use narrows_model::workload::{Metric, Workload};
 use narrows_stats::{Label, Summary, Value, median};
@@ -111,7 +112,7 @@ pub fn cell(analysis: &Analysis<'_>, summary: &Summary) -> Cell {
     let expectation = words::expectation(analysis, summary);
     let expected = expectation.and_then(|prediction| prediction.range);
     let stream = summary.metric == Metric::Goodput;
-    let shaped = analysis.found.iter().any(|found| found.finding.rule == "nic-shaped");
+    let shaped = analysis.found.iter().any(|found| found.finding.rule == names::NIC_SHAPED);
     let larger = summary.metric.larger_is_better();
     let noise = expected.is_some() && noise_explains(&summary.values, larger, stream && shaped);
     let bearing =

@@ -1,0 +1,69 @@
+//! Names of the rules that other code asks for. A name that no rule has any more fails the test
+//! below, and one that is misspelt does not compile.
+
+macro_rules! names {
+    ($($name:ident = $word:literal,)*) => {
+        $(#[allow(missing_docs)] pub const $name: &str = $word;)*
+        #[cfg(test)]
+        const ALL: &[&str] = &[$($word),*];
+    };
+}
+
+names! {
+    ACKNOWLEDGEMENTS_LOST = "acknowledgements-lost",
+    ACKNOWLEDGEMENTS_SLOW = "acknowledgements-slow",
+    CONGESTION_CONTROL = "congestion-control",
+    CONGESTION_MARKS = "congestion-marks",
+    CONGESTION_WINDOW = "congestion-window",
+    CPU_QUOTA = "cpu-quota",
+    DATAGRAMS_DROPPED = "datagrams-dropped",
+    END_STANDS_STILL = "end-stands-still",
+    FRAGMENTS_LOST = "fragments-lost",
+    HANDSHAKE_LOSS = "handshake-loss",
+    MESSAGE_SIZE = "message-size",
+    NIC_OFFLOADS = "nic-offloads",
+    NIC_SHAPED = "nic-shaped",
+    NOISY_HOST = "noisy-host",
+    OTHER_TRAFFIC = "other-traffic",
+    OWN_HOST_DROPS = "own-host-drops",
+    OWN_QUEUE = "own-queue",
+    PACKET_COST = "packet-cost",
+    PATH_CAPACITY = "path-capacity",
+    PATH_CORRUPTION = "path-corruption",
+    PATH_DUPLICATES = "path-duplicates",
+    PATH_MTU_BLACK_HOLE = "path-mtu-black-hole",
+    PATH_OUTAGES = "path-outages",
+    PATH_POLICED = "path-policed",
+    PATH_RATE_LIMIT = "path-rate-limit",
+    PATH_REORDERING = "path-reordering",
+    PATH_SHARED = "path-shared",
+    PATH_SHORT_QUEUE = "path-short-queue",
+    RECEIVE_MEMORY = "receive-memory",
+    RECEIVE_WINDOW = "receive-window",
+    RECEIVER_HOST_DROPS = "receiver-host-drops",
+    ROUND_TRIP_TIME = "round-trip-time",
+    SAME_CPU = "same-cpu",
+    SEGMENT_SIZE = "segment-size",
+    SEND_BUFFER = "send-buffer",
+    SENDER_PACING = "sender-pacing",
+    SOFTIRQ_BOUND = "softirq-bound",
+    STACK_SETTINGS = "stack-settings",
+    SUPER_PACKETS = "super-packets",
+    TCP_OPTIONS_REMOVED = "tcp-options-removed",
+    TCP_RETRANSMITS = "tcp-retransmits",
+    TCP_SACK = "tcp-sack",
+    TCP_SEND_BUFFERS = "tcp-send-buffers",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ALL;
+    use crate::rules::RULES;
+
+    #[test]
+    fn every_name_is_of_a_rule() {
+        for name in ALL {
+            assert!(RULES.iter().any(|rule| rule.name == *name), "no rule is called {name}");
+        }
+    }
+}
