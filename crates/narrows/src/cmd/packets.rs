@@ -127,7 +127,7 @@ fn check_raw(args: &PacketsArgs, settings: &Settings) -> Result<(), Failure> {
     }
     let refuse = |says: &str| Err(Failure::of(Cause::RAW_PACKETS, says));
     let (sender, receiver) = (settings.told(&flows::SENDER), settings.told(&flows::RECEIVER));
-    let is_raw = senders::named(sender.as_deref()).is_ok_and(|(_, _, raw)| raw);
+    let is_raw = senders::named(sender.as_deref()).is_ok_and(|(_, raw)| raw);
     let counts_raw = receivers::named(receiver.as_deref()).is_ok_and(|(_, raw)| raw);
     let reverse = settings.told(&flows::REVERSE).unwrap_or(false);
     let both = settings.told(&flows::BIDIRECTIONAL).unwrap_or(false);

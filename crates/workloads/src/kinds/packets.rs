@@ -7,7 +7,7 @@
 
 use crate::harness::ends::{Flow, doors_over_udp, meet_over_udp};
 use crate::harness::meet::{self, Token};
-use crate::harness::{Crew, CrewPlan, LaneWork, socket};
+use crate::harness::{Crew, CrewPlan, socket};
 use crate::packets::{receivers, senders};
 use crate::{Kind, LoadError, Prepared, ThreadMeter};
 use narrows_model::Bytes;
@@ -47,18 +47,18 @@ impl Prepared for Ready {
         let (sent, received) = if sends { (own_flows, others) } else { (others, own_flows) };
         let sending = if sends { 0..own } else { own..sockets.len() };
         let stream = job.params.stream.clone().unwrap_or_default();
-        let (sender, work, _) = senders::named(stream.sender.as_deref())?;
-        let sender = (!sent.is_empty()).then(|| sender.to_owned());
-        let senders = sent
-            .into_iter()
-            .map(|(flow, told)| -> LaneWork { Box::new(move |lane| work(lane, flow, &told)) });
-        let senders: Vec<LaneWork> = senders.collect();
-        let mut receiver = None;
-        let mut receivers = Vec::new();
+        let (mut sender, mut receiver) = (None, None);
+        let (mut senders, mut receivers) = (Vec::new(), Vec::new());
+        // First what comes: what it puts before the interface is needed more.
         if !received.is_empty() {
             let made = (receivers::named(stream.receiver.as_deref())?.0)(received)?;
             receiver = Some(made.name.to_owned());
             receivers = made.works;
+        }
+        if !sent.is_empty() {
+            let made = (senders::named(stream.sender.as_deref())?.0)(sent)?;
+            sender = Some(made.name.to_owned());
+            senders = made.works;
         }
         let lanes = if sends {
             senders.into_iter().chain(receivers).collect()

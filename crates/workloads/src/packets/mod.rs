@@ -5,6 +5,7 @@
 //! receiver takes it, and so that none is ever sent to an address that has not proved itself. Its
 //! payload opens with four bytes of the trial's token, a number and the time it was sent.
 
+pub mod area;
 pub mod bpf;
 pub mod frame;
 pub mod link;

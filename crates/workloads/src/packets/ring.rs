@@ -1,21 +1,16 @@
 //! A packet socket of one interface, and the ring that it shares with the kernel (packet(7)).
 
+use super::area::Area;
 use super::link::Link;
 use crate::LoadError;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A ring, which the kernel takes away with its socket.
 pub struct Ring {
+    area: Area,
     socket: OwnedFd,
-    start: NonNull<u8>,
-    length: usize,
 }
-
-// SAFETY: the mapping belongs to this ring alone and is not tied to a thread.
-unsafe impl Send for Ring {}
 
 /// A packet socket that takes nothing until it is bound.
 pub fn socket(link: &Link) -> Result<OwnedFd, LoadError> {
@@ -66,17 +61,8 @@ pub fn bind(socket: &OwnedFd, link: &Link, protocol: u16) -> Result<(), LoadErro
 impl Ring {
     /// Maps the ring of so many bytes that was asked of a socket.
     pub fn map(socket: OwnedFd, length: usize) -> Result<Self, LoadError> {
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a fresh shared mapping of the socket's ring touches no memory that exists.
-        let start = unsafe {
-            let fd = socket.as_raw_fd();
-            libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_SHARED, fd, 0)
-        };
-        let start = if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast::<u8>()) };
-        let start = start.ok_or_else(|| {
-            LoadError::system("mapping a packet ring")(io::Error::last_os_error())
-        })?;
-        Ok(Self { socket, start, length })
+        let area = Area::of_socket(&socket, 0, length)?;
+        Ok(Self { area, socket })
     }
 
     /// Packet socket that the ring belongs to.
@@ -84,39 +70,13 @@ impl Ring {
         &self.socket
     }
 
-    /// A word that the kernel and this program hand to and fro.
-    pub fn shared(&self, at: usize) -> &AtomicU32 {
-        assert!(at.is_multiple_of(4) && at + 4 <= self.length, "a word of the ring");
-        // SAFETY: within the mapping and aligned; the kernel writes it as one word.
-        unsafe { AtomicU32::from_ptr(self.start.as_ptr().add(at).cast()) }
-    }
-
-    /// A word that is ours while the kernel has not got its part back.
-    pub fn word(&self, at: usize) -> u32 {
-        self.shared(at).load(Ordering::Relaxed)
-    }
-
-    /// Bytes of a part that is ours; empty where the kernel names what is beyond the ring.
-    pub fn bytes(&self, at: usize, length: usize) -> &[u8] {
-        if at.checked_add(length).is_none_or(|end| end > self.length) {
-            return &[];
-        }
-        // SAFETY: within the mapping, and the kernel leaves it alone until it is handed back.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(at), length) }
+    /// What is shared with the kernel.
+    pub fn area(&self) -> &Area {
+        &self.area
     }
 
     /// The same, to write.
-    pub fn bytes_mut(&mut self, at: usize, length: usize) -> &mut [u8] {
-        assert!(at + length <= self.length, "a part of the ring");
-        // SAFETY: within the mapping, ours until it is handed over, and &mut self makes this the
-        // only reference.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().add(at), length) }
-    }
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        // SAFETY: the mapping made in `map`, unmapped once.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
+    pub fn area_mut(&mut self) -> &mut Area {
+        &mut self.area
     }
 }

@@ -133,7 +133,7 @@ fn receive(
             }
         }
         let start = block * BLOCK;
-        let status = ring.shared(start + STATUS);
+        let status = ring.area().shared(start + STATUS);
         if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             // What the flow's own socket gets beside the ring is of no use but for its last word.
             if hears_over(socket, &told.token) {
@@ -156,16 +156,16 @@ fn receive(
 
 /// Goes through the packets of a block that is ours.
 fn each(ring: &Ring, start: usize, mut take: impl FnMut(&[u8])) {
-    let (mut packet, end) = (ring.word(start + FIRST) as usize, start + BLOCK);
-    for _ in 0..ring.word(start + PACKETS) {
+    let (mut packet, end) = (ring.area().word(start + FIRST) as usize, start + BLOCK);
+    for _ in 0..ring.area().word(start + PACKETS) {
         let head = start + packet;
         if head + MAC + 4 > end {
             return;
         }
-        let mac = ring.bytes(head + MAC, 2);
+        let mac = ring.area().bytes(head + MAC, 2);
         let mac = usize::from(u16::from_ne_bytes([mac[0], mac[1]]));
-        take(ring.bytes(head + mac, ring.word(head + CAUGHT) as usize));
-        packet += ring.word(head + NEXT) as usize;
+        take(ring.area().bytes(head + mac, ring.area().word(head + CAUGHT) as usize));
+        packet += ring.area().word(head + NEXT) as usize;
     }
 }
 

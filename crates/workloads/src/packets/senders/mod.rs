@@ -5,8 +5,10 @@ mod sockets;
 mod xdp;
 
 use crate::LoadError;
-use crate::harness::ends::FlowWork;
+use crate::harness::LaneWork;
+use crate::harness::ends::{Flow, FlowWork};
 use crate::udp;
+use socket2::Socket;
 
 /// One raw way to send.
 pub struct SenderKind {
@@ -16,8 +18,27 @@ pub struct SenderKind {
     pub says: &'static str,
     /// Whether a veth drops its frames for an end that has no program before its interface.
     pub wants_program: bool,
-    /// Sends one flow's packets.
-    pub work: FlowWork,
+    /// Makes the threads of all flows of an end.
+    pub make: Make,
+}
+
+/// Makes a thread's work for each flow of an end, and says what really sends.
+pub type Make = fn(Vec<(Socket, Flow)>) -> Result<Senders, LoadError>;
+
+/// What sends an end's packets.
+pub struct Senders {
+    /// What it is called: the way, and how far it went.
+    pub name: &'static str,
+    /// A thread's work for each flow.
+    pub works: Vec<LaneWork>,
+}
+
+/// The same work for each flow, each in its own thread.
+fn each(name: &'static str, work: FlowWork, flows: Vec<(Socket, Flow)>) -> Senders {
+    let works = flows
+        .into_iter()
+        .map(|(flow, told)| -> LaneWork { Box::new(move |lane| work(lane, flow, &told)) });
+    Senders { name, works: works.collect() }
 }
 
 /// All raw ways, by name.
@@ -37,10 +58,10 @@ pub fn wants_program(name: Option<&str>) -> bool {
 }
 
 /// What sends by this name, and whether it is raw.
-pub fn named(name: Option<&str>) -> Result<(&'static str, FlowWork, bool), LoadError> {
+pub fn named(name: Option<&str>) -> Result<(Make, bool), LoadError> {
     let name = name.unwrap_or(DEFAULT);
     if let Some(raw) = SENDERS.iter().find(|sender| sender.name == name) {
-        return Ok((raw.name, raw.work, true));
+        return Ok((raw.make, true));
     }
-    udp::senders::named(Some(name)).map(|sender| (sender.name, sockets::send as FlowWork, false))
+    udp::senders::named(Some(name)).map(|_| (sockets::make as Make, false))
 }

@@ -2,7 +2,7 @@
 //! many of them to the driver, past the queueing discipline (PACKET_QDISC_BYPASS). Frames of any
 //! size that the interface takes; no privilege beyond CAP_NET_RAW.
 
-use super::SenderKind;
+use super::{SenderKind, each};
 use crate::LoadError;
 use crate::harness::ends::Flow;
 use crate::harness::pace::Pace;
@@ -21,7 +21,7 @@ pub static SENDER: SenderKind = SenderKind {
     name: "ring",
     says: "frames in a ring that the kernel shares, past the queueing discipline; CAP_NET_RAW",
     wants_program: false,
-    work: send,
+    make: |flows| Ok(each("ring", send, flows)),
 };
 
 /// Slots of the ring.
@@ -67,13 +67,13 @@ impl Outward {
     /// Writes a frame into the next slot, if that is free.
     fn put(&mut self, write: impl FnOnce(&mut [u8]), frame_bytes: usize) -> bool {
         let start = self.next * self.slot;
-        let status = self.ring.shared(start).load(Ordering::Acquire);
+        let status = self.ring.area().shared(start).load(Ordering::Acquire);
         if status & (libc::TP_STATUS_SEND_REQUEST | libc::TP_STATUS_SENDING) != 0 {
             return false;
         }
-        write(self.ring.bytes_mut(start + HEAD, frame_bytes));
-        self.ring.shared(start + LENGTH).store(frame_bytes as u32, Ordering::Relaxed);
-        self.ring.shared(start).store(libc::TP_STATUS_SEND_REQUEST, Ordering::Release);
+        write(self.ring.area_mut().bytes_mut(start + HEAD, frame_bytes));
+        self.ring.area().shared(start + LENGTH).store(frame_bytes as u32, Ordering::Relaxed);
+        self.ring.area().shared(start).store(libc::TP_STATUS_SEND_REQUEST, Ordering::Release);
         self.next = (self.next + 1) % SLOTS;
         true
     }
@@ -91,7 +91,8 @@ impl Outward {
     fn taken(&self, filled: usize) -> Result<usize, LoadError> {
         let first = self.next + SLOTS - filled;
         for of in 0..filled {
-            let status = self.ring.shared((first + of) % SLOTS * self.slot).load(Ordering::Acquire);
+            let status =
+                self.ring.area().shared((first + of) % SLOTS * self.slot).load(Ordering::Acquire);
             if status & libc::TP_STATUS_WRONG_FORMAT != 0 {
                 return Err(LoadError::Order("the interface takes no frame of this size".into()));
             }

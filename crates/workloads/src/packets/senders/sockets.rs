@@ -1,18 +1,25 @@
 //! Over sockets, by any way to send datagrams: the kernel makes the frames.
 
+use super::{DEFAULT, Senders, each};
 use crate::LoadError;
 use crate::harness::ends::Flow;
 use crate::harness::pace::Pace;
 use crate::harness::{Lane, LaneEnd, payload, socket};
 use crate::packets::over::{payload_bytes, say_over, sender_end};
-use crate::packets::senders::DEFAULT;
 use crate::packets::stamp::{Stamp, mark, now_ns};
 use crate::udp::senders;
 use socket2::Socket;
 use std::io::ErrorKind;
 
+/// Makes the threads.
+pub fn make(flows: Vec<(Socket, Flow)>) -> Result<Senders, LoadError> {
+    let asked = flows.first().and_then(|(_, told)| told.stream().sender);
+    let name = senders::named(Some(asked.as_deref().unwrap_or(DEFAULT)))?.name;
+    Ok(each(name, send, flows))
+}
+
 /// Sends one flow.
-pub fn send(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
+fn send(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
     let stream = told.stream();
     let kind = senders::named(Some(stream.sender.as_deref().unwrap_or(DEFAULT)))?;
     let bytes = payload_bytes(told, &flow)?;

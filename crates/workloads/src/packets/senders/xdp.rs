@@ -4,7 +4,7 @@
 //!
 //! The rate is kept by the program itself, which asks the clock for each frame.
 
-use super::SenderKind;
+use super::{SenderKind, each};
 use crate::LoadError;
 use crate::harness::ends::Flow;
 use crate::harness::{Clock, Lane, LaneEnd, Phase, Tally};
@@ -20,7 +20,7 @@ pub static SENDER: SenderKind = SenderKind {
     name: "xdp",
     says: "a program in the kernel hands frames to the driver (live frames), root or CAP_BPF",
     wants_program: true,
-    work: send,
+    make: |flows| Ok(each("xdp", send, flows)),
 };
 
 /// Frames of one call. Each call makes a pool of pages and waits until it is gone: a few
