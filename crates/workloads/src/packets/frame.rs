@@ -110,6 +110,28 @@ pub fn build(ends: &Ends, size: usize) -> Vec<u8> {
     frame
 }
 
+/// What a frame of UDP says and carries, without what Ethernet fills it up with.
+pub struct Carried<'a> {
+    /// UDP port that it comes from.
+    pub source: u16,
+    /// UDP port that it goes to.
+    pub target: u16,
+    /// UDP's payload.
+    pub payload: &'a [u8],
+}
+
+/// Reads a frame whose IPv4 header has no options, as a filter or a program has seen to.
+pub fn carried(packet: &[u8]) -> Option<Carried<'_>> {
+    let length = usize::from(word(packet, at::LENGTH)?).checked_sub(at::PAYLOAD - at::SOURCE)?;
+    let payload = packet.get(at::PAYLOAD..)?.get(..length)?;
+    Some(Carried { source: word(packet, at::SOURCE)?, target: word(packet, at::TARGET)?, payload })
+}
+
+/// Two bytes in the order of the network.
+fn word(packet: &[u8], at: usize) -> Option<u16> {
+    packet.get(at..)?.first_chunk().map(|bytes| u16::from_be_bytes(*bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,5 +176,19 @@ mod tests {
         for wrong in ["", "02:00", "02:00:00:00:00:0g", "2:0:0:0:0:1", "02:00:00:00:00:01:02"] {
             assert!(wrong.parse::<Mac>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_frame_carries_its_udp_and_not_its_filling() {
+        let mut frame = build(&ends(), 128);
+        let of = carried(&frame).expect("a whole frame");
+        assert_eq!((of.source, of.target, of.payload.len()), (40_000, 5000, 82));
+        frame.extend([0; 6]);
+        assert_eq!(carried(&frame).expect("a filled frame").payload.len(), 82);
+        for short in [0, 37, 41, 60] {
+            assert!(carried(&frame[..short]).is_none(), "{short}");
+        }
+        frame[at::LENGTH..at::PAYLOAD].copy_from_slice(&[0, 7, 0, 0]);
+        assert!(carried(&frame).is_none(), "UDP is no shorter than its header");
     }
 }

@@ -78,12 +78,8 @@ pub struct Counter {
 impl Counter {
     /// Has the kernel load the program for a trial's packets; each thread has as many flows.
     pub fn load(mark: [u8; 4], threads: &[Ports]) -> Result<Self, LoadError> {
-        let ports = Table::make(PORTS)?;
-        let spread = threads.first().map_or(1, |ports| usize::from(ports.spread.max(1)));
+        let (ports, spread) = ports(threads)?;
         let flows = Array::make(word::COUNT, spread * threads.len().max(1))?;
-        for (at, thread) in threads.iter().enumerate() {
-            ports.set(thread.own.into(), entry(thread, at * spread))?;
-        }
         let code = code(mark, ports.number(), flows.number());
         let code = code.map_err(|why| LoadError::Order(why.to_string()))?;
         let program = Program::load(&code, "narrows_count")?;
@@ -187,8 +183,18 @@ fn count(asm: &mut Assembler, word: usize, by: Register) {
     asm.add_atomically(R7, offset(word), by);
 }
 
+/// A table of the ports that a trial's packets go to, each thread with as many flows as the first.
+pub(super) fn ports(threads: &[Ports]) -> Result<(Table, usize), LoadError> {
+    let ports = Table::make(PORTS)?;
+    let spread = threads.first().map_or(1, |ports| usize::from(ports.spread.max(1)));
+    for (at, thread) in threads.iter().enumerate() {
+        ports.set(thread.own.into(), entry(thread, at * spread))?;
+    }
+    Ok((ports, spread))
+}
+
 /// Leaves R7 at the frame, R8 its bytes and R9 the thread's entry; others' packets pass.
-fn find_thread(asm: &mut Assembler, mark: [u8; 4], ports: i32, pass: Label) {
+pub(super) fn find_thread(asm: &mut Assembler, mark: [u8; 4], ports: i32, pass: Label) {
     asm.load(Width::Word, R7, R1, 0);
     asm.load(Width::Word, R8, R1, 4);
     asm.with(Operation::Move, R2, R7);
@@ -215,9 +221,9 @@ fn find_thread(asm: &mut Assembler, mark: [u8; 4], ports: i32, pass: Label) {
     asm.jump_if_value(Condition::Equal, R9, 0, pass);
 }
 
-/// Leaves R6 the number, R7 what is known of the flow and R9 the window's bit; packets of ports
-/// that are not the trial's pass.
-fn find_flow(asm: &mut Assembler, flows: i32, pass: Label) {
+/// Leaves R3 which of the thread's flows the frame at R7 is of, by its source port; packets of
+/// ports that are not the trial's pass.
+pub(super) fn find_source(asm: &mut Assembler, pass: Label) {
     asm.load(Width::Half, R3, R7, at::SOURCE as i16);
     asm.to_big_endian(R3, 16);
     asm.with(Operation::Move, R4, R9);
@@ -227,6 +233,12 @@ fn find_flow(asm: &mut Assembler, flows: i32, pass: Label) {
     asm.with(Operation::Move, R5, R9);
     asm.with_value(Operation::ShiftRight, R5, 48);
     asm.jump_if(Condition::AboveOrEqual, R3, R5, pass);
+}
+
+/// Leaves R6 the number, R7 what is known of the flow and R9 the window's bit; packets of ports
+/// that are not the trial's pass.
+fn find_flow(asm: &mut Assembler, flows: i32, pass: Label) {
+    find_source(asm, pass);
     asm.with(Operation::Add, R3, R9);
     asm.store(Width::Word, Stack, STATE_KEY, R3);
     asm.load(Width::Word, R6, R7, (at::PAYLOAD + 4) as i16);

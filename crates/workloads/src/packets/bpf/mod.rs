@@ -4,6 +4,7 @@
 mod asm;
 pub mod counter;
 pub mod generator;
+pub mod redirector;
 pub mod sys;
 
 pub use asm::{Assembler, Condition, Insn, Label, NotAssembled, Operation, Register, Width};

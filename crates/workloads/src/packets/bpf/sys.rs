@@ -15,6 +15,7 @@ const PROG_LOAD: libc::c_long = 5;
 const TEST_RUN: libc::c_long = 10;
 const LINK_CREATE: libc::c_long = 28;
 const ARRAY: u32 = 2;
+const SOCKETS: u32 = 17;
 const PROG_TYPE_XDP: u32 = 6;
 const ATTACH_XDP: u32 = 37;
 /// The values can be mapped into this process.
@@ -40,6 +41,8 @@ pub mod helper {
     pub const KTIME: i32 = 5;
     /// Sends the packet out of the interface of the index in R1.
     pub const REDIRECT: i32 = 23;
+    /// Gives the packet to what is at the key R2 of the map R1; where nothing is, the verdict R3.
+    pub const REDIRECT_MAP: i32 = 51;
 }
 
 /// Calls bpf(2) with the attributes of a command.
@@ -92,9 +95,21 @@ struct MapUpdate {
     flags: u64,
 }
 
-fn create(value_bytes: u32, entries: u32, flags: u32) -> io::Result<OwnedFd> {
-    let mut wanted = MapCreate { kind: ARRAY, key_bytes: 4, value_bytes, entries, flags };
+fn create(kind: u32, value_bytes: u32, entries: u32, flags: u32) -> io::Result<OwnedFd> {
+    let mut wanted = MapCreate { kind, key_bytes: 4, value_bytes, entries, flags };
     open(MAP_CREATE, &mut wanted)
+}
+
+/// Sets an entry of a map whose values have as many bytes as this one.
+fn update<T>(map: &OwnedFd, key: u32, value: &T) -> io::Result<()> {
+    let mut update = MapUpdate {
+        map: map.as_raw_fd() as u32,
+        key: (&raw const key) as u64,
+        value: std::ptr::from_ref(value) as u64,
+        ..MapUpdate::default()
+    };
+    // The key and the value live until the call is over.
+    bpf(MAP_UPDATE, &mut update).map(drop)
 }
 
 impl Array {
@@ -102,7 +117,7 @@ impl Array {
     pub fn make(words: usize, entries: usize) -> Result<Self, LoadError> {
         let count = words * entries;
         let make = || {
-            let file = create((words * 8) as u32, entries as u32, MAPPABLE)?;
+            let file = create(ARRAY, (words * 8) as u32, entries as u32, MAPPABLE)?;
             let mapped = (count * 8).next_multiple_of(page_bytes());
             let access = libc::PROT_READ | libc::PROT_WRITE;
             // SAFETY: a new mapping of a map that the kernel has made with as many bytes.
@@ -166,7 +181,7 @@ pub struct Table {
 impl Table {
     /// Makes one of so many entries, all zero.
     pub fn make(entries: u32) -> Result<Self, LoadError> {
-        let file = create(8, entries, 0);
+        let file = create(ARRAY, 8, entries, 0);
         file.map(|file| Self { file })
             .map_err(LoadError::system("making a BPF table (CAP_BPF or root)"))
     }
@@ -178,15 +193,33 @@ impl Table {
 
     /// Sets an entry.
     pub fn set(&self, key: u32, value: u64) -> Result<(), LoadError> {
-        let mut update = MapUpdate {
-            map: self.file.as_raw_fd() as u32,
-            key: (&raw const key) as u64,
-            value: (&raw const value) as u64,
-            ..MapUpdate::default()
-        };
-        // The key and the value live until the call is over.
-        let set = bpf(MAP_UPDATE, &mut update);
-        set.map(drop).map_err(LoadError::system("setting an entry of a BPF table"))
+        update(&self.file, key, &value)
+            .map_err(LoadError::system("setting an entry of a BPF table"))
+    }
+}
+
+/// AF_XDP sockets by the receive queue whose packets each gets.
+pub struct SocketMap {
+    file: OwnedFd,
+}
+
+impl SocketMap {
+    /// Makes one for so many queues, none with a socket yet.
+    pub fn make(queues: u32) -> Result<Self, LoadError> {
+        let file = create(SOCKETS, 4, queues, 0);
+        file.map(|file| Self { file })
+            .map_err(LoadError::system("making a BPF map of sockets (CAP_BPF or root)"))
+    }
+
+    /// The number by which programs name it.
+    pub fn number(&self) -> i32 {
+        self.file.as_raw_fd()
+    }
+
+    /// Gives a queue's packets to a bound socket.
+    pub fn set(&self, queue: u32, socket: &OwnedFd) -> Result<(), LoadError> {
+        update(&self.file, queue, &socket.as_raw_fd())
+            .map_err(LoadError::system(format!("giving queue {queue} to an AF_XDP socket")))
     }
 }
 

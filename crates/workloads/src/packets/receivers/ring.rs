@@ -6,7 +6,7 @@ use super::{ReceiverKind, Receivers, sockets};
 use crate::LoadError;
 use crate::harness::ends::Flow;
 use crate::harness::{Lane, LaneEnd, LaneWork, Phase};
-use crate::packets::frame::at;
+use crate::packets::frame::{at, carried};
 use crate::packets::link::{self, Link};
 use crate::packets::over::{Taking, hears_over, receiver_end};
 use crate::packets::ring::{self, Ring};
@@ -121,7 +121,7 @@ fn receive(
     socket: &Socket,
     told: &Flow,
 ) -> Result<LaneEnd, LoadError> {
-    let mut taking = Taking::new(&told.token, link::spread(told));
+    let mut taking = Taking::new(&told.token, link::spread(told).into());
     let tally = lane.tally.clone();
     let mut block = 0;
     lane.wait_at_gate();
@@ -144,8 +144,9 @@ fn receive(
             continue;
         }
         each(ring, start, |packet| {
-            if let Some((port, carried)) = carried(packet) {
-                taking.take(port.wrapping_sub(first), carried, &tally);
+            if let Some(carried) = carried(packet) {
+                let flow = usize::from(carried.source.wrapping_sub(first));
+                taking.take(flow, carried.payload, &tally);
             }
         });
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
@@ -169,46 +170,10 @@ fn each(ring: &Ring, start: usize, mut take: impl FnMut(&[u8])) {
     }
 }
 
-/// The source port of a frame and what UDP carries in it, without what Ethernet fills it up with.
-fn carried(packet: &[u8]) -> Option<(u16, &[u8])> {
-    let word = |at: usize| {
-        let bytes = packet.get(at..)?.first_chunk()?;
-        Some(u16::from_be_bytes(*bytes))
-    };
-    let length = usize::from(word(at::LENGTH)?).checked_sub(at::PAYLOAD - at::SOURCE)?;
-    Some((word(at::SOURCE)?, packet.get(at::PAYLOAD..)?.get(..length)?))
-}
-
 /// Until a block comes, or the phase is to be looked at.
 fn wait(ring: &Ring) {
     let mut asked =
         libc::pollfd { fd: ring.socket().as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one entry, which is ours.
     unsafe { libc::poll(&raw mut asked, 1, WAIT_MS) };
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::packets::frame::{Ends, build};
-
-    #[test]
-    fn a_frame_carries_its_udp_and_not_its_filling() {
-        let ends = Ends {
-            from_mac: "02:00:00:00:00:01".parse().expect("a MAC"),
-            to_mac: "02:00:00:00:00:02".parse().expect("a MAC"),
-            from: "198.51.100.2:40000".parse().expect("an address"),
-            to: "198.51.100.1:5000".parse().expect("an address"),
-        };
-        let mut frame = build(&ends, 128);
-        let (port, payload) = carried(&frame).expect("a whole frame");
-        assert_eq!((port, payload.len()), (40_000, 82));
-        frame.extend([0; 6]);
-        assert_eq!(carried(&frame).expect("a filled frame").1.len(), 82);
-        for short in [0, 37, 41, 60] {
-            assert_eq!(carried(&frame[..short]), None, "{short}");
-        }
-        frame[at::LENGTH..at::PAYLOAD].copy_from_slice(&[0, 7, 0, 0]);
-        assert_eq!(carried(&frame), None, "UDP is no shorter than its header");
-    }
 }
