@@ -14,6 +14,8 @@ use std::os::fd::AsRawFd;
 
 /// What the kernel calls Ethernet (linux/if_arp.h).
 const ETHERNET: u16 = 1;
+/// Asks for an interface's queues (linux/ethtool.h, ETHTOOL_GCHANNELS).
+const GET_CHANNELS: u32 = 0x3c;
 /// Where the kernel tells the neighbours of IPv4 addresses.
 const NEIGHBOURS: &str = "/proc/net/arp";
 
@@ -74,18 +76,67 @@ impl Link {
     }
 }
 
-/// Asks the kernel one thing of an interface (netdevice(7)).
-fn ask(socket: &Socket, name: &str, request: libc::Ioctl) -> Result<libc::ifreq, LoadError> {
-    let wrong = || LoadError::Order(format!("'{name}' is not an interface"));
-    let text = CString::new(name).map_err(|_| wrong())?;
+/// Queues of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queues {
+    /// Those that packets come by.
+    pub receive: u32,
+    /// Those that packets leave by.
+    pub send: u32,
+}
+
+/// What the driver says of its queues (`struct ethtool_channels`, linux/ethtool.h).
+#[repr(C)]
+#[derive(Default)]
+struct Channels {
+    command: u32,
+    most: [u32; 4],
+    receive: u32,
+    send: u32,
+    _other: u32,
+    combined: u32,
+}
+
+impl Link {
+    /// The queues in use; one of each where the driver tells none.
+    pub fn queues(&self) -> Queues {
+        let told = self.channels().unwrap_or_default();
+        let count = |own: u32| own.saturating_add(told.combined).max(1);
+        Queues { receive: count(told.receive), send: count(told.send) }
+    }
+
+    fn channels(&self) -> Option<Channels> {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None);
+        let mut told = Channels { command: GET_CHANNELS, ..Channels::default() };
+        let mut asked = named_request(&self.name)?;
+        asked.ifr_ifru.ifru_data = (&raw mut told).cast();
+        // SAFETY: the kernel fills the structure that the request points to, which is as it has it.
+        let done = unsafe {
+            libc::ioctl(socket.ok()?.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &raw mut asked)
+        };
+        (done == 0).then_some(told)
+    }
+}
+
+/// A request that names an interface; `None` of what can be no name.
+fn named_request(name: &str) -> Option<libc::ifreq> {
+    let text = CString::new(name).ok()?;
     // SAFETY: all zeroes is a valid ifreq.
     let mut asked = unsafe { std::mem::zeroed::<libc::ifreq>() };
     if text.as_bytes_with_nul().len() > asked.ifr_name.len() {
-        return Err(wrong());
+        return None;
     }
     for (to, from) in asked.ifr_name.iter_mut().zip(text.as_bytes_with_nul()) {
         *to = *from as libc::c_char;
     }
+    Some(asked)
+}
+
+/// Asks the kernel one thing of an interface (netdevice(7)).
+fn ask(socket: &Socket, name: &str, request: libc::Ioctl) -> Result<libc::ifreq, LoadError> {
+    let asked = named_request(name);
+    let mut asked =
+        asked.ok_or_else(|| LoadError::Order(format!("'{name}' is not an interface")))?;
     // SAFETY: the kernel reads the name, which ends in a zero, and fills the rest.
     let done = unsafe { libc::ioctl(socket.as_raw_fd(), request, &raw mut asked) };
     let doing = format!("asking for the interface '{name}'");

@@ -14,3 +14,4 @@ pub mod receivers;
 pub mod ring;
 pub mod senders;
 pub mod stamp;
+pub mod xsk;

@@ -1,0 +1,387 @@
+//! AF_XDP sockets (Documentation/networking/af_xdp.rst): a receive or send queue of an interface
+//! whose packets lie in memory of this program, handed to and fro by four rings. The driver takes
+//! them from there and puts them there itself (zero-copy) where it can, else the kernel copies.
+
+use super::area::Area;
+use super::link::Link;
+use crate::LoadError;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::Ordering;
+
+/// The family, which not every C library names.
+const AF_XDP: libc::c_int = 44;
+/// Bytes of a chunk of memory, of which each holds a frame; the second is the most there is.
+const CHUNKS: [usize; 2] = [2048, 4096];
+/// What the kernel keeps free before a frame that comes (`XDP_PACKET_HEADROOM`).
+const HEADROOM: usize = 256;
+/// Entries of a ring that is asked for because there must be one.
+const LEAST: u32 = 64;
+
+/// The longest frame that is sent, without check sequence.
+pub const SENT_BYTES_MAX: usize = CHUNKS[1];
+/// The longest that is received.
+pub const RECEIVED_BYTES_MAX: usize = CHUNKS[1] - HEADROOM;
+
+/// One of a socket's rings. Only one side puts into it and only the other takes out.
+pub struct Ring {
+    area: Area,
+    at: libc::xdp_ring_offset,
+    entry_bytes: usize,
+    entries: u32,
+    /// How far this side has come, modulo 2^32.
+    own: u32,
+}
+
+impl Ring {
+    fn new(area: Area, at: libc::xdp_ring_offset, entry_bytes: usize, entries: u32) -> Self {
+        Self { area, at, entry_bytes, entries, own: 0 }
+    }
+
+    fn entry(&self) -> usize {
+        self.at.desc as usize + (self.own % self.entries) as usize * self.entry_bytes
+    }
+
+    /// How many entries this side may put into it now.
+    pub fn room(&self) -> u32 {
+        let taken = self.area.shared(self.at.consumer as usize).load(Ordering::Acquire);
+        self.entries - self.own.wrapping_sub(taken).min(self.entries)
+    }
+
+    /// Puts an entry, of which there is room: where a frame is, and its length where that is told.
+    pub fn put(&mut self, address: u64, length: u32) {
+        let at = self.entry();
+        let entry = self.area.bytes_mut(at, self.entry_bytes);
+        entry[..8].copy_from_slice(&address.to_ne_bytes());
+        if let Some(rest) = entry.get_mut(8..16) {
+            rest[..4].copy_from_slice(&length.to_ne_bytes());
+            rest[4..].fill(0);
+        }
+        self.own = self.own.wrapping_add(1);
+    }
+
+    /// Lets the kernel see what was put.
+    pub fn hand_over(&self) {
+        self.area.shared(self.at.producer as usize).store(self.own, Ordering::Release);
+    }
+
+    /// How many entries wait for this side.
+    pub fn waiting(&self) -> u32 {
+        let put = self.area.shared(self.at.producer as usize).load(Ordering::Acquire);
+        put.wrapping_sub(self.own).min(self.entries)
+    }
+
+    /// Takes an entry that waits: where a frame is, and its length where that is told.
+    pub fn take(&mut self) -> (u64, u32) {
+        let entry = self.area.bytes(self.entry(), self.entry_bytes);
+        let address = entry.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+        let length = entry.get(8..).and_then(|rest| rest.first_chunk());
+        self.own = self.own.wrapping_add(1);
+        (address, length.map_or(0, |bytes| u32::from_ne_bytes(*bytes)))
+    }
+
+    /// Lets the kernel have the places of what was taken.
+    pub fn give_back(&self) {
+        self.area.shared(self.at.consumer as usize).store(self.own, Ordering::Release);
+    }
+
+    /// Whether the kernel goes on only when it is called.
+    pub fn wants_call(&self) -> bool {
+        self.area.word(self.at.flags as usize) & libc::XDP_RING_NEED_WAKEUP != 0
+    }
+}
+
+/// What of a socket both of its sides have.
+struct Opened {
+    memory: Area,
+    chunk: usize,
+    is_zero_copy: bool,
+    /// Last, so that the rings are unmapped before it is closed.
+    socket: OwnedFd,
+}
+
+/// A socket that sends: frames are put, and are sent once their completion was read.
+pub struct Outward {
+    sends: Ring,
+    sent: Ring,
+    opened: Opened,
+}
+
+/// A socket that receives: chunks are given to be filled, and come back as frames.
+pub struct Inward {
+    comes: Ring,
+    fills: Ring,
+    opened: Opened,
+}
+
+impl Outward {
+    /// Opens one on a queue of an interface, with so many chunks for frames of these bytes.
+    pub fn open(
+        link: &Link,
+        queue: u32,
+        frame_bytes: usize,
+        chunks: u32,
+    ) -> Result<Self, LoadError> {
+        let made = Made::new(link, queue, frame_bytes, chunks)?;
+        let sends = made.ring(libc::XDP_TX_RING, chunks)?;
+        made.ring(libc::XDP_UMEM_FILL_RING, LEAST)?;
+        let sent = made.ring(libc::XDP_UMEM_COMPLETION_RING, chunks)?;
+        Ok(Self { sends, sent, opened: made.bind()? })
+    }
+
+    /// Whether the driver takes frames from this program's memory.
+    pub fn is_zero_copy(&self) -> bool {
+        self.opened.is_zero_copy
+    }
+
+    /// A chunk's frame, to write while the kernel has not got it.
+    pub fn frame_mut(&mut self, chunk: u32, bytes: usize) -> &mut [u8] {
+        self.opened.memory.bytes_mut(chunk as usize * self.opened.chunk, bytes)
+    }
+
+    /// How many frames may be put now.
+    pub fn room(&self) -> u32 {
+        self.sends.room()
+    }
+
+    /// Puts a chunk's frame to be sent.
+    pub fn put(&mut self, chunk: u32, bytes: usize) {
+        self.sends.put(u64::from(chunk) * self.opened.chunk as u64, bytes as u32);
+    }
+
+    /// Has the kernel send what was put.
+    pub fn send(&self) -> io::Result<()> {
+        self.sends.hand_over();
+        if !self.sends.wants_call() {
+            return Ok(());
+        }
+        let socket = self.opened.socket.as_raw_fd();
+        // SAFETY: a call without data of ours: the frames are in the ring.
+        let sent = unsafe { libc::send(socket, std::ptr::null(), 0, libc::MSG_DONTWAIT) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Takes the chunks whose frames were sent.
+    pub fn completed(&mut self, mut take: impl FnMut(u32)) {
+        for _ in 0..self.sent.waiting() {
+            let (address, _) = self.sent.take();
+            take((address / self.opened.chunk as u64) as u32);
+        }
+        self.sent.give_back();
+    }
+}
+
+impl Inward {
+    /// Opens one on a queue of an interface, with so many chunks for frames of these bytes, all of
+    /// which the kernel gets.
+    pub fn open(
+        link: &Link,
+        queue: u32,
+        frame_bytes: usize,
+        chunks: u32,
+    ) -> Result<Self, LoadError> {
+        let made = Made::new(link, queue, frame_bytes + HEADROOM, chunks)?;
+        let comes = made.ring(libc::XDP_RX_RING, chunks)?;
+        let mut fills = made.ring(libc::XDP_UMEM_FILL_RING, chunks)?;
+        made.ring(libc::XDP_UMEM_COMPLETION_RING, LEAST)?;
+        for chunk in 0..u64::from(chunks) {
+            fills.put(chunk * made.chunk as u64, 0);
+        }
+        fills.hand_over();
+        Ok(Self { comes, fills, opened: made.bind()? })
+    }
+
+    /// Whether the driver puts frames into this program's memory.
+    pub fn is_zero_copy(&self) -> bool {
+        self.opened.is_zero_copy
+    }
+
+    /// Its socket, to be waited on and to be given packets.
+    pub fn socket(&self) -> &OwnedFd {
+        &self.opened.socket
+    }
+
+    /// Goes through the frames that have come, and gives their chunks back; how many there were.
+    pub fn each(&mut self, mut take: impl FnMut(&[u8])) -> u32 {
+        let waiting = self.comes.waiting();
+        for _ in 0..waiting {
+            let (address, length) = self.comes.take();
+            take(self.opened.memory.bytes(address as usize, length as usize));
+            self.fills.put(address - address % self.opened.chunk as u64, 0);
+        }
+        if waiting > 0 {
+            self.comes.give_back();
+            self.fills.hand_over();
+        }
+        waiting
+    }
+}
+
+/// A socket that is not bound yet.
+struct Made<'a> {
+    socket: OwnedFd,
+    memory: Area,
+    chunk: usize,
+    link: &'a Link,
+    queue: u32,
+}
+
+impl<'a> Made<'a> {
+    fn new(link: &'a Link, queue: u32, bytes: usize, chunks: u32) -> Result<Self, LoadError> {
+        let chunk = CHUNKS.into_iter().find(|chunk| *chunk >= bytes).unwrap_or(CHUNKS[1]);
+        // SAFETY: a plain call; the kernel has opened the answer for us alone.
+        let opened = unsafe { libc::socket(AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+        if opened < 0 {
+            let doing = format!("an AF_XDP socket on {} (root or CAP_NET_RAW)", link.name);
+            return Err(LoadError::system(doing)(io::Error::last_os_error()));
+        }
+        // SAFETY: as above.
+        let socket = unsafe { OwnedFd::from_raw_fd(opened) };
+        let memory = Area::of_memory(chunk * chunks as usize)?;
+        let made = Self { socket, memory, chunk, link, queue };
+        let told = libc::xdp_umem_reg_v1 {
+            addr: made.memory.address(),
+            len: made.memory.length() as u64,
+            chunk_size: chunk as u32,
+            headroom: 0,
+        };
+        made.set(libc::XDP_UMEM_REG, &told)
+            .map_err(made.failed("memory for packets of an AF_XDP socket"))?;
+        Ok(made)
+    }
+
+    fn failed(&self, doing: &str) -> impl FnOnce(io::Error) -> LoadError + use<> {
+        LoadError::system(format!("{doing} on {}, queue {}", self.link.name, self.queue))
+    }
+
+    fn set<T>(&self, option: libc::c_int, value: &T) -> io::Result<()> {
+        // SAFETY: the kernel reads the value within its size.
+        let done = unsafe {
+            libc::setsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_XDP,
+                option,
+                std::ptr::from_ref(value).cast(),
+                size_of::<T>() as libc::socklen_t,
+            )
+        };
+        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// What the kernel says of the socket.
+    fn get<T>(&self, option: libc::c_int) -> io::Result<T> {
+        // SAFETY: the callers' types are numbers alone, of which all zeroes is a value.
+        let mut value = unsafe { std::mem::zeroed::<T>() };
+        let mut length = size_of::<T>() as libc::socklen_t;
+        // SAFETY: the kernel writes within the size that it is told.
+        let done = unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_XDP,
+                option,
+                (&raw mut value).cast(),
+                &raw mut length,
+            )
+        };
+        if done == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Asks for one of the rings, and maps it.
+    fn ring(&self, option: libc::c_int, entries: u32) -> Result<Ring, LoadError> {
+        self.set(option, &entries).map_err(self.failed("a ring of an AF_XDP socket"))?;
+        let all = self.get::<libc::xdp_mmap_offsets>(libc::XDP_MMAP_OFFSETS);
+        let all = all.map_err(self.failed("asking where the rings are"))?;
+        let (at, offset, entry_bytes) = match option {
+            libc::XDP_RX_RING => (all.rx, libc::XDP_PGOFF_RX_RING, size_of::<libc::xdp_desc>()),
+            libc::XDP_TX_RING => (all.tx, libc::XDP_PGOFF_TX_RING, size_of::<libc::xdp_desc>()),
+            libc::XDP_UMEM_FILL_RING => {
+                (all.fr, libc::XDP_UMEM_PGOFF_FILL_RING as libc::off_t, size_of::<u64>())
+            }
+            _ => (all.cr, libc::XDP_UMEM_PGOFF_COMPLETION_RING as libc::off_t, size_of::<u64>()),
+        };
+        let length = at.desc as usize + entries as usize * entry_bytes;
+        let area = Area::of_socket(&self.socket, offset, length)?;
+        Ok(Ring::new(area, at, entry_bytes, entries))
+    }
+
+    /// Binds it to its queue: zero-copy where the driver offers that, else the kernel copies.
+    fn bind(self) -> Result<Opened, LoadError> {
+        let at = libc::sockaddr_xdp {
+            sxdp_family: AF_XDP as u16,
+            sxdp_flags: libc::XDP_USE_NEED_WAKEUP,
+            sxdp_ifindex: self.link.index,
+            sxdp_queue_id: self.queue,
+            sxdp_shared_umem_fd: 0,
+        };
+        // SAFETY: the kernel reads the address within its size.
+        let done = unsafe {
+            libc::bind(
+                self.socket.as_raw_fd(),
+                std::ptr::from_ref(&at).cast(),
+                size_of::<libc::sockaddr_xdp>() as libc::socklen_t,
+            )
+        };
+        if done != 0 {
+            let error = io::Error::last_os_error();
+            let busy = error.raw_os_error() == Some(libc::EBUSY);
+            let why = if busy { " (another has the queue)" } else { "" };
+            return Err(self.failed(&format!("binding an AF_XDP socket{why}"))(error));
+        }
+        let options = self.get::<libc::xdp_options>(libc::XDP_OPTIONS);
+        let is_zero_copy =
+            options.is_ok_and(|options| options.flags & libc::XDP_OPTIONS_ZEROCOPY != 0);
+        let Self { socket, memory, chunk, .. } = self;
+        Ok(Opened { memory, chunk, is_zero_copy, socket })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ring in memory: producer, consumer and flags in front, four entries behind.
+    fn ring(entry_bytes: usize) -> Ring {
+        let at = libc::xdp_ring_offset { producer: 0, consumer: 4, flags: 8, desc: 64 };
+        Ring::new(Area::of_memory(4096).expect("memory"), at, entry_bytes, 4)
+    }
+
+    #[test]
+    fn a_ring_has_as_much_room_as_the_other_side_leaves() {
+        let mut ring = ring(16);
+        // Past the end of 32 bits it goes on from nothing.
+        ring.own = u32::MAX - 1;
+        ring.area.shared(4).store(u32::MAX - 1, Ordering::Relaxed);
+        for number in 0..4 {
+            assert_eq!(ring.room(), 4 - number);
+            ring.put(2048 * u64::from(number), 60 + number);
+        }
+        assert_eq!((ring.room(), ring.area.word(0)), (0, 0), "nothing is seen yet");
+        ring.hand_over();
+        assert_eq!(ring.area.word(0), 2);
+        ring.area.shared(4).store(0, Ordering::Relaxed);
+        assert_eq!(ring.room(), 2);
+        let entries = ring.area.bytes(64, 64).to_vec();
+        let word = |at: usize| u32::from_ne_bytes(*entries[at..].first_chunk().expect("a word"));
+        // The first of the four went to the third place, the last to the second.
+        assert_eq!((word(32), word(40), word(16), word(24)), (0, 60, 3 * 2048, 63));
+    }
+
+    #[test]
+    fn what_waits_is_taken_once() {
+        let (mut ours, mut addresses) = (ring(16), ring(8));
+        for ring in [&mut ours, &mut addresses] {
+            ring.put(4096, 61);
+            ring.put(6144, 62);
+            ring.hand_over();
+            ring.own = 0;
+        }
+        assert_eq!((ours.waiting(), ours.take(), ours.take()), (2, (4096, 61), (6144, 62)));
+        assert_eq!(ours.waiting(), 0);
+        ours.give_back();
+        assert_eq!(ours.area.word(4), 2);
+        assert_eq!((addresses.take(), addresses.take()), ((4096, 0), (6144, 0)));
+        // A kernel that claims more than there is does not make this side go astray.
+        ours.area.shared(0).store(1000, Ordering::Relaxed);
+        assert_eq!(ours.waiting(), 4);
+    }
+}
