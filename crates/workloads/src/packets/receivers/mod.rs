@@ -1,6 +1,7 @@
 //! Ways to receive packets, one a file, listed by name; those of sockets are
 //! [`crate::udp::receivers`].
 
+mod af_xdp;
 mod ring;
 mod sockets;
 mod xdp;
@@ -33,7 +34,7 @@ pub struct Receivers {
 }
 
 /// All raw ways, by name.
-pub static RECEIVERS: &[&ReceiverKind] = &[&ring::RECEIVER, &xdp::RECEIVER];
+pub static RECEIVERS: &[&ReceiverKind] = &[&af_xdp::RECEIVER, &ring::RECEIVER, &xdp::RECEIVER];
 
 /// What receives without a word of the user.
 pub const DEFAULT: &str = "recvmmsg";

@@ -2,13 +2,14 @@
 //! driver where it can, else in front of the stack; all others go on as if it were not there. It is
 //! held by a link that the kernel takes away with this process, however that ends.
 
+use super::af_xdp::attach;
 use super::{ReceiverKind, Receivers};
 use crate::LoadError;
 use crate::harness::ends::Flow;
 use crate::harness::{Lane, LaneEnd, LaneWork, Phase};
 use crate::packets::bpf::counter::{Counted, Counter, Ports};
 use crate::packets::bpf::sys::Mode;
-use crate::packets::link::{self, Link};
+use crate::packets::link;
 use crate::packets::over::{Lingering, hears_over, payload_bytes, receiver_end};
 use crate::packets::stamp::mark;
 use socket2::Socket;
@@ -44,7 +45,7 @@ fn make(flows: Vec<(Socket, Flow)>) -> Result<Receivers, LoadError> {
     });
     let ports = ports.collect::<Result<Vec<Ports>, LoadError>>()?;
     let counter = Counter::load(mark(&told.token), &ports)?;
-    let (held, mode) = attach(&counter, &link)?;
+    let (held, mode) = attach(counter.program(), &link)?;
     let attached = Arc::new(Attached { counter, _link: held });
     let mut works: Vec<LaneWork> = Vec::new();
     for (thread, (socket, told)) in flows.into_iter().enumerate() {
@@ -53,16 +54,6 @@ fn make(flows: Vec<(Socket, Flow)>) -> Result<Receivers, LoadError> {
     }
     let name = if mode == Mode::Driver { RECEIVER.name } else { GENERIC };
     Ok(Receivers { name, works })
-}
-
-/// In the driver, or else in front of the stack.
-fn attach(counter: &Counter, link: &Link) -> Result<(OwnedFd, Mode), LoadError> {
-    let Ok(held) = counter.program().attach(link.index, Mode::Driver) else {
-        let held = counter.program().attach(link.index, Mode::Stack);
-        let doing = format!("a program that counts on {} (another there is in the way)", link.name);
-        return held.map(|held| (held, Mode::Stack)).map_err(LoadError::system(doing));
-    };
-    Ok((held, Mode::Driver))
 }
 
 /// Tells the tally what the program counts.

@@ -1,5 +1,6 @@
 //! Ways to send packets, one a file, listed by name; those of sockets are [`crate::udp::senders`].
 
+mod af_xdp;
 mod ring;
 mod sockets;
 mod xdp;
@@ -42,7 +43,7 @@ fn each(name: &'static str, work: FlowWork, flows: Vec<(Socket, Flow)>) -> Sende
 }
 
 /// All raw ways, by name.
-pub static SENDERS: &[&SenderKind] = &[&ring::SENDER, &xdp::SENDER];
+pub static SENDERS: &[&SenderKind] = &[&af_xdp::SENDER, &ring::SENDER, &xdp::SENDER];
 
 /// What sends without a word of the user.
 pub const DEFAULT: &str = "sendmmsg";

@@ -1,0 +1,151 @@
+//! `af-xdp`: a program before the interface gives the trial's packets to AF_XDP sockets, and this
+//! program goes through them in memory that the driver puts them into (zero-copy) or the kernel
+//! copies them to; all other packets go on as if it were not there. Each receive queue has a
+//! socket, and the threads share the queues.
+
+use super::{ReceiverKind, Receivers};
+use crate::LoadError;
+use crate::harness::ends::Flow;
+use crate::harness::{Lane, LaneEnd, LaneWork, Phase};
+use crate::packets::bpf::counter::Ports;
+use crate::packets::bpf::redirector::Redirector;
+use crate::packets::bpf::sys::{Mode, Program};
+use crate::packets::frame::carried;
+use crate::packets::link::{self, Link};
+use crate::packets::over::{Taking, hears_over, receiver_end};
+use crate::packets::stamp::mark;
+use crate::packets::xsk::{Inward, RECEIVED_BYTES_MAX};
+use narrows_model::packets::FCS_BYTES;
+use socket2::Socket;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+pub static RECEIVER: ReceiverKind = ReceiverKind {
+    name: "af-xdp",
+    says: "packets in memory that the driver puts them into, or the kernel copies; root or CAP_BPF",
+    make,
+};
+
+/// What it is called by how far the driver goes along.
+const ZERO_COPY: &str = "af-xdp-zero-copy";
+const COPY: &str = "af-xdp-copy";
+/// The driver runs no programs: the packet has passed through a buffer of the stack.
+const GENERIC: &str = "af-xdp-generic";
+/// Chunks of memory of a queue, each for a frame that has come.
+const CHUNKS: u32 = 4096;
+/// Longest wait for packets, in milliseconds, until the phase is looked at.
+const WAIT_MS: libc::c_int = 5;
+
+/// The program where packets come.
+struct Attached {
+    _redirector: Redirector,
+    _link: OwnedFd,
+}
+
+fn make(flows: Vec<(Socket, Flow)>) -> Result<Receivers, LoadError> {
+    let Some((socket, told)) = flows.first() else {
+        return Ok(Receivers { name: COPY, works: Vec::new() });
+    };
+    let link = link::of(told, socket)?;
+    let bytes = told.message() - FCS_BYTES as usize;
+    if bytes > RECEIVED_BYTES_MAX {
+        let most = RECEIVED_BYTES_MAX + FCS_BYTES as usize;
+        return Err(LoadError::Order(format!("af-xdp receives frames of up to {most} B")));
+    }
+    let threads = flows.iter().map(|(socket, told)| {
+        let (own, other) = link::ends(socket)?;
+        Ok(Ports { own: own.port(), first: other.port(), spread: link::spread(told) })
+    });
+    let threads: Arc<[Ports]> = threads.collect::<Result<Vec<_>, LoadError>>()?.into();
+    let queues = link.queues().receive;
+    let redirector = Redirector::load(mark(&told.token), &threads, queues)?;
+    let mut parts: Vec<Vec<Inward>> = flows.iter().map(|_| Vec::new()).collect();
+    let mut is_zero_copy = true;
+    for queue in 0..queues {
+        let inward = Inward::open(&link, queue, bytes, CHUNKS)?;
+        is_zero_copy &= inward.is_zero_copy();
+        redirector.sockets().set(queue, inward.socket())?;
+        parts[queue as usize % flows.len()].push(inward);
+    }
+    let (held, mode) = attach(redirector.program(), &link)?;
+    let attached = Arc::new(Attached { _redirector: redirector, _link: held });
+    let works = flows.into_iter().zip(parts).map(|((socket, told), inwards)| -> LaneWork {
+        let (attached, threads) = (Arc::clone(&attached), Arc::clone(&threads));
+        Box::new(move |lane| {
+            let received = receive(lane, inwards, &threads, &socket, &told);
+            drop(attached);
+            received
+        })
+    });
+    let name = match (mode, is_zero_copy) {
+        (Mode::Stack, _) => GENERIC,
+        (Mode::Driver, true) => ZERO_COPY,
+        (Mode::Driver, false) => COPY,
+    };
+    Ok(Receivers { name, works: works.collect() })
+}
+
+/// In the driver, or else in front of the stack.
+pub(super) fn attach(program: &Program, link: &Link) -> Result<(OwnedFd, Mode), LoadError> {
+    if let Ok(held) = program.attach(link.index, Mode::Driver) {
+        return Ok((held, Mode::Driver));
+    }
+    let held = program.attach(link.index, Mode::Stack);
+    let doing =
+        format!("a program that takes packets on {} (another there is in the way)", link.name);
+    held.map(|held| (held, Mode::Stack)).map_err(LoadError::system(doing))
+}
+
+fn receive(
+    lane: &mut Lane,
+    mut inwards: Vec<Inward>,
+    threads: &[Ports],
+    socket: &Socket,
+    told: &Flow,
+) -> Result<LaneEnd, LoadError> {
+    let spread = usize::from(link::spread(told));
+    let mut taking = Taking::new(&told.token, spread * threads.len());
+    let tally = lane.tally.clone();
+    lane.wait_at_gate();
+    let is_whole = loop {
+        if lane.phase() == Phase::Stop {
+            match taking.lingering.is_whole() {
+                Some(false) => {}
+                whole => break whole.is_some(),
+            }
+        }
+        let mut came = 0;
+        for inward in &mut inwards {
+            came += inward.each(|packet| {
+                let Some(carried) = carried(packet) else { return };
+                let Some(thread) = threads.iter().position(|one| one.own == carried.target) else {
+                    return;
+                };
+                let flow = carried.source.wrapping_sub(threads[thread].first);
+                taking.take(thread * spread + usize::from(flow), carried.payload, &tally);
+            });
+        }
+        if came > 0 {
+            continue;
+        }
+        // What the program passes to the flow's own socket is its last word.
+        if hears_over(socket, &told.token) {
+            taking.lingering.over();
+        }
+        lane.tally.called();
+        wait(&inwards);
+    };
+    Ok(receiver_end(is_whole.then_some(taking.in_window), taking.delays.into_buckets()))
+}
+
+/// Until packets come, or the phase is to be looked at.
+fn wait(inwards: &[Inward]) {
+    let asked = inwards.iter().map(|inward| libc::pollfd {
+        fd: inward.socket().as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    });
+    let mut asked: Vec<libc::pollfd> = asked.collect();
+    // SAFETY: as many entries as there are, which are ours.
+    unsafe { libc::poll(asked.as_mut_ptr(), asked.len() as libc::nfds_t, WAIT_MS) };
+}
