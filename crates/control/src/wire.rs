@@ -373,12 +373,18 @@ impl Wire {
     }
 
     fn receive_piece(&mut self) -> Result<(), ControlError> {
-        // Once a message has begun, the rest of it must follow soon.
-        let deadline = Instant::now() + HANDSHAKE_WITHIN;
-        let sealed =
-            read_frame(&self.stream, deadline, usize::from(u16::MAX)).map_err(|error| {
+        // The peer has proved the key, and its path may lose much: the rest of a message has as long
+        // as the next one would.
+        let within = self.silent_max.clamp(HANDSHAKE_WITHIN, Patience::default().silent_max);
+        let frame = read_frame(&self.stream, Instant::now() + within, usize::from(u16::MAX));
+        let sealed = frame.map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                ControlError::Vanished { peer: self.peer.clone(), silent: within }
+            }
+            _ => {
                 ControlError::Unreachable(format!("{} stopped in mid-message: {error}", self.peer))
-            })?;
+            }
+        })?;
         let mut plain = vec![0; sealed.len()];
         let length = self.noise.read_message(self.heard, &sealed, &mut plain).map_err(|_| {
             ControlError::Refused(format!("{} sent a message that cannot be decrypted", self.peer))
@@ -517,6 +523,23 @@ mod tests {
         let gone = gone.expect("gone").to_string();
         assert!(Instant::now() > until + bound / 2, "counted from the end of the excuse");
         assert!(gone.ends_with("vanished: silent for 600ms"), "{gone}");
+    }
+
+    #[test]
+    fn the_rest_of_a_message_may_be_late_and_its_end_says_what_it_was() {
+        let (near, mut far) = channel();
+        far.expect_beats(HANDSHAKE_WITHIN * 3 / 2);
+        let sending = thread::spawn(move || {
+            let mut stream = &near.stream;
+            // A length, and nothing more.
+            stream.write_all(&[0, 20]).expect("write");
+            thread::sleep(HANDSHAKE_WITHIN * 2);
+        });
+        let began = Instant::now();
+        let gone = far.receive::<String>(Duration::from_secs(1)).expect_err("half a message");
+        assert!(matches!(gone, ControlError::Vanished { .. }), "{gone}");
+        assert!(began.elapsed() > HANDSHAKE_WITHIN + HANDSHAKE_WITHIN / 4, "{gone}");
+        sending.join().expect("thread");
     }
 
     #[test]
