@@ -1,7 +1,7 @@
 //! The control groups of this process, version 1 and 2.
 
 use crate::Root;
-use narrows_model::{Bytes, Fact};
+use narrows_model::{Bytes, Fact, Source};
 
 /// Folders of the group that has a controller, from this process's own up to the top. Where a
 /// namespace has a `/sys` of its own (`ip netns exec` mounts one without control groups), the
@@ -77,8 +77,9 @@ fn tightest<T: PartialOrd>(
     limit: impl Fn(&str) -> Option<(T, String)>,
 ) -> Fact<T> {
     let mut least: Option<(T, String)> = None;
-    for folder in folders(root, controller) {
-        if let Some((value, path)) = limit(&folder)
+    let folders = folders(root, controller);
+    for folder in &folders {
+        if let Some((value, path)) = limit(folder)
             && least.as_ref().is_none_or(|(known, _)| value < *known)
         {
             least = Some((value, path));
@@ -86,8 +87,17 @@ fn tightest<T: PartialOrd>(
     }
     match least {
         Some((value, path)) => Fact::known(value, format!("/{path}")),
+        None if is_hidden(root, &folders) => Fact::Denied {
+            from: Source(format!("/sys/fs/cgroup: this process's {controller} group is not seen")),
+        },
         None => Fact::absent(format!("/sys/fs/cgroup: no {controller} limit")),
     }
+}
+
+/// Whether the process is in a group of which nothing is seen: what holds it there is not known
+/// then. A top group holds nobody.
+fn is_hidden(root: &Root, folders: &[String]) -> bool {
+    folders.len() > 1 && !folders.iter().any(|folder| is_there(root, folder))
 }
 
 /// The tightest limit of memory.
@@ -192,10 +202,15 @@ mod tests {
         let hidden = root("hidden", &known);
         assert_eq!(cpu_quota(&hidden).value(), Some(&0.1));
         assert!(cpu_stats(&hidden)[0].starts_with("/proc/40/"));
+        // An agent that gave root up sees neither: that is no answer.
+        let unseen = root("unseen", &known[..3]);
+        assert!(matches!(cpu_quota(&unseen), Fact::Denied { .. }));
+        let top = root("top", &[("proc/self/cgroup", "3:cpu,cpuacct:/\n")]);
+        assert!(matches!(cpu_quota(&top), Fact::Absent { .. }));
         // Where it sees its own, nothing of another's view counts.
         let seen = ("sys/fs/cgroup/cpu/c/cpu.cfs_quota_us", "-1");
         let both = root("both", &[&known[..], &[seen]].concat());
         assert!(matches!(cpu_quota(&both), Fact::Absent { .. }));
-        ["hidden", "both"].into_iter().for_each(remove);
+        ["hidden", "unseen", "top", "both"].into_iter().for_each(remove);
     }
 }
