@@ -26,6 +26,11 @@ impl Rates {
     }
 }
 
+/// Shorter waits are those of wake-ups and of CPUs that others use.
+const QUEUED_MIN_NS: f64 = 2e6;
+/// Round trips that are so many times the shortest are mostly waiting.
+const QUEUED_TIMES: f64 = 3.0;
+
 /// Round trips of a cell in nanoseconds.
 pub struct Trips {
     /// The shortest that any flow saw since it began.
@@ -41,6 +46,12 @@ impl Trips {
     /// How long packets waited at the least while the stream ran.
     pub fn waited_ns(&self) -> f64 {
         (self.least_ns - self.shortest_ns).max(0.0)
+    }
+
+    /// Whether most of what is under way stands in a queue all the time. More under way lengthens
+    /// the queue then and moves no more: no window and no buffer is what holds the stream.
+    pub fn are_of_a_queue(&self) -> bool {
+        self.waited_ns() >= QUEUED_MIN_NS && self.least_ns >= QUEUED_TIMES * self.shortest_ns
     }
 }
 

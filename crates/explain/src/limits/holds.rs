@@ -62,6 +62,14 @@ pub fn repaired_without_sack(cell: &Cell<'_>) -> Holds {
     if is_lost && is_without && !is_loss { Holds::Yes } else { Holds::No }
 }
 
+/// A window or buffer that was counted as the limit, unless what it lets travel stands in a queue.
+pub fn bounds_what_travels(cell: &Cell<'_>) -> Holds {
+    match cell.trips() {
+        Some(trips) if trips.are_of_a_queue() => Holds::Perhaps,
+        _ => Holds::Yes,
+    }
+}
+
 /// Copies of packets that take a tenth of the path or more.
 pub fn copies_take_much(cell: &Cell<'_>) -> Holds {
     if duplicated::copies(cell).is_some_and(|share| share >= COPIES_SHARE) {
@@ -94,12 +102,24 @@ pub fn headers_take_much(cell: &Cell<'_>) -> Holds {
     if cell.is_busy() {
         return Holds::No;
     }
-    let mtu = cell.sender().and_then(|end| end.nic()).and_then(|nic| nic.mtu_bytes.value());
-    let sizes = cell.segment_bytes().zip(mtu.map(|mtu| mtu.0 as f64));
-    let is_much = sizes.is_some_and(|(segment, mtu)| {
+    let is_much = segment_and_mtu(cell).is_some_and(|(segment, mtu)| {
         payload_share(segment + HEADERS_BYTES) < PAYLOAD_SHARE * payload_share(mtu)
     });
     if is_much { Holds::Yes } else { Holds::No }
+}
+
+/// A busy CPU, and segments of half of what the interface takes at the most: each costs about as
+/// much as a full one, so that the same work moves twice the bytes with those.
+pub fn small_ones_fill_a_cpu(cell: &Cell<'_>) -> Holds {
+    let is_half =
+        segment_and_mtu(cell).is_some_and(|(segment, mtu)| 2.0 * (segment + HEADERS_BYTES) <= mtu);
+    if is_half && cell.is_busy() { Holds::Yes } else { Holds::No }
+}
+
+/// Bytes of the segments that the sender's TCP sends, and its interface's MTU.
+fn segment_and_mtu(cell: &Cell<'_>) -> Option<(f64, f64)> {
+    let nic = cell.sender().and_then(|end| end.nic())?;
+    Some((cell.segment_bytes()?, nic.mtu_bytes.value()?.0 as f64))
 }
 
 fn payload_share(packet: f64) -> f64 {

@@ -2,10 +2,10 @@
 
 use super::Sureness;
 use super::holds::{
-    acks_are_lost_most, copies_take_much, dropped_at_receiver, headers_take_much, is_at_work,
-    is_rather_late, is_shaped, is_too_short, late_ones_cost, leaves_cpus_free, lost, lost_often,
-    lost_under_routes_control, others_send, queue_holds, quota_stops, repaired_without_sack,
-    sent_at_once, window_is_routes,
+    acks_are_lost_most, bounds_what_travels, copies_take_much, dropped_at_receiver,
+    headers_take_much, is_at_work, is_rather_late, is_shaped, is_too_short, late_ones_cost,
+    leaves_cpus_free, lost, lost_often, lost_under_routes_control, others_send, queue_holds,
+    quota_stops, repaired_without_sack, sent_at_once, small_ones_fill_a_cpu, window_is_routes,
 };
 use crate::measured::Cell;
 use crate::names;
@@ -117,8 +117,18 @@ pub static NAMED: &[Named] = &[
         "a shaper, a policer or a slower link between the ends",
         Sureness::Counted,
     ),
-    always(names::RECEIVE_WINDOW, "the receiver's window", Sureness::Counted),
-    always(names::SEND_BUFFER, "the sender's buffer", Sureness::Counted),
+    Named {
+        rule: names::RECEIVE_WINDOW,
+        what: "the receiver's window",
+        sureness: Sureness::Counted,
+        holds: bounds_what_travels,
+    },
+    Named {
+        rule: names::SEND_BUFFER,
+        what: "the sender's buffer",
+        sureness: Sureness::Counted,
+        holds: bounds_what_travels,
+    },
     Named {
         rule: names::CONGESTION_WINDOW,
         what: "a congestion window that a route bounds",
@@ -181,6 +191,12 @@ pub static NAMED: &[Named] = &[
     },
     always(names::PACKET_COST, "the kernel's work for each packet", Sureness::Counted),
     always(names::SOFTIRQ_BOUND, "packet processing on one CPU", Sureness::Counted),
+    Named {
+        rule: names::SEGMENT_SIZE,
+        what: "CPU time that small segments take",
+        sureness: Sureness::Inferred,
+        holds: small_ones_fill_a_cpu,
+    },
     always(names::SUPER_PACKETS, "packets of few segments", Sureness::Inferred),
     Named {
         rule: names::PATH_REORDERING,

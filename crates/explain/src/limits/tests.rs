@@ -4,9 +4,10 @@
 use super::*;
 use crate::judge;
 use crate::measured::testing::{read, slices, stream};
+use narrows_model::host::Nic;
 use narrows_model::result::{Ceiling, Method, PredictedPath, Prediction, ResourceName, Unit};
 use narrows_model::study::StoredStudy;
-use narrows_model::{Fact, Nanos};
+use narrows_model::{Bytes, Fact, Nanos};
 
 pub fn limit_of(study: &StoredStudy, predictions: &[Prediction]) -> Limit {
     let summaries = narrows_stats::summarise(study);
@@ -583,4 +584,46 @@ fn a_full_buffer_is_named_before_a_congestion_control_that_does_more_with_it() {
     };
     assert_eq!(of(75).as_deref(), Some("send-buffer"));
     assert_eq!(of(0).as_deref(), Some("congestion-control"));
+}
+
+#[test]
+fn small_segments_hold_a_stream_whose_cpu_is_full() {
+    let limit = |segment: u64, busy_percent: u64| {
+        let mut study = stream("tcp-stream");
+        let mtu_bytes = Fact::known(Bytes(1500), "test");
+        study.host.nics.push(Nic { name: "e0".into(), mtu_bytes, ..Nic::default() });
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.effective.mss_bytes = Some(1448);
+            end.report.effective.interface = Some("e0".into());
+            end.report.threads[0].system_ns = Nanos(busy_percent * 10_000_000);
+        }
+        read(&mut study, "tcp-info", "flow0.send_mss_bytes", segment);
+        limit_of(&study, &[])
+    };
+    let held = limit(244, 100);
+    assert_eq!(held.rule.as_deref(), Some("segment-size"), "{held}");
+    assert_eq!(held.sureness, Sureness::Inferred, "{held}");
+    assert_eq!(limit(1300, 100).rule, None, "segments that are nearly full");
+    let has_time = limit(244, 30);
+    assert!(!has_time.to_string().contains("CPU time that small"), "{has_time}");
+}
+
+#[test]
+fn a_window_whose_bytes_stand_in_a_queue_is_not_the_limit() {
+    let limit = |least_ns: u64| {
+        let mut study = shaped();
+        for (key, value) in [
+            ("limited_by_receive_window_ns", 950_000_000),
+            ("lowest:rtt_ns", least_ns),
+            ("rtt_ns", least_ns),
+            ("retransmitted_segments", 0),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        limit_of(&study, &[])
+    };
+    let queued = limit(20_000_000);
+    assert_eq!(queued.rule.as_deref(), Some("path-capacity"), "{queued}");
+    let travels = limit(25_000);
+    assert_eq!(travels.rule.as_deref(), Some("receive-window"), "{travels}");
 }

@@ -67,7 +67,9 @@ fn look(cell: &Cell<'_>) -> Looked {
     let queued = waited_ns >= WAITED_MIN_NS.max(WAITED_SHARE_MIN * trips.shortest_ns);
     let is_steady = rates.spread() <= SPREAD_MAX && unsteady <= UNSTEADY_MAX;
     let engaged = cell.engaged_share().is_none_or(|share| share >= ENGAGED_MIN);
-    let free = engaged && !cell.is_busy() && !cell.is_limited_by_buffers();
+    // A window that a queue fills is no limit: a larger one only makes the queue longer.
+    let is_bounded = cell.is_limited_by_buffers() && !trips.are_of_a_queue();
+    let free = engaged && !cell.is_busy() && !is_bounded;
     let capacity_bps = cell.in_packets(rates.middle);
     let is_elsewhere = is_own(cell, capacity_bps) || acks_slow::is_way_back(cell);
     if let Some(carried) = cell.carried().filter(|_| free && !is_elsewhere)
@@ -174,6 +176,13 @@ mod tests {
         assert!(findings[0].says.contains("wait 20.0 ms"), "{}", findings[0].says);
         assert!(is_clear(&of_study(&RULE, &study(60_000_000, 20_000))), "unsteady");
         assert!(is_clear(&of_study(&RULE, &study(3_000_000, 90))), "no queue");
+        let bounded = |least_us: u64| {
+            let mut bounded = study(3_000_000, least_us);
+            read(&mut bounded, "tcp-info", "flow0.limited_by_receive_window_ns", 950_000_000);
+            of_study(&RULE, &bounded)
+        };
+        assert!(is_found(&bounded(20_000)), "a window that stands in the queue");
+        assert!(is_clear(&bounded(1_000)), "a window that may be the limit");
         let mut idle = study(3_000_000, 20_000);
         read(&mut idle, "tcp-info", "flow0.busy_ns", 200_000_000);
         assert!(is_clear(&of_study(&RULE, &idle)), "a sender that is slow itself");
