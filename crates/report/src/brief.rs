@@ -182,14 +182,10 @@ fn share(prediction: &Prediction) -> Option<String> {
 
 /// What each NIC can reach with TCP.
 fn nics(analysis: &Analysis<'_>, columns: usize, room: usize) -> Vec<String> {
-    let reach = analysis
-        .predictions
-        .iter()
-        .filter(|one| one.is_unmeasured_tcp())
-        .map(|one| {
-            let says = format!("{} can reach {} (predicted)", one.path, words::prediction(one));
-            wrap(&shown::line(&says), columns, "  ")
-        });
+    let reach = analysis.predictions.iter().filter(|one| one.is_unmeasured_tcp()).map(|one| {
+        let says = format!("{} can reach {} (predicted)", one.path, words::prediction(one));
+        wrap(&shown::line(&says), columns, "  ")
+    });
     whole(&reach.collect::<Vec<_>>(), NICS, room, "NIC")
 }
 
