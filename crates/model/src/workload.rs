@@ -278,6 +278,20 @@ impl Workload {
         }
     }
 
+    /// The word for all that is of its kind, whatever its shape: `tcp`, `memory`; a word of another
+    /// tool has none.
+    pub fn family(&self) -> Option<&'static str> {
+        Some(match (self, self.transport()) {
+            (Self::Packets, _) => "packets",
+            (Self::PathProbe, _) => "path",
+            (Self::Memory(_) | Self::MemoryLatency, _) => "memory",
+            (_, Some(Transport::Tcp)) => "tcp",
+            (_, Some(Transport::Udp)) => "udp",
+            (_, Some(Transport::Rdma(_))) => "rdma",
+            (_, None) => return None,
+        })
+    }
+
     /// Whether narrows can run it itself.
     pub fn is_own(&self) -> bool {
         !matches!(self, Self::Latency(_) | Self::Other(_))
@@ -464,6 +478,8 @@ mod tests {
             assert_eq!(text, format!("\"{word}\""));
             assert_eq!(serde_json::from_str::<Workload>(&text).expect("a workload"), workload);
             assert_eq!(workload.message().is_none(), !workload.is_network(), "{word}");
+            // Conditions of older scripts have the first part of a word.
+            assert_eq!(workload.family(), word.split('-').next(), "{word}");
         }
         let mut sorted = NAMED.map(|(word, _)| word);
         sorted.sort_unstable();

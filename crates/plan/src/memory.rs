@@ -30,6 +30,16 @@ const NUMADEMO_BYTES: Bytes = Bytes(128 << 20);
 /// What numademo calls memory of the thread's own node.
 pub const LOCAL: &str = "local memory";
 
+/// Of a trial of numademo's table its kernel and the node that its memory is bound to; `None` of
+/// other trials.
+pub fn of_numademo(trial: &Trial) -> Option<(Kernel, Option<u32>)> {
+    let Workload::Memory(kernel) = trial.kind else { return None };
+    let params = &trial.params;
+    let is_one = params.streams == 1 && params.working_set_bytes == NUMADEMO_BYTES;
+    let node = params.memory.as_ref().and_then(|memory| memory.node);
+    (is_one && NUMADEMO.contains(&kernel)).then_some((kernel, node))
+}
+
 /// What is wanted.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {

@@ -2,8 +2,9 @@
 //! that rate lets a core do in smallest packets.
 
 use crate::table;
+use narrows_model::result::Estimate;
+use narrows_model::workload::Kernel;
 use narrows_predict::wire_rate::smallest_packets;
-use narrows_stats::Summary;
 use std::fmt::Write;
 
 /// Of 10 GbE in frames of 64 B, millions a second.
@@ -11,42 +12,51 @@ const WIRE_MPPS: f64 = 14.88;
 /// Clocks that are told, in GHz.
 const CLOCKS_GHZ: [f64; 3] = [2.0, 3.0, 4.0];
 /// The kernel whose rate stands for the memory.
-const COPY: &str = "memcpy";
+const COPY: Kernel = Kernel::Memcpy;
 
-/// The table and its sentence; `local` is where the sentence takes its copy from.
-pub fn text(summaries: &[Summary], local: &str) -> String {
-    let mut places: Vec<&str> = Vec::new();
-    let mut kernels: Vec<&str> = Vec::new();
-    for (kernel, place) in summaries.iter().filter_map(|one| one.label.split_once(", ")) {
-        if !kernels.contains(&kernel) {
-            kernels.push(kernel);
+/// One cell of the table.
+pub struct Cell {
+    /// What the thread does.
+    pub kernel: Kernel,
+    /// The node that its memory is bound to; `None` is its own.
+    pub node: Option<u32>,
+    /// What it reached.
+    pub rate: Option<Estimate>,
+}
+
+/// The table and its sentence, which takes its copy from the memory of the thread's own node;
+/// `local` is what that is called.
+pub fn text(cells: &[Cell], local: &str) -> String {
+    let mut places: Vec<Option<u32>> = Vec::new();
+    let mut kernels: Vec<Kernel> = Vec::new();
+    for cell in cells {
+        if !kernels.contains(&cell.kernel) {
+            kernels.push(cell.kernel);
         }
-        if !places.contains(&place) {
-            places.push(place);
+        if !places.contains(&cell.node) {
+            places.push(cell.node);
         }
     }
-    let mb_s = |kernel: &str, place: &str| {
-        let label = format!("{kernel}, {place}");
-        let found = summaries.iter().find(|one| one.label == label)?.estimate.as_ref()?;
+    let mb_s = |kernel: Kernel, node: Option<u32>| {
+        let mut of = cells.iter().filter(|cell| cell.kernel == kernel && cell.node == node);
+        let found = of.find_map(|cell| cell.rate)?;
         Some((found.value / 1e6, found.low / 1e6, found.high / 1e6))
     };
     let mut rows = vec![vec!["MB/s (interval, of few runs the range)".to_owned()]];
-    rows[0].extend(kernels.iter().map(|kernel| (*kernel).to_owned()));
-    for place in &places {
-        rows.push(
-            std::iter::once((*place).to_owned())
-                .chain(kernels.iter().map(|kernel| match mb_s(kernel, place) {
-                    Some((value, low, high)) => format!("{value:.0} ({low:.0} to {high:.0})"),
-                    None => "-".to_owned(),
-                }))
-                .collect(),
-        );
+    rows[0].extend(kernels.iter().map(|kernel| kernel.name().to_owned()));
+    for node in places {
+        let place = node.map_or(local.to_owned(), |node| format!("memory on node {node}"));
+        let figures = kernels.iter().map(|kernel| match mb_s(*kernel, node) {
+            Some((value, low, high)) => format!("{value:.0} ({low:.0} to {high:.0})"),
+            None => "-".to_owned(),
+        });
+        rows.push(std::iter::once(place).chain(figures).collect());
     }
     let mut text = format!("\nnumademo\n{}", table::lines(&rows, |at| at > 0));
     text += "  bytes read and written both count, as numademo counted until 2023; its memcpy\n  \
              reads one page of zeroes, here it reads as much memory as it writes; memory that\n  \
              is spread over nodes (interleave) is not measured\n";
-    match mb_s(COPY, local) {
+    match mb_s(COPY, None) {
         Some((copy, ..)) => text += &packets(copy / 1e3),
         None => text += "  packets: unknown: needs a rate of memcpy\n",
     }
@@ -73,6 +83,30 @@ fn packets(copy_gb_s: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::result::{Method, Unit};
+
+    #[test]
+    fn a_row_is_a_node_and_a_column_a_kernel() {
+        let cell = |kernel, node, gb_s: f64| {
+            let value = gb_s * 1e9;
+            let (low, high, unit, by) = (value, value, Unit::BytesPerSecond, Method::Range);
+            Cell { kernel, node, rate: Some(Estimate { value, low, high, unit, n: 3, by }) }
+        };
+        let cells = [
+            cell(Kernel::Memcpy, None, 10.0),
+            cell(Kernel::Read, None, 12.0),
+            cell(Kernel::Memcpy, Some(1), 7.0),
+        ];
+        let text = text(&cells, "local");
+        let words = |from: &str| {
+            let line = text.lines().find(|line| line.trim_start().starts_with(from));
+            line.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert!(words("MB/s").ends_with("memcpy read"), "{text}");
+        assert_eq!(words("local"), "local 10000 (10000 to 10000) 12000 (12000 to 12000)");
+        assert_eq!(words("memory on"), "memory on node 1 7000 (7000 to 7000) -");
+        assert!(text.contains("12.5 M/s (10.9 to 14.2) at 3 GHz"), "{text}");
+    }
 
     #[test]
     fn packets_follow_the_clock_and_the_copy() {

@@ -6,7 +6,7 @@ use narrows_model::Change;
 use narrows_model::record::Outcome;
 use narrows_model::result::{Estimate, Unit};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::Trial;
+use narrows_model::trial::{Trial, TrialId};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 pub struct Changed {
     /// What is changed.
     pub change: Change,
+    /// The trial that changes it.
+    pub trial: TrialId,
     /// The same in words: `4 flows`.
     pub says: String,
     /// Figure with the change by that without it, of the pairs by which it was picked or left.
@@ -93,9 +95,22 @@ fn one(study: &StoredStudy, base: &Trial, trial: &Trial) -> Option<Changed> {
     let tried_ratio = quantile(&tried, 0.5)?;
     let confirmed: Vec<f64> = pairs.flatten().collect();
     let ratio = median_interval(&confirmed, CONFIDENCE, Unit::Share);
+    Some(Changed {
+        change,
+        trial: trial.id.clone(),
+        says: says(change, base, trial),
+        tried_ratio,
+        ratio,
+    })
+}
+
+/// A change in words, for people: what the trial's label has beyond the traffic's.
+fn says(change: Change, base: &Trial, trial: &Trial) -> String {
+    if let (Change::Congestion, Some(name)) = (change, &trial.params.congestion) {
+        return name.clone();
+    }
     let rest = trial.label.strip_prefix(&format!("{}, ", base.label));
-    let says = rest.unwrap_or(&trial.label).to_owned();
-    Some(Changed { change, says, tried_ratio, ratio })
+    rest.unwrap_or(&trial.label).to_owned()
 }
 
 /// The ratio of each run with the change to the run without it that was made next to it.
@@ -111,7 +126,8 @@ mod tests {
         let by = narrows_model::result::Method::MedianOrderStatistic;
         let ratio = Some(Estimate { value, low, high, unit: Unit::Share, n: 6, by });
         let says = String::new();
-        Changed { change: Change::Flows, says, tried_ratio: 1.0, ratio }.moved()
+        let trial = TrialId("a".into());
+        Changed { change: Change::Flows, trial, says, tried_ratio: 1.0, ratio }.moved()
     }
 
     #[test]

@@ -164,12 +164,12 @@ impl Demand {
         &self.text
     }
 
-    /// Whether it speaks of a cell: by its label, by its workload, or by the first part of that
+    /// Whether it speaks of a cell: by its label, by its workload, or by the family of that
     /// (`tcp` of `tcp-stream`).
     pub fn fits(&self, summary: &Summary) -> bool {
-        let kind = summary.kind.to_string();
-        let first = kind.split('-').next().unwrap_or_default();
-        [summary.label.as_str(), kind.as_str(), first].contains(&self.of.as_str())
+        let of = self.of.as_str();
+        let is_named = summary.label == of || summary.kind.as_str() == of;
+        is_named || summary.kind.family() == Some(of)
     }
 
     /// Whether a cell's figure meets it.

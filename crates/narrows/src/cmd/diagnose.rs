@@ -264,8 +264,7 @@ impl Session<'_> {
             .iter()
             .filter(|one| one.tried_ratio > TENTH)
             .filter_map(|one| {
-                let label = format!("{}, {}", self.opened.trials[0].label, one.says);
-                let at = self.opened.trials.iter().position(|trial| trial.label == label)?;
+                let at = self.opened.trials.iter().position(|trial| trial.id == one.trial)?;
                 Some((one.tried_ratio, at))
             })
             .collect();

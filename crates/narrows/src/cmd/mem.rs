@@ -57,7 +57,12 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
     if args.numademo && args.out.format() == "text" {
         let stored = narrows_store::read(&file)?;
         let summaries = Analysis::of(&stored).summaries;
-        output::print_json_or_text(false, &numademo::text(&summaries, plan::LOCAL))?;
+        let cells = stored.trials.iter().zip(&summaries).filter_map(|(trial, summary)| {
+            let (kernel, node) = plan::of_numademo(trial)?;
+            Some(numademo::Cell { kernel, node, rate: summary.estimate })
+        });
+        let cells: Vec<numademo::Cell> = cells.collect();
+        output::print_json_or_text(false, &numademo::text(&cells, plan::LOCAL))?;
     }
     output::made(&file, &format!(", report {}", html.display()))?;
     output::nothing_measured(&file)?;

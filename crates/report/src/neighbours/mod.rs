@@ -6,7 +6,7 @@ pub mod text;
 use crate::plots::slowdown::{self, Line, Point};
 use crate::{Analysis, words};
 use narrows_model::result::Estimate;
-use narrows_model::workload::{Transport, Workload};
+use narrows_model::workload::{Kernel, Transport, Workload};
 use narrows_stats::{Cost, NeighbourStep, NeighbourTest, Open, Regime, Slowdown, blocks_for};
 
 /// What a test shows, in one sentence.
@@ -51,19 +51,20 @@ fn at_work(test: &NeighbourTest, cores: u32) -> String {
 
 /// What one core does, or several, as the verb of their sentence.
 fn work(test: &NeighbourTest, is_one: bool) -> String {
-    let kernel = test.job.to_string();
-    let verb = kernel.strip_prefix("memory-").unwrap_or(&kernel);
-    let (verb, past) =
-        verb.strip_suffix("-nt").map_or((verb, ""), |verb| (verb, ", past the caches"));
-    let (one, several, object) = match verb {
-        "copy" => ("copies", "copy", "memory"),
-        "memcpy" => ("copies", "copy", "memory with memcpy"),
-        "read" => ("reads", "read", "memory"),
-        "triad" => ("computes", "compute", "triads over memory"),
-        "write" => ("writes", "write", "memory"),
-        other => ("runs", "run", other),
+    let (one, several, object) = match &test.job {
+        Workload::Memory(Kernel::Copy) => ("copies", "copy", "memory"),
+        Workload::Memory(Kernel::CopyNt) => ("copies", "copy", "memory, past the caches"),
+        Workload::Memory(Kernel::Memcpy) => ("copies", "copy", "memory with memcpy"),
+        Workload::Memory(Kernel::Read) => ("reads", "read", "memory"),
+        Workload::Memory(Kernel::Triad) => ("computes", "compute", "triads over memory"),
+        Workload::Memory(Kernel::TriadNt) => {
+            ("computes", "compute", "triads over memory, past the caches")
+        }
+        Workload::Memory(Kernel::Write) => ("writes", "write", "memory"),
+        Workload::Memory(Kernel::WriteNt) => ("writes", "write", "memory, past the caches"),
+        other => ("runs", "run", other.as_str()),
     };
-    format!("{} {object}{past}", if is_one { one } else { several })
+    format!("{} {object}", if is_one { one } else { several })
 }
 
 /// The step at which the traffic is slowest.

@@ -5,6 +5,7 @@ use crate::drawn::Screen;
 use crate::hardware;
 use crate::table::on_screen;
 use narrows_model::host::{Host, RdmaDevice, RdmaPort};
+use std::fmt;
 
 /// A row a port; then its identifiers, and the words for other programs.
 pub static VIEW: View = View { name: "rdma", write };
@@ -47,16 +48,39 @@ fn write(host: &Host, screen: &Screen) -> String {
     text
 }
 
+/// What carries a port's messages.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Carrier {
+    InfiniBand,
+    Iwarp,
+    OmniPath,
+    Roce,
+    /// Node type or link layer are not told.
+    Unknown,
+}
+
+impl fmt::Display for Carrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::InfiniBand => "InfiniBand",
+            Self::Iwarp => "iWARP",
+            Self::OmniPath => "Omni-Path",
+            Self::Roce => "RoCE",
+            Self::Unknown => "unknown",
+        })
+    }
+}
+
 /// What carries its messages, from node type and link layer.
-fn transport(device: &RdmaDevice, port: &RdmaPort) -> &'static str {
+fn carrier(device: &RdmaDevice, port: &RdmaPort) -> Carrier {
     let kind = device.kind.value().map_or("", String::as_str);
     let layer = port.link_layer.value().map_or("", String::as_str);
     match (kind, layer) {
-        ("RNIC", _) => "iWARP",
-        ("CA", "Ethernet") => "RoCE",
-        ("CA", "InfiniBand") if device.name.starts_with("hfi") => "Omni-Path",
-        ("CA", "InfiniBand") => "InfiniBand",
-        _ => "unknown",
+        ("RNIC", _) => Carrier::Iwarp,
+        ("CA", "Ethernet") => Carrier::Roce,
+        ("CA", "InfiniBand") if device.name.starts_with("hfi") => Carrier::OmniPath,
+        ("CA", "InfiniBand") => Carrier::InfiniBand,
+        _ => Carrier::Unknown,
     }
 }
 
@@ -64,7 +88,7 @@ fn row(device: &RdmaDevice, port: &RdmaPort) -> Vec<String> {
     vec![
         device.name.clone(),
         port.number.to_string(),
-        transport(device, port).to_owned(),
+        carrier(device, port).to_string(),
         or_unknown(port.state.value()),
         or_unknown(port.physical_state.value()),
         or_unknown(port.rate_bps.value()),
@@ -105,14 +129,16 @@ fn words(device: &RdmaDevice, port: &RdmaPort) -> Vec<String> {
             few.replacen(' ', " -x ", 1)
         ),
     ];
-    match transport(device, port) {
+    match carrier(device, port) {
         // UCX has no transport over iWARP.
-        "iWARP" => libfabric.to_vec(),
-        "Omni-Path" => vec![format!(
+        Carrier::Iwarp => libfabric.to_vec(),
+        Carrier::OmniPath => vec![format!(
             "{at}  Open MPI: --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include opx,psm2"
         )],
-        "unknown" => vec![format!("{at}  not known: its node type or link layer was not read")],
-        _ => [
+        Carrier::Unknown => {
+            vec![format!("{at}  not known: its node type or link layer was not read")]
+        }
+        Carrier::InfiniBand | Carrier::Roce => [
             format!("{at}  Open MPI: --mca pml ucx -x UCX_NET_DEVICES={at}"),
             format!("{at}  UCX: UCX_NET_DEVICES={at} UCX_TLS=rc,self,sm"),
         ]
