@@ -2,7 +2,7 @@
 
 use crate::bounds;
 use crate::refused::{Refused, Unplaced};
-use crate::said::{Said, socket_of};
+use crate::said::{Said, of_socket, socket_of};
 use narrows_dimm::interleave::{Set, sets};
 use narrows_dimm::platform::Platform;
 use narrows_model::host::{ChannelId, Host};
@@ -33,7 +33,7 @@ pub(crate) fn populated(
     platform: Option<&Platform>,
     has_speed: bool,
 ) -> Result<Populated, Refused> {
-    let asked = said.keys().any(|key| key.starts_with("memory.socket"));
+    let asked = said.keys().any(|key| of_socket(key).is_some());
     let Some(platform) = platform.filter(|platform| !platform.ways.is_empty()) else {
         return match (asked, platform) {
             (true, _) => Err(Refused::Interleaving),
@@ -54,7 +54,7 @@ pub(crate) fn populated(
     };
     let Populated { mut modules, mut sets, slots_per_channel, .. } = found;
     for (key, text) in said {
-        let Some(socket) = key.strip_prefix("memory.socket") else { continue };
+        let Some(socket) = of_socket(key) else { continue };
         let at = socket_of(key, socket)?;
         if at > modules.len() {
             let next = modules.len();

@@ -4,7 +4,7 @@
 use crate::engine::Engine;
 use crate::parameters::PHI;
 use crate::reach::Reach;
-use crate::resources::{Group, Parameter, Resource, parameter};
+use crate::resources::{Group, Parameter, Resource, parameter, symbols};
 use narrows_model::result::{Provenance, ResourceName};
 use narrows_model::workload::{RdmaVerb, Transport, Workload};
 
@@ -92,7 +92,7 @@ impl Engine {
         let is_remote = group.work != group.socket;
         let remote = if is_remote { REMOTE_US * REMOTE_ACCESSES } else { 0.0 };
         let says = "both NICs, their slots and the wire, there and back";
-        let with = vec![micros("one way", one_way, &from)];
+        let with = vec![micros(symbols::ONE_WAY, one_way, &from)];
         part(ResourceName::Devices, 2.0 * (one_way + remote), RANGE_POLLED, says, with)
     }
 
@@ -117,7 +117,7 @@ impl Engine {
             .map_or(self.server.processor.clock_ghz, |known| known.value);
         let slower = farther * REFERENCE_GHZ / (clock * self.server.processor.work_per_clock);
         let range = if self.server.asked.polls { RANGE_POLLED } else { RANGE };
-        let with = vec![micros("one way", STACK_US, &fitted())];
+        let with = vec![micros(symbols::ONE_WAY, STACK_US, &fitted())];
         let us = 2.0 * STACK_US * slower;
         let says = "sending and receiving on both hosts";
         let mut parts = vec![part(ResourceName::Stack, us, range, says, with)];
@@ -131,7 +131,7 @@ impl Engine {
     /// hosts allow, as far as these are left within the round trip.
     fn wake_up(&self, stack_us: f64, slower: f64) -> Resource {
         let awake = 2.0 * WAKE_US * slower;
-        let with = vec![micros("one way", WAKE_US, &fitted())];
+        let with = vec![micros(symbols::ONE_WAY, WAKE_US, &fitted())];
         let says = "interrupts, and waking the threads that wait for them";
         let mut part = part(ResourceName::WakeUp, awake, RANGE, says, with);
         let Some(exits) = &self.server.exits_us else {
@@ -175,7 +175,7 @@ impl Engine {
     fn switches(&self) -> Option<Resource> {
         let count = self.server.asked.switches;
         let from = Provenance::DataSheet("of cut-through switches".to_owned());
-        let with = vec![micros("one way", SWITCH_US, &from)];
+        let with = vec![micros(symbols::ONE_WAY, SWITCH_US, &from)];
         let says = "cut-through switching";
         let part = part(ResourceName::Switch, 2.0 * count * SWITCH_US, (0.7, 5.0), says, with);
         (count > 0.0).then_some(part)

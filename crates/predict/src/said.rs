@@ -122,6 +122,11 @@ pub(crate) fn given() -> Provenance {
     Provenance::Given("--given or --set".to_owned())
 }
 
+/// What stands in a key after `memory.socket`; `None` of other keys.
+pub(crate) fn of_socket(key: &str) -> Option<&str> {
+    key.strip_prefix("memory.socket")
+}
+
 /// The number of a processor in a key or its value.
 pub(crate) fn socket_of(key: &str, text: &str) -> Result<usize, Refused> {
     let at = text.trim().parse();

@@ -7,7 +7,7 @@ use crate::pcie_paths::{self, Uplink};
 use crate::populated::populated;
 use crate::processors::{self, Processor};
 use crate::refused::Refused;
-use crate::said::{KEYS, Known, Said, given, number, socket_of, word, words};
+use crate::said::{KEYS, Known, Said, given, number, of_socket, socket_of, word, words};
 use crate::sockets::ways;
 use narrows_dimm::platform::{self, Platform};
 use narrows_model::host::{Host, Nic};
@@ -213,7 +213,7 @@ pub fn fastest(host: &Host) -> Option<&Nic> {
 
 fn known_keys(said: &Said) -> Result<(), Refused> {
     let known = |key: &String| {
-        let socket = key.strip_prefix("memory.socket").is_some_and(|at| at.parse::<u8>().is_ok());
+        let socket = of_socket(key).is_some_and(|at| at.parse::<u8>().is_ok());
         socket || KEYS.iter().any(|known| known.name == key && known.name != "memory.socketN")
     };
     match said.keys().find(|key| !known(key)) {

@@ -31,8 +31,10 @@ pub enum Bottleneck {
 /// The answer, a sentence each.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The figure with its interval.
+    /// The figure, after its cell's label.
     pub figure: String,
+    /// Its interval, and the runs that it is of.
+    pub spread: String,
     /// The bottleneck, how sure that is, and what disturbs it.
     pub bottleneck: String,
     /// What to do; the first of several findings.
@@ -58,20 +60,25 @@ pub fn of(analysis: &Analysis<'_>) -> Option<Answer> {
     let summary = headline(analysis)?;
     Some(Answer {
         figure: figure(summary)?,
+        spread: spread(summary)?,
         bottleneck: says(analysis, summary),
         action: action(analysis, summary),
     })
 }
 
-/// `tcp-stream: 9.41 Gb/s (95 % interval 9.40 to 9.42 Gb/s, 6 runs)`.
+/// `tcp-stream: 9.41 Gb/s`.
 fn figure(summary: &Summary) -> Option<String> {
+    // A label as long as a line would leave the figure no room.
+    let label = cut(&summary.label, LABEL_COLUMNS);
+    Some(format!("{label}: {}", words::middle(summary.estimate.as_ref()?)))
+}
+
+/// `95 % interval 9.40 to 9.42 Gb/s, 6 runs`.
+fn spread(summary: &Summary) -> Option<String> {
     let estimate = summary.estimate.as_ref()?;
     let what = if estimate.by == Method::Range { "range" } else { "95 % interval" };
     let runs = words::counted(estimate.n as usize, "run");
-    let interval = format!("{what} {}, {runs}", words::range(estimate));
-    // A label as long as a line would leave the figure no room.
-    let label = cut(&summary.label, LABEL_COLUMNS);
-    Some(format!("{label}: {} ({interval})", words::middle(estimate)))
+    Some(format!("{what} {}, {runs}", words::range(estimate)))
 }
 
 /// What limits a figure, by what was counted before what was predicted, and what merely fits last.

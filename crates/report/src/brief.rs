@@ -64,7 +64,8 @@ fn head(analysis: &Analysis<'_>) -> String {
 
 /// The figure, what limits it, what to do, and where the rest is.
 fn answer_lines(answer: &Answer, rest: &str, columns: usize) -> Vec<String> {
-    let figure = shown::line(&answer.figure).into_owned();
+    let figure = format!("{} ({})", answer.figure, answer.spread);
+    let figure = shown::line(&figure).into_owned();
     let mut lines = vec![format!("{BOLD}{}{PLAIN}", cut(&figure, columns))];
     lines.extend(said("bottleneck", &answer.bottleneck, columns));
     lines.extend(said("do", &answer.action, columns));

@@ -22,11 +22,10 @@ fn said(analysis: &Analysis<'_>) -> Markup {
     }
     let measured = analysis.study.is_none().then(|| answer::of(analysis)).flatten();
     let Some(answer) = measured else { return html! {} };
-    let (figure, spread) = answer.figure.split_once(" (").unwrap_or((&answer.figure, ""));
     html! {
         section class="card answer" {
             p class="figure" {
-                (figure) " " span class="soft" { (spread.trim_end_matches(')')) }
+                (answer.figure) " " span class="soft" { (answer.spread) }
             }
             dl {
                 dt { "Bottleneck" } dd { (answer.bottleneck) }

@@ -6,7 +6,7 @@ use narrows_model::result::ResourceName;
 use narrows_predict::calibration::Calibration;
 use narrows_predict::prices::{Cost, for_a_hundred};
 use narrows_predict::wire_rate::verdict;
-use narrows_predict::{Engine, Reach, Resource, Server};
+use narrows_predict::{Engine, Reach, Resource, Server, symbols};
 use std::fmt::Write;
 
 /// Columns of a bar in text.
@@ -184,10 +184,10 @@ fn line(reach: &Reach, resource: &Resource) -> String {
 /// A parameter's name with what its letter stands for, or with the resource that it is of.
 fn meaning(resource: &Resource, name: &str) -> String {
     match name {
-        "eta" => "eta (share of the peak that a copy reaches)".to_owned(),
-        "m" => "m (memory bytes a payload byte)".to_owned(),
-        "p" => "p (how wire and CPUs combine)".to_owned(),
-        "one way" => format!("{}, one way", resource.name),
+        symbols::ETA => "eta (share of the peak that a copy reaches)".to_owned(),
+        symbols::M => "m (memory bytes a payload byte)".to_owned(),
+        symbols::P => "p (how wire and CPUs combine)".to_owned(),
+        symbols::ONE_WAY => format!("{}, one way", resource.name),
         _ => name.to_owned(),
     }
 }

@@ -1,6 +1,6 @@
 //! `memory`: what the narrowest interleave set, or a measured copy, carries.
 
-use super::{Gap, Group, Stated, assumed, ends, of, parameter, resource};
+use super::{Gap, Group, Stated, assumed, ends, of, parameter, resource, symbols};
 use crate::engine::Engine;
 use crate::server::Server;
 use crate::sockets::{Pages, Theta};
@@ -65,7 +65,7 @@ impl Engine {
                 let far = sets.iter().enumerate().any(|(at, sets)| at != used && !sets.is_empty());
                 let words: Vec<String> = own.iter().map(ToString::to_string).collect();
                 with.extend(self.server.mts.as_ref().map(|mts| parameter("modules", "MT/s", mts)));
-                with.push(parameter("eta", "share", &self.parameters.eta));
+                with.push(parameter(symbols::ETA, "share", &self.parameters.eta));
                 let words = format!(
                     "the narrowest of the sets of {} channels at {} MT/s",
                     words.join("+"),
@@ -85,7 +85,7 @@ impl Engine {
         }
         says += &format!(", {:.2} bytes of it a payload byte", theta.m);
         let m_from = if fitted { kernel.m_from.clone() } else { assumed("") };
-        with.push(of("m", theta.m, "B/B", &m_from));
+        with.push(of(symbols::M, theta.m, "B/B", &m_from));
         // Processors whose work uses the same memory have it together.
         let sharing = self.groups().iter().filter(|other| self.used(other, sets).0 == used).count();
         let mut gbps = gbps / sharing.max(1) as f64;
@@ -113,7 +113,7 @@ impl Engine {
         );
         let with = vec![
             parameter("copy over the bus", "GB/s", copy),
-            of("m", INSIDE_COLD, "B/B", &assumed("two copies that miss every cache")),
+            of(symbols::M, INSIDE_COLD, "B/B", &assumed("two copies that miss every cache")),
         ];
         let mut one =
             resource(ResourceName::Memory, 8.0 * copy.value / INSIDE_COLD, (1.0, 1.0), says);

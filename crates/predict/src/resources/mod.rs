@@ -44,6 +44,18 @@ fn told<S: Serializer>(from: &Provenance, to: S) -> Result<S::Ok, S::Error> {
     }
 }
 
+/// Letters and words of the arithmetic that are explained where they are shown.
+pub mod symbols {
+    /// Share of the memory's peak that a copy reaches.
+    pub const ETA: &str = "eta";
+    /// Memory bytes a payload byte.
+    pub const M: &str = "m";
+    /// One way of what a round trip goes twice.
+    pub const ONE_WAY: &str = "one way";
+    /// How wire and CPUs combine.
+    pub const P: &str = "p";
+}
+
 /// A number in a resource's arithmetic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Parameter {
@@ -179,7 +191,7 @@ impl Engine {
         lower.value = value;
         lower.says += &format!("; {} is near, which leaves {share:.3} of it", other.name);
         lower.parameters.push(of(
-            "p",
+            symbols::P,
             TOGETHER,
             "",
             &Provenance::Fitted("LP1241's even populations at 100 GbE".to_owned()),

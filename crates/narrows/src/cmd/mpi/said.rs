@@ -1,6 +1,6 @@
 //! What `narrows mpi` prints: a line a pattern and size.
 
-use super::sheet::CARRIED;
+use super::sheet::{CARRIED, LIBRARY, OVERSUBSCRIBED};
 use narrows_model::record::{Outcome, Record};
 use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
@@ -20,11 +20,11 @@ pub fn text(stored: &StoredStudy) -> String {
     for trial in &stored.trials {
         let records: Vec<&Record> = stored.records_of(trial).collect();
         rows.push(row(trial, &records, &mut marks));
-        let noted = trial.notes.iter().filter(|note| note.factor == "oversubscribed");
+        let noted = trial.notes.iter().filter(|note| note.factor == OVERSUBSCRIBED);
         marks.extend(noted.map(|note| format!("oversubscribed: {}", note.level)));
     }
     let library = stored.trials.iter().flat_map(|trial| &trial.notes);
-    let library = library.into_iter().find(|note| note.factor == "library");
+    let library = library.into_iter().find(|note| note.factor == LIBRARY);
     let library = library.map_or("", |note| note.level.as_str());
     let mut text = format!("{library}; medians of runs, each of iterations timed one by one\n\n");
     text += &lines(&rows);

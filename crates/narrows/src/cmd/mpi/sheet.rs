@@ -25,6 +25,10 @@ use std::path::PathBuf;
 pub const TOOL: &str = "narrows mpi";
 /// The beginning of the name of the figure that says what carried the payload.
 pub const CARRIED: &str = "carried by ";
+/// The note of a cell that names the library.
+pub const LIBRARY: &str = "library";
+/// The note of a cell whose ranks are more than their host has CPUs for.
+pub const OVERSUBSCRIBED: &str = "oversubscribed";
 
 /// The file while runs are added to it.
 pub struct Sheet {
@@ -122,9 +126,9 @@ fn trial(
     let params = Params::of_network(Bytes(message.bytes as u64), 1);
     let (kind, ends) = (Workload::from(pattern.word()), EndSpec::anywhere(false));
     let trial = narrows_plan::trial(&label, kind, params, ends, path, line);
-    let mut notes = vec![level("library", crew.mpi.version().to_owned())];
+    let mut notes = vec![level(LIBRARY, crew.mpi.version().to_owned())];
     if crew.oversubscribed {
-        notes.push(level("oversubscribed", "a host has more ranks than CPUs for them".to_owned()));
+        notes.push(level(OVERSUBSCRIBED, "a host has more ranks than CPUs for them".to_owned()));
     }
     let levels = vec![level("fabric", fabric), level("ranks", ranks), level("length", length)];
     Trial { levels, notes, ..trial }
