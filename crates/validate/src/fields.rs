@@ -14,6 +14,8 @@ enum Form {
     Any,
     /// A word, which the questions compare with those they know.
     Text,
+    /// One of these words, in letters of either case.
+    Word(&'static [&'static str]),
     /// Yes or no.
     Flag,
     /// Channels as a number, or the modules of each.
@@ -22,14 +24,18 @@ enum Form {
     Prose,
 }
 
+/// perftest's programs, each of one verb.
+const TESTS: &[&str] =
+    &["ib_read_bw", "ib_read_lat", "ib_send_bw", "ib_send_lat", "ib_write_bw", "ib_write_lat"];
+
 const FIELDS: &[(&str, Form)] = &[
-    ("app_buffer", Form::Text),
+    ("app_buffer", Form::Word(&["any", "in-cache", "not-in-cache"])),
     ("before", Form::Any),
     ("bits", Form::Number(&bounds::BUS_BITS)),
     ("bound", Form::Prose),
     ("busy_poll", Form::Flag),
     ("calibrates", Form::Flag),
-    ("case", Form::Text),
+    ("case", Form::Word(&["any", "best", "worst"])),
     ("channels", Form::Population),
     ("channels_per_controller", Form::Number(&bounds::CHANNELS)),
     ("chipset", Form::Prose),
@@ -47,7 +53,7 @@ const FIELDS: &[(&str, Form)] = &[
     ("device_slowdown", Form::Any),
     ("dimm", Form::Text),
     ("dimms", Form::Number(&bounds::DIMMS)),
-    ("direction", Form::Text),
+    ("direction", Form::Word(&["read", "write"])),
     ("frame", Form::Number(&bounds::FRAME)),
     ("host_10gbe", Form::Prose),
     ("host_ib", Form::Prose),
@@ -90,7 +96,7 @@ const FIELDS: &[(&str, Form)] = &[
     ("streams", Form::Number(&bounds::STREAMS)),
     ("switches", Form::Number(&bounds::SWITCHES)),
     ("tcp_cmd", Form::Prose),
-    ("test", Form::Text),
+    ("test", Form::Word(TESTS)),
     ("threads", Form::Number(&bounds::STREAMS)),
     ("timestamps", Form::Flag),
     ("tool", Form::Prose),
@@ -99,7 +105,7 @@ const FIELDS: &[(&str, Form)] = &[
     ("unit", Form::Text),
     ("utilisation", Form::Number(&bounds::SHARE)),
     ("value", Form::Any),
-    ("verb", Form::Text),
+    ("verb", Form::Word(&["read", "send", "write"])),
     ("ways", Form::Number(&bounds::WAYS)),
     ("width", Form::Number(&bounds::LANES)),
     ("wire_rate", Form::Text),
@@ -254,6 +260,10 @@ fn one(at: &str, field: &str, value: &Value) -> Result<(), Refused> {
             _ => Err(Unfit::Kind("is neither a number nor a text")),
         },
         Form::Text if !value.is_str() => Err(Unfit::Kind("is not a text")),
+        Form::Word(words) => match value.as_str() {
+            Some(text) if words.iter().any(|word| word.eq_ignore_ascii_case(text)) => Ok(()),
+            _ => Err(Unfit::Word(words)),
+        },
         Form::Flag if !value.is_bool() => Err(Unfit::Kind("is neither true nor false")),
         Form::Population if value.is_array() => Ok(()),
         Form::Population => number(value, &bounds::WAYS),
@@ -267,6 +277,8 @@ enum Unfit {
     /// It is of another kind than this.
     Kind(&'static str),
     Bounds(OutOfBounds),
+    /// It is none of these.
+    Word(&'static [&'static str]),
 }
 
 impl fmt::Display for Unfit {
@@ -274,6 +286,7 @@ impl fmt::Display for Unfit {
         match self {
             Self::Kind(says) => f.write_str(says),
             Self::Bounds(why) => write!(f, "= {why}"),
+            Self::Word(words) => write!(f, "is none of {}", words.join(", ")),
         }
     }
 }
@@ -391,6 +404,15 @@ mod tests {
         assert!(row("mtu = 20\nprotocol = 'tcp'").contains("row 1: mtu = 20"));
         assert!(row("mtu = 'big'").contains("mtu is not a number"));
         assert!(row("gbps_tcp = 3").contains("'gbps_tcp'"));
+        // What a case is is declared, and not guessed from how a word begins.
+        let direction = row("pcie_gen = 3\nwidth = 8\ndirection = 'reads'");
+        assert_eq!(direction, "row 1: direction is none of read, write");
+        let verb = row("protocol = 'ib-edr'\nverb = 'unread'");
+        assert_eq!(verb, "row 1: verb is none of read, send, write");
+        assert!(row("path = 'rdma'\nratio_min = 1\ncase = 'bestish'").contains("any, best, worst"));
+        assert!(row("path = 'rdma'\nratio_min = 1\napp_buffer = 'inner'").contains("in-cache"));
+        assert!(row("protocol = 'ib-edr'\ntest = 'my_read'").contains("ib_read_bw"));
+        assert_eq!(row("protocol = 'ib-edr'\nverb = 'Read'"), "");
         assert!(of("[sytem]\ncpu = 'x'\n[[row]]\ngbps = 1\n").contains("is it 'system'"));
         assert!(of("[system]\nlinkgbps = 10\n[[row]]\ngbps = 1\n").contains("is it 'link_gbps'"));
         assert!(of("[units]\ntcp_gbps = 'x'\n[[row]]\ngbps = 1\n").contains("tcp_gbps"));

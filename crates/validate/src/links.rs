@@ -91,6 +91,24 @@ fn generation(row: &Row<'_>) -> Option<f64> {
     [2.5, 5.0, 8.0, 16.0, 32.0, 64.0].get((generation as usize).checked_sub(1)?).copied()
 }
 
+/// Which way a device moves bytes of the host's memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Read,
+    Write,
+}
+
+impl Direction {
+    /// As the row declares it, else what its column is of: `read_gb_s`.
+    fn of(row: &Row<'_>, what: &str) -> Option<Self> {
+        match row.text("direction").unwrap_or(what).to_lowercase().as_str() {
+            "read" => Some(Self::Read),
+            "write" => Some(Self::Write),
+            _ => None,
+        }
+    }
+}
+
 /// `size` bytes a transfer, `direction` `read` or `write`; without a size large transfers.
 fn pci_express(row: &Row<'_>, what: &str) -> Option<Solved> {
     // What RDMA reached through a slot is another question's.
@@ -100,7 +118,7 @@ fn pci_express(row: &Row<'_>, what: &str) -> Option<Solved> {
     let (speed, width) = (generation(row)?, row.number("width")? as u32);
     let payload = row.bytes("mps").unwrap_or(MPS);
     let size = row.bytes("size").unwrap_or(64.0 * payload);
-    let reads = row.text("direction").unwrap_or(what).starts_with("read");
+    let reads = Direction::of(row, what) == Some(Direction::Read);
     let header = if reads { 20.0 } else { 24.0 };
     let share = pcie::packet_share(size, payload, header);
     let bps = pcie::packet_bps(speed, width, payload) * share;
@@ -114,7 +132,7 @@ fn pci_express(row: &Row<'_>, what: &str) -> Option<Solved> {
 fn pci_x(row: &Row<'_>, what: &str) -> Option<Solved> {
     let mhz = row.number("pcix_mhz")?;
     let bytes = row.number("bits").unwrap_or(64.0) / 8.0;
-    let writes = row.text("direction").unwrap_or(what).starts_with("write");
+    let writes = Direction::of(row, what) == Some(Direction::Write);
     let wait = if writes { PCIX_WRITE_WAIT } else { PCIX_READ_WAIT };
     let bps = bytes * 8.0 * mhz * 1e6 * 512.0 / (512.0 + wait);
     Some((bps, (0.85, 1.0), format!("{wait} clocks of waiting for each 512 of data")))

@@ -7,7 +7,7 @@ use narrows_model::host::Host;
 use narrows_model::result::ResourceName;
 use narrows_predict::calibration::Calibration;
 use narrows_predict::framing::{self, Rdma};
-use narrows_predict::{Resource, Said, nic_model, of_nic};
+use narrows_predict::{Resource, Said, Verb, nic_model, of_nic};
 use std::collections::BTreeMap;
 
 /// Data rates of InfiniBand's generations on four lanes, in Gb/s (InfiniBand specification, volume
@@ -162,16 +162,29 @@ fn remarks(answer: &mut Answer, asks: &[(usize, Ask)]) {
     }
 }
 
+/// What is asked of a queue pair: as the row declares it, else by its test, else what its column is
+/// of (`read_gbps`); a write where none of them says.
+fn verb(row: &Row<'_>, what: &str) -> Verb {
+    let word = row.text("verb").or_else(|| row.text("test")).unwrap_or(what).to_lowercase();
+    match word.as_str() {
+        "read" | "rdma_read" | "ib_read_bw" | "ib_read_lat" => Verb::Read,
+        "send" | "rdma_send" | "ib_send_bw" | "ib_send_lat" => Verb::Send,
+        _ => Verb::Write,
+    }
+}
+
 /// What the engine says of the slot and of the NIC, of the two the lower.
-fn beside(row: &Row<'_>, kind: Rdma, link_gbps: f64) -> Option<Resource> {
+fn beside(row: &Row<'_>, what: &str, kind: Rdma, link_gbps: f64) -> Option<Resource> {
     let model = row.text("nic").and_then(nic_model);
     let slot = row.number("pcie_gen").zip(row.number("width"));
     if model.is_none() && slot.is_none() {
         return None;
     }
-    let verb = row.text("verb").or_else(|| row.text("test")).unwrap_or_default().to_lowercase();
-    let verbs = ["read", "send"].into_iter().find(|word| verb.contains(word));
-    let verb = verbs.unwrap_or("write");
+    let verb = match verb(row, what) {
+        Verb::Read => "read",
+        Verb::Send => "send",
+        Verb::Write => "write",
+    };
     let transport = match kind {
         Rdma::InfiniBand => "ib",
         Rdma::RoceV1 => "rocev1",
@@ -251,15 +264,14 @@ fn ask(
             None => framing::path_mtu(or("mtu", MTU)),
         },
     };
-    let verb = row.text("verb").or_else(|| row.text("test")).unwrap_or(what).to_lowercase();
     // Headers that a message has once: of a write, of a read's answer, of a send.
-    let once = match () {
-        () if verb.contains("read") => 8.0,
-        () if verb.contains("send") => 0.0,
-        () => 16.0,
+    let once = match verb(row, what) {
+        Verb::Read => 8.0,
+        Verb::Send => 0.0,
+        Verb::Write => 16.0,
     };
     let share = framing::verb(kind, message, mtu, once);
-    let beside = beside(row, kind, link);
+    let beside = beside(row, what, kind, link);
     Ok(Ask { kind, generation, link_gbps: link, share, published, beside })
 }
 

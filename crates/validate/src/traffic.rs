@@ -23,7 +23,9 @@ pub fn answer(table: &Table) -> Option<Answer> {
         {
             let mut cell = Cell::new(&row, quantity, row.own(quantity));
             cell.predicted = value;
-            if value.is_some() {
+            if value.is_none() {
+                cell.says = "path is none of rdma, zero-copy, sockets-rx, sockets-tx".to_owned();
+            } else {
                 cell.kind = Kind::Consistency;
                 cell.bottleneck = "memory".to_owned();
             }
@@ -42,27 +44,27 @@ fn is_of_traffic(row: &Row<'_>) -> bool {
 
 /// Least and most bytes.
 fn ratio(row: &Row<'_>) -> Option<(f64, f64)> {
-    let path = row.text("path")?;
-    // Of a path without copies these change nothing, which is an answer too.
-    let (buffer, case) = (row.text("app_buffer"), row.text("case"));
-    let moves = if path.starts_with("rdma") || path == "zero-copy" {
-        bus::DIRECT
-    } else {
-        // At worst a program's buffer that would fit in the cache is not there.
-        let cached = buffer.map(|word| word.starts_with("in"));
-        let best = case == Some("best");
-        let program = match (cached, best) {
-            (Some(true), true) => Buffer::Cached,
-            (Some(false), _) => Buffer::Uncached,
-            _ => Buffer::Either,
-        };
-        // Neither is the socket's, unless all goes well.
-        let all_well = cached == Some(true) && best;
-        let socket = if all_well { Buffer::Cached } else { Buffer::Either };
-        let way = if path.ends_with("-rx") { Way::Receive } else { Way::Transmit };
-        bus::copied(way, program, socket)
+    let moves = match row.text("path")? {
+        // Of a path without copies buffers and cases change nothing, which is an answer too.
+        "rdma" | "zero-copy" => bus::DIRECT,
+        "sockets-rx" => copied(row, Way::Receive),
+        "sockets-tx" => copied(row, Way::Transmit),
+        _ => return None,
     };
     Some((moves.least, moves.most))
+}
+
+/// What sockets move: at worst a program's buffer that would fit in the cache is not there.
+fn copied(row: &Row<'_>, way: Way) -> bus::Moves {
+    let is = |field: &str, word: &str| {
+        row.text(field).is_some_and(|text| text.eq_ignore_ascii_case(word))
+    };
+    // Neither is the socket's, unless all goes well.
+    if is("app_buffer", "in-cache") && is("case", "best") {
+        return bus::copied(way, Buffer::Cached, Buffer::Cached);
+    }
+    let is_out = is("app_buffer", "not-in-cache");
+    bus::copied(way, if is_out { Buffer::Uncached } else { Buffer::Either }, Buffer::Either)
 }
 
 #[cfg(test)]
@@ -71,14 +73,15 @@ mod tests {
 
     #[test]
     fn counts_are_the_sources() {
-        let of = |path: &str, case: &str, buffer: &str| {
+        let read = |path: &str, case: &str, buffer: &str| {
             let text = format!(
                 "[[row]]\npath = '{path}'\ncase = '{case}'\napp_buffer = '{buffer}'\nratio_min = 1\n"
             );
             let table = Table::parse("t", &text).expect("a table");
             let row = table.rows().next().expect("a row");
-            ratio(&row).expect("a range")
+            ratio(&row)
         };
+        let of = |path: &str, case: &str, buffer: &str| read(path, case, buffer).expect("a range");
         assert_eq!(of("sockets-tx", "worst", "in-cache"), (1.0, 4.0));
         assert_eq!(of("sockets-tx", "worst", "not-in-cache"), (2.0, 4.0));
         assert_eq!(of("sockets-tx", "best", "in-cache"), (1.0, 1.0));
@@ -88,5 +91,8 @@ mod tests {
         assert_eq!(of("sockets-rx", "best", "in-cache"), (2.0, 2.0));
         assert_eq!(of("sockets-rx", "best", "not-in-cache"), (4.0, 4.0));
         assert_eq!(of("rdma", "any", "any"), (1.0, 1.0));
+        // A word that begins or ends like one of these is another.
+        assert_eq!(read("rdma-like", "any", "any"), None);
+        assert_eq!(read("kernel-rx", "best", "in-cache"), None);
     }
 }
