@@ -40,6 +40,91 @@ fn rings_carry_every_packet_of_any_size() {
     });
 }
 
+/// AF_XDP sockets at both ends or at one: every packet comes, once, and no more was counted than
+/// the interface carried.
+#[test]
+fn af_xdp_carries_every_packet_and_says_who_copied() {
+    if !is_root() {
+        return skip("af_xdp", "needs root for network namespaces");
+    }
+    patiently("af_xdp", || {
+        for (sender, receiver, length) in [
+            ("af-xdp", "af-xdp", "64"),
+            ("af-xdp", "af-xdp", "1518"),
+            ("af-xdp", "recvmmsg", "594"),
+            ("xdp", "af-xdp", "64"),
+        ] {
+            let mut command = narrows();
+            command.args(["packets", "--sender", sender, "--receiver", receiver, "-J"]);
+            command.args(["--size", length, "--rate", "3k", "-t", "0.5", "--repeats", "1"]);
+            command.args(["--flows", if sender == "xdp" { "4" } else { "1" }]);
+            let output = run(command.arg("--out").arg(folder("packets-af-xdp")));
+            assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+            let result = &json(&output)["results"][0];
+            assert_eq!(result["loss"]["lost_datagrams"], 0, "{result}");
+            assert_eq!(result["loss"]["duplicate_datagrams"], 0, "{result}");
+            let verdict = &result["reconciled"][0]["verdict"]["verdict"];
+            assert_eq!(verdict, "agrees", "{}", result["reconciled"]);
+            let rate = result["estimate"]["value"].as_f64().expect("a rate");
+            assert!((2000.0..=3300.0).contains(&rate), "{sender}, {receiver}: {rate}");
+            let by = |end: &str| result["effective"][end].as_str().expect("a way").to_owned();
+            // A veth pair has no zero-copy.
+            let said = |way: &str| if way == "af-xdp" { "af-xdp-copy" } else { way }.to_owned();
+            assert_eq!((by("sender"), by("receiver")), (said(sender), said(receiver)));
+        }
+    });
+}
+
+/// A queue has one socket, and a chunk of memory one frame.
+#[test]
+fn af_xdp_says_what_an_interface_cannot_do() {
+    if !is_root() {
+        return skip("af_xdp_refuses", "needs root for network namespaces");
+    }
+    for (words, says) in [
+        ("--sender af-xdp -P 2", "af-xdp needs a queue for each of 2 threads"),
+        ("--sender af-xdp --size 9018", "af-xdp sends frames of up to 4100 B"),
+        ("--sender ring --receiver af-xdp --size 9018", "af-xdp receives frames of up to 3844 B"),
+    ] {
+        let mut command = narrows();
+        command.args(["packets", "-t", "0.1", "--repeats", "1", "--rate", "1k"]);
+        command.args(words.split(' ')).arg("--out").arg(folder("packets-af-xdp-refused"));
+        fails(&mut command, 5, says);
+    }
+}
+
+/// What is dropped before the interface is missing where AF_XDP counts, and no more is.
+#[test]
+fn a_drop_is_seen_by_af_xdp() {
+    if !is_root() {
+        return skip("af_xdp_drop", "needs root for network namespaces");
+    }
+    let bench = Bench::new(&[]);
+    let (nic, far) = (Bench::interface(&bench.here), Bench::interface(&bench.there));
+    for words in [
+        "add table netdev packets".to_owned(),
+        format!(
+            "add chain netdev packets out {{ type filter hook egress device {far} priority 0 ; }}"
+        ),
+        "add rule netdev packets out udp length 26 limit rate over 1000/second drop".to_owned(),
+    ] {
+        if Bench::inside(&bench.there, &format!("nft {words}")).is_none() {
+            return skip("af_xdp_drop", "nft is not there, or knows no egress");
+        }
+    }
+    patiently("af_xdp_drop", || {
+        let words = "-R --receiver af-xdp --sender sendmmsg --rate 4k -t 0.5 --repeats 1 -J --nic";
+        let words: Vec<&str> = words.split(' ').chain([nic.as_str()]).collect();
+        let output = run(&mut bench.narrows("packets", &words));
+        let loss = &json(&output)["results"][0]["loss"];
+        let figure = |key: &str| loss[key].as_u64().unwrap_or_else(|| panic!("{key}: {loss}"));
+        let (came, lost) = (figure("received_datagrams"), figure("lost_datagrams"));
+        let share = lost as f64 / (came + lost) as f64;
+        assert!((0.55..0.9).contains(&share), "three quarters are dropped: {loss}");
+        assert_eq!(loss["duplicate_datagrams"], 0, "{loss}");
+    });
+}
+
 /// A policer lets 2,000 packets through in a second, and 200 at once: nothing above it passes, and
 /// the answer is the path's and not the sender's.
 #[test]
@@ -104,7 +189,7 @@ fn raw_frames_leave_only_as_a_user_says() {
     }
     let bench = Bench::new(&[]);
     let nic = Bench::interface(&bench.here);
-    for sender in ["ring", "xdp"] {
+    for sender in ["af-xdp", "ring", "xdp"] {
         let sender = ["--sender", sender, "-t", "0.1", "--repeats", "1"];
         let of = |words: &[&str], code: i32, says: &str| {
             fails(&mut bench.narrows("packets", &[&sender[..], words].concat()), code, says);
@@ -119,9 +204,9 @@ fn raw_frames_leave_only_as_a_user_says() {
     }
 }
 
-/// A controller that counts by a program before its interface, and has begun to.
-fn counting(bench: &Bench, nic: &str) -> Child {
-    let words = ["-R", "--receiver", "xdp", "--nic", nic, "--rate", "1k", "-t", "30"];
+/// A controller with a program before its interface that has begun to count.
+fn counting(bench: &Bench, nic: &str, receiver: &str) -> Child {
+    let words = ["-R", "--receiver", receiver, "--nic", nic, "--rate", "1k", "-t", "30"];
     let mut command = bench.narrows("packets", &words);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().expect("narrows")
@@ -144,17 +229,19 @@ fn a_kill_leaves_no_program_before_an_interface() {
     if !is_root() {
         return skip("kill", "needs root for network namespaces");
     }
-    let bench = Bench::new(&[]);
-    let nic = Bench::interface(&bench.here);
-    let link = || Bench::inside(&bench.here, &format!("ip -d link show {nic}")).expect("ip");
-    let mut running = counting(&bench, &nic);
-    let attached = until(|| link().contains("prog/xdp"));
-    let during = link();
-    // As a crash would end it: nothing of it runs any more.
-    running.kill().expect("kill");
-    running.wait().expect("ended");
-    assert!(attached, "no program was attached: {during}");
-    assert!(during.contains("promiscuity 0"), "{during}");
-    assert!(until(|| !link().contains("prog/xdp")), "{}", link());
-    assert!(link().contains("promiscuity 0"), "{}", link());
+    for receiver in ["xdp", "af-xdp"] {
+        let bench = Bench::new(&[]);
+        let nic = Bench::interface(&bench.here);
+        let link = || Bench::inside(&bench.here, &format!("ip -d link show {nic}")).expect("ip");
+        let mut running = counting(&bench, &nic, receiver);
+        let attached = until(|| link().contains("prog/xdp"));
+        let during = link();
+        // As a crash would end it: nothing of it runs any more.
+        running.kill().expect("kill");
+        running.wait().expect("ended");
+        assert!(attached, "{receiver}: no program was attached: {during}");
+        assert!(during.contains("promiscuity 0"), "{during}");
+        assert!(until(|| !link().contains("prog/xdp")), "{receiver}: {}", link());
+        assert!(link().contains("promiscuity 0"), "{}", link());
+    }
 }
