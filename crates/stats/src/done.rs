@@ -134,6 +134,11 @@ impl<'a> Done<'a> {
         self.back(|flow| flow.bytes.0) - run.map_or(0.0, |run| self.backlog(&run, end))
     }
 
+    /// What of the figure went back, in its unit.
+    pub(crate) fn went_back(&self, trial: &Trial, metric: Metric) -> f64 {
+        self.of_byte(metric) * self.back_bytes(trial)
+    }
+
     /// What went from the receiver to the sender a second: something only where both send.
     fn back(&self, what: impl Fn(&FlowTally) -> u64) -> f64 {
         if self.is_one_sided() {

@@ -186,7 +186,7 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
             .then(|| over(&done, Unit::PerSecond, Done::trips_per_second))
             .flatten(),
         back: (trial.params.is_bidirectional())
-            .then(|| over(&done, Unit::BitsPerSecond, |run| Some(8.0 * run.back_bytes(trial))))
+            .then(|| over(&done, back_unit(metric), |run| Some(run.went_back(trial, metric))))
             .flatten(),
         traffic: traffic::traffic(&done),
         memory: memory_use(&done, is_one_host(trial.path, one_machine)),
@@ -211,6 +211,11 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
     };
     summary.labels = labels(whole.study, trial, &summary);
     summary
+}
+
+/// The unit of what went back: that of packets is theirs, all else are bytes.
+fn back_unit(metric: Metric) -> Unit {
+    if metric == Metric::PacketRate { metric.unit() } else { Unit::BitsPerSecond }
 }
 
 /// Datagrams that arrived a second, of a workload that has any.

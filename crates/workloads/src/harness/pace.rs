@@ -14,6 +14,8 @@ pub struct Pace {
     began: Instant,
     gap_ns: Option<f64>,
     sent: u64,
+    /// How much of lost time is made up for; `None` for all of it.
+    makes_up: Option<Duration>,
 }
 
 impl Pace {
@@ -23,14 +25,21 @@ impl Pace {
         let each_ns = rate.map(|rate| 1e9 / rate.max(1) as f64);
         let own = Duration::from_nanos((each_ns.unwrap_or(0.0) * f64::from(flow)) as u64);
         let gap_ns = each_ns.map(|each| each * f64::from(params.streams));
-        Self { began: Instant::now() + own, gap_ns, sent: 0 }
+        Self { began: Instant::now() + own, gap_ns, sent: 0, makes_up: None }
     }
 
     /// Messages at a rate in bits over the flows of one direction.
     pub fn of_bits(params: &Params) -> Self {
         let bits = 8.0 * params.message_bytes.0 as f64 * f64::from(params.streams);
         let gap_ns = params.rate_bps.map(|rate| 1e9 * bits / rate.max(1) as f64);
-        Self { began: Instant::now(), gap_ns, sent: 0 }
+        Self { began: Instant::now(), gap_ns, sent: 0, makes_up: None }
+    }
+
+    /// The same, of a sender that lets go what it is more than so far behind: after it was held up
+    /// it would else be above its rate in the window that follows.
+    #[must_use]
+    pub fn making_up(self, most: Duration) -> Self {
+        Self { makes_up: Some(most), ..self }
     }
 
     /// Waits until the next message is due; when that was, or is now where there is no schedule.
@@ -39,9 +48,18 @@ impl Pace {
         let Some(gap_ns) = self.gap_ns else {
             return (lane.phase() != Phase::Stop).then(Instant::now);
         };
-        let due = self.began + Duration::from_nanos((gap_ns * self.sent as f64) as u64);
-        self.sent += 1;
+        let due = self.next(gap_ns, Instant::now());
         self.wait(due, lane).then_some(due)
+    }
+
+    /// When the next message is due, and at the earliest so long ago as is made up for.
+    fn next(&mut self, gap_ns: f64, now: Instant) -> Instant {
+        let due = self.began + Duration::from_nanos((gap_ns * self.sent as f64) as u64);
+        let behind = now.saturating_duration_since(due);
+        let lost = self.makes_up.map_or(Duration::ZERO, |most| behind.saturating_sub(most));
+        self.began += lost;
+        self.sent += 1;
+        due + lost
     }
 
     /// Takes back the last message: it is sent again.
@@ -118,8 +136,22 @@ mod tests {
     }
 
     #[test]
+    fn a_schedule_that_was_held_up_is_made_up_for_as_far_as_it_says() {
+        let ms = Duration::from_millis;
+        let now = Instant::now() + Duration::from_secs(1);
+        let pace = |most| Pace { began: now - ms(100), gap_ns: Some(1e6), sent: 0, makes_up: most };
+        let mut all = pace(None);
+        assert_eq!([0; 2].map(|_| now - all.next(1e6, now)), [ms(100), ms(99)]);
+        let mut some = pace(Some(ms(5)));
+        assert_eq!([0; 3].map(|_| now - some.next(1e6, now)), [ms(5), ms(4), ms(3)]);
+        // One that is ahead waits, as it would have.
+        let mut ahead = Pace { began: now + ms(2), ..pace(Some(ms(5))) };
+        assert_eq!(ahead.next(1e6, now) - now, ms(2));
+    }
+
+    #[test]
     fn what_is_sent_again_or_with_another_is_counted_so() {
-        let mut pace = Pace { began: Instant::now(), gap_ns: Some(1.0), sent: 5 };
+        let mut pace = Pace { began: Instant::now(), gap_ns: Some(1.0), sent: 5, makes_up: None };
         pace.more(3);
         assert_eq!(pace.sent, 8);
         pace.again(2);
