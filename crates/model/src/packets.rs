@@ -12,6 +12,11 @@ const IPV4_BYTES: u64 = 20;
 pub const FRAME_BYTES_MIN: u64 = 64;
 /// The largest: an MTU of 9000 with Ethernet's header and check sequence.
 pub const FRAME_BYTES_MAX: u64 = 9018;
+/// Frames of the simple mix of the Internet's traffic, in turn: seven of 64 bytes, four of 594 and
+/// one of 1518, none of which comes in a bunch.
+pub const IMIX_FRAMES_BYTES: [u64; 12] = [64, 594, 64, 64, 594, 64, 1518, 64, 594, 64, 64, 594];
+/// Their mean of 361.83 bytes, rounded: what a rate in bits counts each frame of the mix as.
+pub const IMIX_BYTES: Bytes = Bytes(362);
 /// What UDP carries in the smallest frame.
 const PAYLOAD_BYTES_MIN: u64 = FRAME_BYTES_MIN - FCS_BYTES - HEADER_BYTES;
 
@@ -26,6 +31,14 @@ pub fn payload_bytes(frame: Bytes, ip_bytes: u64) -> Option<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_mix_is_seven_to_four_to_one() {
+        let of = |size: u64| IMIX_FRAMES_BYTES.iter().filter(|bytes| **bytes == size).count();
+        assert_eq!((of(64), of(594), of(1518)), (7, 4, 1));
+        let sum: u64 = IMIX_FRAMES_BYTES.iter().sum();
+        assert_eq!((sum, (sum + 6) / 12), (4342, IMIX_BYTES.0));
+    }
 
     #[test]
     fn a_frame_carries_what_its_headers_leave() {

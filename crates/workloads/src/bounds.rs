@@ -7,6 +7,8 @@ use crate::{tcp, udp};
 use narrows_model::Bytes;
 use narrows_model::load::{Job, StreamParams, Timeline};
 use narrows_model::options;
+use narrows_model::options::packets::IMIX;
+use narrows_model::packets::IMIX_BYTES;
 use narrows_model::workload::{MessageSize, Transport, Workload};
 
 fn order(says: String) -> Result<(), LoadError> {
@@ -26,8 +28,26 @@ pub fn interval(line: &Timeline) -> Result<(), LoadError> {
     Ok(())
 }
 
+/// Whether a mix of frames is whole, and sent by what has more than one frame.
+fn mix(job: &Job) -> Result<(), LoadError> {
+    if IMIX.of(&job.params) != Some(true) {
+        return Ok(());
+    }
+    let sender = job.params.stream.as_ref().and_then(|stream| stream.sender.as_deref());
+    if senders::repeats_one(sender) {
+        let says = "xdp repeats one frame, and imix has three sizes: send by af-xdp, ring or \
+                    sendmmsg";
+        return order(says.into());
+    }
+    if job.params.message_bytes != IMIX_BYTES {
+        return order(format!("frames of imix have {IMIX_BYTES} on average, and no other size"));
+    }
+    Ok(())
+}
+
 /// Whether the ways to send and to receive are there, and what else streams are told goes together.
 pub fn stream(job: &Job) -> Result<(), LoadError> {
+    mix(job)?;
     let Some(stream) = &job.params.stream else { return Ok(()) };
     let (sender, receiver) = (stream.sender.as_deref(), stream.receiver.as_deref());
     let delivers = match job.kind {
@@ -58,6 +78,13 @@ fn packets(stream: &StreamParams) -> Result<(), LoadError> {
     receivers::named(stream.receiver.as_deref())?;
     if stream.reverse && stream.bidirectional {
         return order("both directions at once cannot be reversed".into());
+    }
+    let af_xdp = Some(senders::AF_XDP);
+    let queue_twice = stream.sender.as_deref() == af_xdp && stream.receiver.as_deref() == af_xdp;
+    if stream.bidirectional && queue_twice {
+        let says = "af-xdp sends or receives by a queue, and both ways at once need both: take \
+                    another way for one of them, such as ring";
+        return order(says.into());
     }
     if stream.verify || stream.touch || stream.span_bytes.is_some() {
         return order("packets are counted, and their content is not read".into());

@@ -4,7 +4,8 @@ mod common;
 
 use common::pair;
 use narrows_model::load::{EndReport, Job, Params, Role, StreamParams, Timeline};
-use narrows_model::{Bytes, Nanos};
+use narrows_model::options::packets::IMIX;
+use narrows_model::{Bytes, Nanos, packets};
 
 use std::net::SocketAddr;
 use std::thread;
@@ -45,6 +46,54 @@ fn packets_of_the_window_are_counted_at_both_ends() {
         let flow = &receiver.flows[0];
         assert_eq!(flow.bytes.0, flow.messages * 82);
     }
+}
+
+/// A mix is whole at both ends, whatever makes the datagrams.
+#[test]
+fn a_mix_of_sizes_is_sent_in_turn() {
+    for (sender, receiver) in [("sendmmsg", "recvmmsg"), ("send", "recv"), ("gso", "gro")] {
+        let mut order = job(packets::IMIX_BYTES.0, sender, receiver);
+        order.params.told.tell(&IMIX, true);
+        order.params.rate_bps = Some(4000 * packets::IMIX_BYTES.0 * 8);
+        let (receiver, sender) = pair(&order);
+        let stretch = |report: &EndReport| report.flows[0].stretch.expect("counted").datagrams;
+        let (sent, came) = (stretch(&sender), stretch(&receiver));
+        assert!(sent > 0 && came <= sent, "{came} of {sent}");
+        let flow = &receiver.flows[0];
+        // Twelve in turn carry 3790 B; the window may cut one turn at each end.
+        let mean = flow.messages as f64 * 3790.0 / 12.0;
+        let off = (flow.bytes.0 as f64 - mean).abs();
+        assert!(flow.messages > 100 && off < 2.0 * 1472.0, "{off} of {mean}");
+    }
+}
+
+#[test]
+fn a_mix_has_its_own_mean_and_a_sender_of_several_frames() {
+    let checked = |frame: Bytes, sender: &str| {
+        let mut order = job(frame.0, sender, "recvmmsg");
+        order.params.told.tell(&IMIX, true);
+        narrows_workloads::check(&order).map(drop).map_err(|why| why.to_string())
+    };
+    for sender in ["af-xdp", "ring", "sendmmsg"] {
+        assert_eq!(checked(packets::IMIX_BYTES, sender), Ok(()));
+    }
+    let repeated = checked(packets::IMIX_BYTES, "xdp").expect_err("one frame");
+    assert!(repeated.contains("repeats one frame"), "{repeated}");
+    let sized = checked(Bytes(64), "ring").expect_err("one size");
+    assert!(sized.contains("362 B on average"), "{sized}");
+}
+
+#[test]
+fn one_queue_does_not_go_both_ways_by_af_xdp() {
+    let both = |sender: &str, receiver: &str| {
+        let mut order = job(64, sender, receiver);
+        order.params.stream.as_mut().expect("told").bidirectional = true;
+        narrows_workloads::check(&order).map(drop).map_err(|why| why.to_string())
+    };
+    assert_eq!(both("af-xdp", "ring"), Ok(()));
+    assert_eq!(both("ring", "af-xdp"), Ok(()));
+    let refused = both("af-xdp", "af-xdp").expect_err("one queue");
+    assert!(refused.contains("such as ring"), "{refused}");
 }
 
 #[test]

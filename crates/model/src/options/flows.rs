@@ -261,8 +261,8 @@ pub static SENDER: Opt<String> = Opt::new(Declared {
             long: "sender",
             value: "HOW",
             help: Some(
-                "How packets are sent: xdp and ring are raw, from --nic alone; without it \
-                 sendmmsg, between namespaces xdp",
+                "How packets are sent: xdp, af-xdp and ring are raw, from --nic alone; without it \
+                 sendmmsg, between namespaces xdp, and af-xdp with --imix",
             ),
             ..Flag::PLAIN
         },
@@ -316,8 +316,8 @@ pub static RECEIVER: Opt<String> = Opt::new(Declared {
             long: "receiver",
             value: "HOW",
             help: Some(
-                "How packets are received: xdp counts in the driver and drops; without it \
-                 recvmmsg, between namespaces xdp",
+                "How packets are received: xdp counts in the driver and drops, af-xdp and ring are \
+                 raw; without it recvmmsg, between namespaces xdp",
             ),
             ..Flag::PLAIN
         },

@@ -91,6 +91,7 @@ pub static ALL: &[&Declared] = &[
     &rdma::PROVIDER.declared,
     &runs::PROFILE.declared,
     &packets::FLOWS.declared,
+    &packets::IMIX.declared,
     &packets::MAC.declared,
     &packets::I_KNOW.declared,
 ];

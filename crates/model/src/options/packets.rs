@@ -1,6 +1,7 @@
 //! What packets can be told that streams cannot.
 
-use super::{Command, Declared, Flag, Form, Kept, Opt, Takes, fits};
+use super::{Command, Declared, Flag, Form, Kept, Opt, Params, Takes, fits};
+use crate::packets::IMIX_FRAMES_BYTES;
 
 const NEW: Declared = Declared {
     fits: fits::PACKETS,
@@ -20,6 +21,25 @@ pub static FLOWS: Opt<u32> = Opt::new(Declared {
     shown: |value, _| Some(format!("{value} flows a thread")),
     ..NEW
 });
+
+/// Whether frames are of a mix of sizes.
+pub static IMIX: Opt<bool> = Opt::new(Declared {
+    key: "imix",
+    help: "Frames of 64, 594 and 1518 B as 7:4:1 in place of one size, in turn (simple IMIX, RFC \
+           6985): 361.83 B on average; every sender but xdp, which repeats one frame",
+    flags: &[Flag { long: "imix", not_with: &["size", "sizes"], ..FLAG }],
+    shown: |_, _| Some("IMIX: 64, 594 and 1518 B as 7:4:1, 361.83 B on average".to_owned()),
+    capability: Some("imix"),
+    ..NEW
+});
+
+/// Sizes that the frames of a flow have in turn, by their number.
+pub fn frames_bytes(params: &Params) -> Vec<u64> {
+    match IMIX.of(params) {
+        Some(true) => IMIX_FRAMES_BYTES.to_vec(),
+        _ => vec![params.message_bytes.0],
+    }
+}
 
 /// The interface on the same link that raw frames go to.
 pub static MAC: Opt<String> = Opt::new(Declared {

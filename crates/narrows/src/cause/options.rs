@@ -18,8 +18,9 @@ impl Cause {
          where that namespace is gone, remove the journal",
     );
     /// Beyond what a workload can be told.
-    pub const LIMIT: Self =
-        Self::usage("`narrows help tcp`, `udp`, `rdma` and `mem` have the limits of their options");
+    pub const LIMIT: Self = Self::usage(
+        "`narrows help tcp`, `udp`, `rdma`, `mem` and `packets` have the limits of their options",
+    );
     /// Raw packets to another host without what the user must say.
     pub const RAW_PACKETS: Self = Self::usage(
         "raw senders need --nic and --rate with a HOST; `narrows help packets` has the others",

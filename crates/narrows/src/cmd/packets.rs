@@ -12,7 +12,7 @@ use narrows_control::key;
 use narrows_host::Root;
 use narrows_hostctl::container::Launcher;
 use narrows_hostctl::namespaces::{MTU_BYTES, Namespaces};
-use narrows_model::options::{flows, places, runs};
+use narrows_model::options::{flows, packets, places, runs};
 use narrows_model::result::ResourceName;
 use narrows_model::study::{Search, Study};
 use narrows_model::study_kind::StudyKind;
@@ -32,15 +32,19 @@ use narrows_workloads::packets::{receivers, senders};
 
 /// What sends and receives between namespaces, without a word of the user: the fastest.
 const LOCAL: &str = "xdp";
+/// What sends a mix of sizes there.
+const LOCAL_MIX: &str = "af-xdp";
 
 /// Runs the command.
 pub fn run(args: &PacketsArgs) -> Result<u8, Failure> {
     let mut settings = args.told.of_load(&Workload::Packets);
     let is_local = args.peer.hosts.is_empty();
     if is_local {
-        for way in [&flows::SENDER, &flows::RECEIVER] {
+        let mixes = settings.told(&packets::IMIX) == Some(true);
+        let sender = if mixes { LOCAL_MIX } else { LOCAL };
+        for (way, fastest) in [(&flows::SENDER, sender), (&flows::RECEIVER, LOCAL)] {
             if settings.told(way).is_none() {
-                settings.tell(way, LOCAL.to_owned());
+                settings.tell(way, fastest.to_owned());
             }
         }
     }
@@ -48,7 +52,7 @@ pub fn run(args: &PacketsArgs) -> Result<u8, Failure> {
         return zero_loss(args, settings);
     }
     if let Some(PacketRate::PerSecond(rate)) = args.rate {
-        let frame = settings.told(&flows::LENGTH).unwrap_or(Bytes(64));
+        let frame = settings.message_bytes();
         settings.tell(&flows::BITRATE, BitsPerSecond(rate * 8.0 * frame.0 as f64));
     }
     if is_local { between_namespaces(args, &settings) } else { to_host(args, settings) }
@@ -72,7 +76,7 @@ fn zero_loss(args: &PacketsArgs, mut settings: Settings) -> Result<u8, Failure> 
         settings.tell(&places::BIND, nic.clone());
     }
     let frames_bytes = if search.sizes.is_empty() {
-        vec![settings.told(&flows::LENGTH).unwrap_or(Bytes(64)).0]
+        vec![settings.message_bytes().0]
     } else {
         search.sizes.clone()
     };
@@ -166,7 +170,7 @@ fn to_host(args: &PacketsArgs, settings: Settings) -> Result<u8, Failure> {
 fn say_wire_rate(nic: &str, settings: &Settings) {
     let host = narrows_host::read(&Root::live());
     let Some(nic) = host.physical_nics().find(|one| one.name == nic) else { return };
-    let frame = settings.told(&flows::LENGTH).unwrap_or(Bytes(64)).0.to_string();
+    let frame = settings.message_bytes().0.to_string();
     let said = [("path", "packets".to_owned()), ("frame", frame)];
     let said: Said = said.map(|(key, value)| (key.to_owned(), value)).into();
     let Ok(engine) = of_nic(&host, Some(nic), &said, &Calibration::default()) else { return };
@@ -185,7 +189,7 @@ fn between_namespaces(args: &PacketsArgs, settings: &Settings) -> Result<u8, Fai
     let stop = stop::flag()?;
     let host = narrows_host::read(&Root::live());
     let namespaces = Namespaces::make()?;
-    let frame = settings.told(&flows::LENGTH).unwrap_or(Bytes(64));
+    let frame = settings.message_bytes();
     let mtu = u32::try_from(frame.0.saturating_sub(18)).unwrap_or(MTU_BYTES).max(MTU_BYTES);
     namespaces.set_mtu(mtu)?;
     let spot = narrows_plan::choose(&host);

@@ -78,7 +78,7 @@ fn at_rate(levels: &[Level], mut settings: Settings) -> Result<Settings, StudyEr
     if kind != Workload::Packets {
         return Err(StudyError::new("search", format!("is of load = \"packets\", and not {kind}")));
     }
-    let frame = kind.message_bytes(settings.told(&flows::LENGTH));
+    let frame = settings.message_bytes();
     settings.tell(&flows::BITRATE, BitsPerSecond(rate as f64 * 8.0 * frame.0 as f64));
     Ok(settings)
 }

@@ -7,8 +7,10 @@ use narrows_model::Bytes;
 use narrows_model::container::Container;
 use narrows_model::load::{Bind, MemoryParams, Params};
 use narrows_model::options::{
-    ALL, Key, KeyOf, Opt, Options, Scene, Section, Told, Value, ValueOf, places, rdma, runs,
+    ALL, Key, KeyOf, Opt, Options, Scene, Section, Told, Value, ValueOf, flows, packets, places,
+    rdma, runs,
 };
+use narrows_model::packets::IMIX_BYTES;
 use narrows_model::peer_name::host_and_port;
 use narrows_model::trial::Engine;
 use narrows_model::workload::Workload;
@@ -101,6 +103,9 @@ impl Settings {
                 option.put(&mut params, value, &scene);
             }
         }
+        if packets::IMIX.of(&params) == Some(true) {
+            params.message_bytes = IMIX_BYTES;
+        }
         let params = params.tidied();
         if let Some(rdma) = &params.rdma
             && let (None, Some(provider)) = (&rdma.via, &rdma.provider)
@@ -109,6 +114,14 @@ impl Settings {
             return Err(StudyError::new(rdma::PROVIDER.declared.key, why));
         }
         Ok(params)
+    }
+
+    /// Bytes of each frame or message, of a mix on average.
+    pub fn message_bytes(&self) -> Bytes {
+        match self.told(&packets::IMIX) {
+            Some(true) => IMIX_BYTES,
+            _ => self.kind().message_bytes(self.told(&flows::LENGTH)),
+        }
     }
 
     /// The outside tool, with its words.

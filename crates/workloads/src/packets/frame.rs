@@ -110,6 +110,26 @@ pub fn build(ends: &Ends, size: usize) -> Vec<u8> {
     frame
 }
 
+/// Frames that a flow's packets are copies of, in turn by their number: one, or those of a mix.
+pub struct Frames(Vec<Vec<u8>>);
+
+impl Frames {
+    /// Frames of these sizes, each with its check sequence.
+    pub fn build(ends: &Ends, sizes: &[u64]) -> Self {
+        Self(sizes.iter().map(|size| build(ends, *size as usize)).collect())
+    }
+
+    /// The frame of a packet of this number.
+    pub fn of(&self, number: u64) -> &[u8] {
+        self.0.get((number % self.0.len().max(1) as u64) as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// What UDP carries in the frame of a packet of this number.
+    pub fn payload_bytes(&self, number: u64) -> u64 {
+        (self.of(number).len() as u64).saturating_sub(HEADER_BYTES)
+    }
+}
+
 /// What a frame of UDP says and carries, without what Ethernet fills it up with.
 pub struct Carried<'a> {
     /// UDP port that it comes from.
@@ -190,5 +210,15 @@ mod tests {
         }
         frame[at::LENGTH..at::PAYLOAD].copy_from_slice(&[0, 7, 0, 0]);
         assert!(carried(&frame).is_none(), "UDP is no shorter than its header");
+    }
+
+    #[test]
+    fn frames_of_a_mix_come_in_turn() {
+        let mix = Frames::build(&ends(), &[64, 594, 1518]);
+        let lengths = [0, 1, 2, 3, 4].map(|number| mix.of(number).len());
+        assert_eq!(lengths, [60, 590, 1514, 60, 590]);
+        assert_eq!([0, 2].map(|number| mix.payload_bytes(number)), [18, 1472]);
+        // Each says its own length.
+        assert_eq!(carried(mix.of(1)).expect("a whole frame").payload.len(), 548);
     }
 }

@@ -9,7 +9,8 @@ use crate::harness::meet::Token;
 use crate::harness::{LaneEnd, Tally};
 use crate::udp::arrivals::{Arrival, Arrivals};
 use narrows_model::load::{IpVersion, Stretch, StretchOf};
-use narrows_model::packets;
+use narrows_model::options::packets::frames_bytes;
+use narrows_model::{Bytes, packets};
 use socket2::Socket;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -18,6 +19,10 @@ use std::time::{Duration, Instant};
 const OVER: u64 = u64::MAX;
 /// Bytes of that word: less than any packet's payload.
 pub const OVER_BYTES: usize = 16;
+/// How much of a schedule that was held up is made up for at once: a sender that was kept from its
+/// CPU for longer lets the rest go, or it would send above its rate in the window that follows. Of
+/// a window of a second that is half a per cent.
+pub const CATCH_UP: Duration = Duration::from_millis(5);
 /// How often it is said, since each may be lost.
 const OVER_SAID: usize = 5;
 /// How long a receiver waits for late packets once it knows that the sender is over.
@@ -57,18 +62,28 @@ pub fn hears_over(flow: &Socket, token: &Token) -> bool {
     false
 }
 
-/// Bytes of UDP's payload in a flow's frames.
-pub fn payload_bytes(told: &Flow, flow: &Socket) -> Result<usize, LoadError> {
+/// Bytes of UDP's payload in a flow's frames, in turn by their number.
+pub fn payloads_bytes(told: &Flow, flow: &Socket) -> Result<Vec<usize>, LoadError> {
     let own = flow.local_addr().ok().and_then(|at| at.as_socket()).map(|at| at.ip());
     let ip = match own.map(|own| own.to_canonical()) {
         Some(IpAddr::V6(_)) => IpVersion::V6,
         _ => IpVersion::V4,
     };
-    let frame = told.job.params.message_bytes;
-    let bytes = packets::payload_bytes(frame, ip.header_bytes()).ok_or_else(|| {
-        LoadError::Order(format!("a frame of {frame} has no room for IPv6, UDP and a stamp"))
-    })?;
-    Ok(bytes.0 as usize)
+    let frames = frames_bytes(&told.job.params);
+    let each = frames.into_iter().map(|frame| {
+        let bytes = packets::payload_bytes(Bytes(frame), ip.header_bytes());
+        let room = bytes.map(|bytes| bytes.0 as usize);
+        room.ok_or_else(|| {
+            LoadError::Order(format!("a frame of {frame} B has no room for IPv6, UDP and a stamp"))
+        })
+    });
+    each.collect()
+}
+
+/// The longest of a flow's frames, without its check sequence.
+pub fn longest_bytes(told: &Flow) -> usize {
+    let longest = frames_bytes(&told.job.params).into_iter().max().unwrap_or(0);
+    longest.saturating_sub(packets::FCS_BYTES) as usize
 }
 
 /// Nanoseconds between two of a flow's packets at the rate that was asked for, of all flows of a

@@ -5,6 +5,7 @@ use super::sys::{Array, Program, helper, verdict};
 use super::{Assembler, Condition, Insn, NotAssembled, Operation, Register, Width};
 use crate::LoadError;
 use crate::packets::frame::at;
+use crate::packets::over::CATCH_UP;
 use Register::{R0, R1, R2, R3, R4, R6, R7, R8};
 
 /// Words of the state that the program and its thread share.
@@ -28,10 +29,8 @@ mod word {
     pub const COUNT: usize = 8;
 }
 
-/// How much of a schedule that was held up is made up for at once: a sender that was kept from its
-/// CPU for longer lets the rest go, or it would send above its rate in the window that follows. Of
-/// a window of a second that is half a per cent.
-const CATCH_UP_NS: i32 = 5_000_000;
+/// [`CATCH_UP`], as an instruction has it.
+const CATCH_UP_NS: i32 = CATCH_UP.as_nanos() as i32;
 
 /// What [`word::MARK`] holds while the window is open.
 const MARK: u64 = 1 << 15;

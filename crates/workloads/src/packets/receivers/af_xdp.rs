@@ -12,7 +12,7 @@ use crate::packets::bpf::redirector::Redirector;
 use crate::packets::bpf::sys::{Mode, Program};
 use crate::packets::frame::carried;
 use crate::packets::link::{self, Link};
-use crate::packets::over::{Taking, hears_over, receiver_end};
+use crate::packets::over::{Taking, hears_over, longest_bytes, receiver_end};
 use crate::packets::stamp::mark;
 use crate::packets::xsk::{Inward, RECEIVED_BYTES_MAX};
 use narrows_model::packets::FCS_BYTES;
@@ -47,7 +47,7 @@ fn make(flows: Vec<(Socket, Flow)>) -> Result<Receivers, LoadError> {
         return Ok(Receivers { name: COPY, works: Vec::new() });
     };
     let link = link::of(told, socket)?;
-    let bytes = told.message() - FCS_BYTES as usize;
+    let bytes = longest_bytes(told);
     if bytes > RECEIVED_BYTES_MAX {
         let most = RECEIVED_BYTES_MAX + FCS_BYTES as usize;
         return Err(LoadError::Order(format!("af-xdp receives frames of up to {most} B")));

@@ -7,7 +7,7 @@ use crate::harness::ends::Flow;
 use crate::harness::{Lane, LaneEnd, LaneWork, Phase, socket};
 use crate::packets::bpf::{counter, sys::Mode};
 use crate::packets::link;
-use crate::packets::over::{Taking, payload_bytes, receiver_end};
+use crate::packets::over::{Taking, payloads_bytes, receiver_end};
 use crate::packets::senders;
 use crate::udp::receivers;
 use socket2::Socket;
@@ -48,7 +48,7 @@ pub(super) fn pass(told: &Flow, socket: &Socket) -> Result<Option<OwnedFd>, Load
 fn receive(lane: &mut Lane, flow: &Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
     let stream = told.stream();
     let kind = receivers::named(Some(stream.receiver.as_deref().unwrap_or(DEFAULT)))?;
-    let message = payload_bytes(told, flow)?;
+    let message = payloads_bytes(told, flow)?.into_iter().max().unwrap_or(0);
     let inward = receivers::In { message, node: told.job.node, spins: told.spins() };
     let mut receiver = (kind.make)(flow, &inward)?;
     let mut taking = Taking::new(&told.token, 1);

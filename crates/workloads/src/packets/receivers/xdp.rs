@@ -10,8 +10,9 @@ use crate::harness::{Lane, LaneEnd, LaneWork, Phase};
 use crate::packets::bpf::counter::{Counted, Counter, Ports};
 use crate::packets::bpf::sys::Mode;
 use crate::packets::link;
-use crate::packets::over::{Lingering, hears_over, payload_bytes, receiver_end};
+use crate::packets::over::{Lingering, hears_over, receiver_end};
 use crate::packets::stamp::mark;
+use narrows_model::packets::HEADER_BYTES;
 use socket2::Socket;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -64,14 +65,12 @@ fn count(
     socket: &Socket,
     told: &Flow,
 ) -> Result<LaneEnd, LoadError> {
-    let frame = payload_bytes(told, socket)? as u64;
-    let headers = told.job.params.message_bytes.0 - narrows_model::packets::FCS_BYTES - frame;
     let (mut before, mut lingering) = (Counted::default(), Lingering::default());
     lane.wait_at_gate();
     let is_whole = loop {
         let phase = lane.phase();
         let now = counter.counted(thread);
-        tell(lane, &before, &now, headers);
+        tell(lane, &before, &now);
         if now.packets > before.packets {
             lingering.came();
         }
@@ -90,9 +89,9 @@ fn count(
     Ok(receiver_end(is_whole.then_some(before.in_window), counter.delays(thread)))
 }
 
-fn tell(lane: &Lane, before: &Counted, now: &Counted, headers: u64) {
+fn tell(lane: &Lane, before: &Counted, now: &Counted) {
     let packets = now.packets - before.packets;
-    let bytes = (now.bytes - before.bytes).saturating_sub(packets * headers);
+    let bytes = (now.bytes - before.bytes).saturating_sub(packets * HEADER_BYTES);
     lane.tally.moved(packets, bytes);
     lane.tally.expects(now.expected);
     (before.late..now.late).for_each(|_| lane.tally.reordered());

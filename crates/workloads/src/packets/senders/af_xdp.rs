@@ -8,11 +8,12 @@ use crate::harness::ends::Flow;
 use crate::harness::pace::Pace;
 use crate::harness::{Lane, LaneEnd, LaneWork, Phase};
 use crate::packets::bpf::{counter, sys::Mode};
-use crate::packets::frame::at;
-use crate::packets::over::{say_over, sender_end};
+use crate::packets::frame::{Frames, at};
+use crate::packets::link;
+use crate::packets::over::{CATCH_UP, longest_bytes, say_over, sender_end};
 use crate::packets::stamp::{Stamp, mark, now_ns};
 use crate::packets::xsk::{Outward, SENT_BYTES_MAX};
-use crate::packets::{frame, link};
+use narrows_model::options::packets::frames_bytes;
 use narrows_model::packets::{FCS_BYTES, HEADER_BYTES};
 use socket2::Socket;
 use std::io::{self, ErrorKind};
@@ -24,6 +25,7 @@ pub static SENDER: SenderKind = SenderKind {
     name: "af-xdp",
     says: "frames in memory that the driver takes them from, or copies; CAP_NET_RAW",
     wants_program: false,
+    repeats_one: false,
     make,
 };
 
@@ -42,7 +44,7 @@ fn make(flows: Vec<(Socket, Flow)>) -> Result<Senders, LoadError> {
         return Ok(Senders { name: COPY, works: Vec::new() });
     };
     let link = link::of(told, socket)?;
-    let bytes = told.message() - FCS_BYTES as usize;
+    let bytes = longest_bytes(told);
     let most = SENT_BYTES_MAX.min(link.mtu_bytes as usize + at::IP);
     if bytes > most {
         let most = most + FCS_BYTES as usize;
@@ -163,11 +165,11 @@ fn send(
     let link = link::of(told, flow)?;
     let ends = link::route(told, flow, &link)?;
     let spread = u64::from(link::spread(told));
-    let plain = frame::build(&ends, told.message());
+    let frames = Frames::build(&ends, &frames_bytes(&told.job.params));
     let mark = mark(&told.token);
     let (mut number, mut in_window) = (0u64, 0u64);
     lane.wait_at_gate();
-    let mut pace = Pace::of_bits(&told.job.params);
+    let mut pace = Pace::of_bits(&told.job.params).making_up(CATCH_UP);
     while pace.due(lane).is_some() {
         let (is_in_window, sent_ns) = (lane.is_in_window(), now_ns());
         let mut filled = 0;
@@ -178,7 +180,7 @@ fn send(
                 frame[at::SOURCE..at::TARGET].copy_from_slice(&port.to_be_bytes());
                 stamp.write(mark, &mut frame[at::PAYLOAD..]);
             };
-            if !sending.put(&plain, is_in_window, write) {
+            if !sending.put(frames.of(stamp.number), is_in_window, write) {
                 break;
             }
             number += 1;

@@ -19,6 +19,8 @@ pub struct SenderKind {
     pub says: &'static str,
     /// Whether a veth drops its frames for an end that has no program before its interface.
     pub wants_program: bool,
+    /// Whether it repeats one frame, and so has no mix of sizes.
+    pub repeats_one: bool,
     /// Makes the threads of all flows of an end.
     pub make: Make,
 }
@@ -45,6 +47,8 @@ fn each(name: &'static str, work: FlowWork, flows: Vec<(Socket, Flow)>) -> Sende
 /// All raw ways, by name.
 pub static SENDERS: &[&SenderKind] = &[&af_xdp::SENDER, &ring::SENDER, &xdp::SENDER];
 
+/// By AF_XDP, which has a queue of the interface for itself.
+pub const AF_XDP: &str = "af-xdp";
 /// What sends without a word of the user.
 pub const DEFAULT: &str = "sendmmsg";
 
@@ -56,6 +60,11 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// Whether a veth drops what this way sends, for an end without a program before its interface.
 pub fn wants_program(name: Option<&str>) -> bool {
     SENDERS.iter().any(|sender| sender.wants_program && Some(sender.name) == name)
+}
+
+/// Whether this way repeats one frame.
+pub fn repeats_one(name: Option<&str>) -> bool {
+    SENDERS.iter().any(|sender| sender.repeats_one && Some(sender.name) == name)
 }
 
 /// What sends by this name, and whether it is raw.

@@ -7,11 +7,12 @@ use crate::LoadError;
 use crate::harness::ends::Flow;
 use crate::harness::pace::Pace;
 use crate::harness::{Lane, LaneEnd, Phase};
-use crate::packets::frame::at;
-use crate::packets::over::{payload_bytes, say_over, sender_end};
+use crate::packets::frame::{Frames, at};
+use crate::packets::link;
+use crate::packets::over::{CATCH_UP, longest_bytes, say_over, sender_end};
 use crate::packets::ring::{self, Ring};
 use crate::packets::stamp::{Stamp, mark, now_ns};
-use crate::packets::{frame, link};
+use narrows_model::options::packets::frames_bytes;
 use socket2::Socket;
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
@@ -21,6 +22,7 @@ pub static SENDER: SenderKind = SenderKind {
     name: "ring",
     says: "frames in a ring that the kernel shares, past the queueing discipline; CAP_NET_RAW",
     wants_program: false,
+    repeats_one: false,
     make: |flows| Ok(each("ring", send, flows)),
 };
 
@@ -107,20 +109,21 @@ impl Outward {
 fn send(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
     let link = link::of(told, &flow)?;
     let ends = link::route(told, &flow, &link)?;
-    let (payload, spread) = (payload_bytes(told, &flow)?, u64::from(link::spread(told)));
-    let plain = frame::build(&ends, told.message());
-    let mut ring = Outward::open(&link, plain.len())?;
+    let spread = u64::from(link::spread(told));
+    let frames = Frames::build(&ends, &frames_bytes(&told.job.params));
+    let mut ring = Outward::open(&link, longest_bytes(told))?;
     let mark = mark(&told.token);
     let (mut number, mut in_window) = (0u64, 0u64);
     lane.wait_at_gate();
-    let mut pace = Pace::of_bits(&told.job.params);
+    let mut pace = Pace::of_bits(&told.job.params).making_up(CATCH_UP);
     while pace.due(lane).is_some() {
         let (is_in_window, sent_ns) = (lane.is_in_window(), now_ns());
         let mut filled = 0;
         while filled < BATCH {
             let packet = number + filled as u64;
+            let plain = frames.of(packet / spread);
             let write = |frame: &mut [u8]| {
-                frame.copy_from_slice(&plain);
+                frame.copy_from_slice(plain);
                 let port = ends.from.port().wrapping_add((packet % spread) as u16);
                 frame[at::SOURCE..at::TARGET].copy_from_slice(&port.to_be_bytes());
                 Stamp { number: packet / spread, is_in_window, sent_ns }
@@ -132,7 +135,8 @@ fn send(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError
             filled += 1;
         }
         let sent = hand_over(lane, &ring, filled)?;
-        lane.tally.moved(sent as u64, (sent * payload) as u64);
+        let payload = (number..number + sent as u64).map(|at| frames.payload_bytes(at / spread));
+        lane.tally.moved(sent as u64, payload.sum());
         number += sent as u64;
         in_window += if is_in_window { sent as u64 } else { 0 };
         match sent {

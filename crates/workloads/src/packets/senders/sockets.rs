@@ -5,7 +5,7 @@ use crate::LoadError;
 use crate::harness::ends::Flow;
 use crate::harness::pace::Pace;
 use crate::harness::{Lane, LaneEnd, payload, socket};
-use crate::packets::over::{payload_bytes, say_over, sender_end};
+use crate::packets::over::{CATCH_UP, payloads_bytes, say_over, sender_end};
 use crate::packets::stamp::{Stamp, mark, now_ns};
 use crate::udp::senders;
 use socket2::Socket;
@@ -22,17 +22,20 @@ pub fn make(flows: Vec<(Socket, Flow)>) -> Result<Senders, LoadError> {
 fn send(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
     let stream = told.stream();
     let kind = senders::named(Some(stream.sender.as_deref().unwrap_or(DEFAULT)))?;
-    let bytes = payload_bytes(told, &flow)?;
-    let mut sender = (kind.make)(&flow, bytes)?;
-    let count = (kind.batch)(bytes);
-    let mut buffer = payload::pattern(count * bytes, told.job.node)?;
+    let sizes = payloads_bytes(told, &flow)?;
+    let longest = sizes.iter().copied().max().unwrap_or(0);
+    let mut sender = (kind.make)(&flow, longest)?;
+    // What a call takes has one size: of a mix it takes one packet.
+    let count = if sizes.len() > 1 { 1 } else { (kind.batch)(longest) };
+    let mut buffer = payload::pattern(count * longest, told.job.node)?;
     let mark = mark(&told.token);
     let (mut number, mut in_window) = (0u64, 0u64);
     lane.wait_at_gate();
-    let mut pace = Pace::of_bits(&told.job.params);
+    let mut pace = Pace::of_bits(&told.job.params).making_up(CATCH_UP);
     while pace.due(lane).is_some() {
         lane.tally.called();
         let (is_in_window, sent_ns) = (lane.is_in_window(), now_ns());
+        let bytes = sizes[(number % sizes.len() as u64) as usize];
         let packets = buffer.bytes_mut().chunks_exact_mut(bytes).take(count);
         for (packet, number) in packets.zip(number..) {
             Stamp { number, is_in_window, sent_ns }.write(mark, packet);

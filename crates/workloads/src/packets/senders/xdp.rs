@@ -9,9 +9,10 @@ use crate::LoadError;
 use crate::harness::ends::Flow;
 use crate::harness::{Clock, Lane, LaneEnd, Phase, Tally};
 use crate::packets::bpf::generator::{Generator, State};
-use crate::packets::over::{gap_ns, payload_bytes, say_over, sender_end};
+use crate::packets::over::{gap_ns, say_over, sender_end};
 use crate::packets::stamp::{Stamp, mark, now_ns};
 use crate::packets::{frame, link};
+use narrows_model::packets::HEADER_BYTES;
 use socket2::Socket;
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -20,6 +21,7 @@ pub static SENDER: SenderKind = SenderKind {
     name: "xdp",
     says: "a program in the kernel hands frames to the driver (live frames), root or CAP_BPF",
     wants_program: true,
+    repeats_one: true,
     make: |flows| Ok(each("xdp", send, flows)),
 };
 
@@ -35,7 +37,7 @@ const LOOK: Duration = Duration::from_micros(200);
 fn send(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
     let link = link::of(told, &flow)?;
     let ends = link::route(told, &flow, &link)?;
-    let (payload, spread) = (payload_bytes(told, &flow)?, link::spread(told));
+    let spread = link::spread(told);
     let mut frame = frame::build(&ends, told.message());
     if frame.len() > FRAME_BYTES_MAX {
         let most = FRAME_BYTES_MAX + 4;
@@ -43,6 +45,7 @@ fn send(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError
             "xdp sends frames of up to {most} B; larger ones go over sockets"
         )));
     }
+    let payload = frame.len() as u64 - HEADER_BYTES;
     Stamp { number: 0, is_in_window: false, sent_ns: 0 }
         .write(mark(&told.token), &mut frame[frame::at::PAYLOAD..]);
     let state = State::make(gap_ns(told))?;
@@ -52,7 +55,7 @@ fn send(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError
     state.begin(now_ns());
     let (clock, tally) = (lane.clock(), lane.tally.clone());
     std::thread::scope(|scope| {
-        scope.spawn(|| watch(&clock, &tally, &state, payload as u64));
+        scope.spawn(|| watch(&clock, &tally, &state, payload));
         while lane.phase() != Phase::Stop {
             lane.tally.called();
             match program.run_live(&frame, REPEAT) {
