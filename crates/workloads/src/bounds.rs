@@ -79,13 +79,6 @@ fn packets(stream: &StreamParams) -> Result<(), LoadError> {
     if stream.reverse && stream.bidirectional {
         return order("both directions at once cannot be reversed".into());
     }
-    let af_xdp = Some(senders::AF_XDP);
-    let queue_twice = stream.sender.as_deref() == af_xdp && stream.receiver.as_deref() == af_xdp;
-    if stream.bidirectional && queue_twice {
-        let says = "af-xdp sends or receives by a queue, and both ways at once need both: take \
-                    another way for one of them, such as ring";
-        return order(says.into());
-    }
     if stream.verify || stream.touch || stream.span_bytes.is_some() {
         return order("packets are counted, and their content is not read".into());
     }

@@ -84,19 +84,6 @@ fn a_mix_has_its_own_mean_and_a_sender_of_several_frames() {
 }
 
 #[test]
-fn one_queue_does_not_go_both_ways_by_af_xdp() {
-    let both = |sender: &str, receiver: &str| {
-        let mut order = job(64, sender, receiver);
-        order.params.stream.as_mut().expect("told").bidirectional = true;
-        narrows_workloads::check(&order).map(drop).map_err(|why| why.to_string())
-    };
-    assert_eq!(both("af-xdp", "ring"), Ok(()));
-    assert_eq!(both("ring", "af-xdp"), Ok(()));
-    let refused = both("af-xdp", "af-xdp").expect_err("one queue");
-    assert!(refused.contains("such as ring"), "{refused}");
-}
-
-#[test]
 fn raw_packets_need_an_interface_that_is_named() {
     let order = job(64, "xdp", "recvmmsg");
     let prepare = |end: Role| {

@@ -211,7 +211,10 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 22] = [
         &[
             ("narrows packets", "the smallest frames between two namespaces, raw"),
             ("narrows packets --size 1518 --rate 100k", "large ones at a rate"),
-            ("narrows packets --imix --rate 100k --bidirectional", "a mix of sizes, both ways at once"),
+            (
+                "narrows packets --imix --rate 100k --bidirectional",
+                "a mix of sizes, both ways at once",
+            ),
             ("narrows packets --zero-loss --rate 1M", "the highest rate at which nothing is lost"),
             (
                 "narrows packets HOST --nic eth0 --sender xdp --rate max",

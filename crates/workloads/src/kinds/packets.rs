@@ -48,15 +48,15 @@ impl Prepared for Ready {
         let sending = if sends { 0..own } else { own..sockets.len() };
         let stream = job.params.stream.clone().unwrap_or_default();
         let (mut sender, mut receiver) = (None, None);
-        let (mut senders, mut receivers) = (Vec::new(), Vec::new());
+        let (mut senders, mut receivers, mut outwards) = (Vec::new(), Vec::new(), Vec::new());
         // First what comes: what it puts before the interface is needed more.
         if !received.is_empty() {
             let made = (receivers::named(stream.receiver.as_deref())?.0)(received)?;
             receiver = Some(made.name.to_owned());
-            receivers = made.works;
+            (receivers, outwards) = (made.works, made.outwards);
         }
         if !sent.is_empty() {
-            let made = (senders::named(stream.sender.as_deref())?.0)(sent)?;
+            let made = (senders::named(stream.sender.as_deref())?.0)(sent, outwards)?;
             sender = Some(made.name.to_owned());
             senders = made.works;
         }

@@ -2,7 +2,7 @@
 
 use crate::LoadError;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -26,10 +26,14 @@ impl Area {
             .map_err(LoadError::system("mapping a packet ring"))
     }
 
-    /// Memory for packets, all zeroes, from the beginning of a page on.
-    pub fn of_memory(length: usize) -> Result<Self, LoadError> {
-        Self::map(length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
-            .map_err(LoadError::system(format!("{length} B of memory for packets")))
+    /// A part of memory for packets, which [`memory`] made, from the beginning of a page on.
+    pub fn of_memory(
+        memory: &OwnedFd,
+        offset: libc::off_t,
+        length: usize,
+    ) -> Result<Self, LoadError> {
+        Self::map(length, libc::MAP_SHARED, memory.as_raw_fd(), offset)
+            .map_err(LoadError::system(format!("mapping {length} B of memory for packets")))
     }
 
     fn map(length: usize, flags: i32, fd: i32, offset: libc::off_t) -> io::Result<Self> {
@@ -81,6 +85,25 @@ impl Area {
         // only reference.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().add(at), length) }
     }
+}
+
+/// Memory of no file, all zeroes: parts of it are mapped where each is needed.
+pub fn memory(length: usize) -> Result<OwnedFd, LoadError> {
+    let what = format!("{length} B of memory for packets");
+    made(length).map_err(LoadError::system(what))
+}
+
+fn made(length: usize) -> io::Result<OwnedFd> {
+    // SAFETY: the name ends in a zero; the kernel has opened the answer for us alone.
+    let opened = unsafe { libc::memfd_create(c"narrows-packets".as_ptr(), libc::MFD_CLOEXEC) };
+    if opened < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: as above.
+    let file = unsafe { OwnedFd::from_raw_fd(opened) };
+    // SAFETY: it only sets the length of a file of ours.
+    let done = unsafe { libc::ftruncate(file.as_raw_fd(), length as libc::off_t) };
+    if done == 0 { Ok(file) } else { Err(io::Error::last_os_error()) }
 }
 
 impl Drop for Area {

@@ -136,7 +136,7 @@ pub struct Carried<'a> {
     pub source: u16,
     /// UDP port that it goes to.
     pub target: u16,
-    /// UDP's payload.
+    /// What UDP carries in it.
     pub payload: &'a [u8],
 }
 

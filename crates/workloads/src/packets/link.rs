@@ -101,8 +101,9 @@ impl Link {
     /// The queues in use; one of each where the driver tells none.
     pub fn queues(&self) -> Queues {
         let told = self.channels().unwrap_or_default();
-        let count = |own: u32| own.saturating_add(told.combined).max(1);
-        Queues { receive: count(told.receive), send: count(told.send) }
+        let [receive, send] =
+            [told.receive, told.send].map(|own| own.saturating_add(told.combined).max(1));
+        Queues { receive, send }
     }
 
     fn channels(&self) -> Option<Channels> {

@@ -2,11 +2,12 @@
 //! whose packets lie in memory of this program, handed to and fro by four rings. The driver takes
 //! them from there and puts them there itself (zero-copy) where it can, else the kernel copies.
 
-use super::area::Area;
+use super::area::{self, Area};
 use super::link::Link;
 use crate::LoadError;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The family, which not every C library names.
@@ -91,31 +92,56 @@ impl Ring {
     }
 }
 
-/// What of a socket both of its sides have.
-struct Opened {
+/// What each side of a socket has of it.
+struct Side {
+    /// Its own part of the socket's memory, and where in that it begins.
     memory: Area,
+    begins: u64,
     chunk: usize,
     is_zero_copy: bool,
     /// Last, so that the rings are unmapped before it is closed.
-    socket: OwnedFd,
+    socket: Arc<OwnedFd>,
 }
 
-/// A socket that sends: frames are put, and are sent once their completion was read.
+/// A side that sends: frames are put, and are sent once their completion was read.
 pub struct Outward {
     sends: Ring,
     sent: Ring,
-    opened: Opened,
+    side: Side,
 }
 
-/// A socket that receives: chunks are given to be filled, and come back as frames.
+/// A side that receives: chunks are given to be filled, and come back as frames.
 pub struct Inward {
     comes: Ring,
     fills: Ring,
-    opened: Opened,
+    side: Side,
+}
+
+/// How long frames are, and how many chunks of memory each side has for them, a power of two.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// The longest frame, without its check sequence.
+    pub frame_bytes: usize,
+    /// Chunks of frames that are on their way.
+    pub out: u32,
+    /// Chunks of frames that have come.
+    pub into: u32,
+}
+
+/// Opens a socket on a queue of an interface that goes both ways: a queue has one.
+pub fn both(link: &Link, queue: u32, wanted: Wanted) -> Result<(Outward, Inward), LoadError> {
+    let made = Made::new(link, queue, wanted.frame_bytes + HEADROOM, wanted.out + wanted.into)?;
+    let sends = made.ring(libc::XDP_TX_RING, wanted.out)?;
+    let sent = made.ring(libc::XDP_UMEM_COMPLETION_RING, wanted.out)?;
+    let comes = made.ring(libc::XDP_RX_RING, wanted.into)?;
+    let fills = made.fills(wanted.out, wanted.into)?;
+    let bound = made.bind()?;
+    let outward = Outward { sends, sent, side: bound.side(0, wanted.out)? };
+    Ok((outward, Inward { comes, fills, side: bound.side(wanted.out, wanted.into)? }))
 }
 
 impl Outward {
-    /// Opens one on a queue of an interface, with so many chunks for frames of these bytes.
+    /// Opens a socket on a queue of an interface that only sends.
     pub fn open(
         link: &Link,
         queue: u32,
@@ -126,17 +152,17 @@ impl Outward {
         let sends = made.ring(libc::XDP_TX_RING, chunks)?;
         made.ring(libc::XDP_UMEM_FILL_RING, LEAST)?;
         let sent = made.ring(libc::XDP_UMEM_COMPLETION_RING, chunks)?;
-        Ok(Self { sends, sent, opened: made.bind()? })
+        Ok(Self { sends, sent, side: made.bind()?.side(0, chunks)? })
     }
 
     /// Whether the driver takes frames from this program's memory.
     pub fn is_zero_copy(&self) -> bool {
-        self.opened.is_zero_copy
+        self.side.is_zero_copy
     }
 
     /// A chunk's frame, to write while the kernel has not got it.
     pub fn frame_mut(&mut self, chunk: u32, bytes: usize) -> &mut [u8] {
-        self.opened.memory.bytes_mut(chunk as usize * self.opened.chunk, bytes)
+        self.side.memory.bytes_mut(chunk as usize * self.side.chunk, bytes)
     }
 
     /// How many frames may be put now.
@@ -146,7 +172,8 @@ impl Outward {
 
     /// Puts a chunk's frame to be sent.
     pub fn put(&mut self, chunk: u32, bytes: usize) {
-        self.sends.put(u64::from(chunk) * self.opened.chunk as u64, bytes as u32);
+        let begins = self.side.begins + u64::from(chunk) * self.side.chunk as u64;
+        self.sends.put(begins, bytes as u32);
     }
 
     /// Has the kernel send what was put.
@@ -155,7 +182,7 @@ impl Outward {
         if !self.sends.wants_call() {
             return Ok(());
         }
-        let socket = self.opened.socket.as_raw_fd();
+        let socket = self.side.socket.as_raw_fd();
         // SAFETY: a call without data of ours: the frames are in the ring.
         let sent = unsafe { libc::send(socket, std::ptr::null(), 0, libc::MSG_DONTWAIT) };
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
@@ -165,15 +192,14 @@ impl Outward {
     pub fn completed(&mut self, mut take: impl FnMut(u32)) {
         for _ in 0..self.sent.waiting() {
             let (address, _) = self.sent.take();
-            take((address / self.opened.chunk as u64) as u32);
+            take((address.wrapping_sub(self.side.begins) / self.side.chunk as u64) as u32);
         }
         self.sent.give_back();
     }
 }
 
 impl Inward {
-    /// Opens one on a queue of an interface, with so many chunks for frames of these bytes, all of
-    /// which the kernel gets.
+    /// Opens a socket on a queue of an interface that only receives.
     pub fn open(
         link: &Link,
         queue: u32,
@@ -182,23 +208,19 @@ impl Inward {
     ) -> Result<Self, LoadError> {
         let made = Made::new(link, queue, frame_bytes + HEADROOM, chunks)?;
         let comes = made.ring(libc::XDP_RX_RING, chunks)?;
-        let mut fills = made.ring(libc::XDP_UMEM_FILL_RING, chunks)?;
+        let fills = made.fills(0, chunks)?;
         made.ring(libc::XDP_UMEM_COMPLETION_RING, LEAST)?;
-        for chunk in 0..u64::from(chunks) {
-            fills.put(chunk * made.chunk as u64, 0);
-        }
-        fills.hand_over();
-        Ok(Self { comes, fills, opened: made.bind()? })
+        Ok(Self { comes, fills, side: made.bind()?.side(0, chunks)? })
     }
 
     /// Whether the driver puts frames into this program's memory.
     pub fn is_zero_copy(&self) -> bool {
-        self.opened.is_zero_copy
+        self.side.is_zero_copy
     }
 
     /// Its socket, to be waited on and to be given packets.
     pub fn socket(&self) -> &OwnedFd {
-        &self.opened.socket
+        &self.side.socket
     }
 
     /// Goes through the frames that have come, and gives their chunks back; how many there were.
@@ -206,8 +228,9 @@ impl Inward {
         let waiting = self.comes.waiting();
         for _ in 0..waiting {
             let (address, length) = self.comes.take();
-            take(self.opened.memory.bytes(address as usize, length as usize));
-            self.fills.put(address - address % self.opened.chunk as u64, 0);
+            let at = address.wrapping_sub(self.side.begins);
+            take(self.side.memory.bytes(at as usize, length as usize));
+            self.fills.put(address - address % self.side.chunk as u64, 0);
         }
         if waiting > 0 {
             self.comes.give_back();
@@ -220,7 +243,9 @@ impl Inward {
 /// A socket that is not bound yet.
 struct Made<'a> {
     socket: OwnedFd,
-    memory: Area,
+    /// All of its memory, of which each side maps its own part.
+    memory: OwnedFd,
+    whole: Area,
     chunk: usize,
     link: &'a Link,
     queue: u32,
@@ -237,11 +262,12 @@ impl<'a> Made<'a> {
         }
         // SAFETY: as above.
         let socket = unsafe { OwnedFd::from_raw_fd(opened) };
-        let memory = Area::of_memory(chunk * chunks as usize)?;
-        let made = Self { socket, memory, chunk, link, queue };
+        let memory = area::memory(chunk * chunks as usize)?;
+        let whole = Area::of_memory(&memory, 0, chunk * chunks as usize)?;
+        let made = Self { socket, memory, whole, chunk, link, queue };
         let told = libc::xdp_umem_reg_v1 {
-            addr: made.memory.address(),
-            len: made.memory.length() as u64,
+            addr: made.whole.address(),
+            len: made.whole.length() as u64,
             chunk_size: chunk as u32,
             headroom: 0,
         };
@@ -304,8 +330,18 @@ impl<'a> Made<'a> {
         Ok(Ring::new(area, at, entry_bytes, entries))
     }
 
+    /// The ring of chunks to be filled, with all of this part, from the first on.
+    fn fills(&self, first: u32, chunks: u32) -> Result<Ring, LoadError> {
+        let mut fills = self.ring(libc::XDP_UMEM_FILL_RING, chunks)?;
+        for chunk in first..first + chunks {
+            fills.put(u64::from(chunk) * self.chunk as u64, 0);
+        }
+        fills.hand_over();
+        Ok(fills)
+    }
+
     /// Binds it to its queue: zero-copy where the driver offers that, else the kernel copies.
-    fn bind(self) -> Result<Opened, LoadError> {
+    fn bind(self) -> Result<Bound, LoadError> {
         let at = libc::sockaddr_xdp {
             sxdp_family: AF_XDP as u16,
             sxdp_flags: libc::XDP_USE_NEED_WAKEUP,
@@ -331,7 +367,27 @@ impl<'a> Made<'a> {
         let is_zero_copy =
             options.is_ok_and(|options| options.flags & libc::XDP_OPTIONS_ZEROCOPY != 0);
         let Self { socket, memory, chunk, .. } = self;
-        Ok(Opened { memory, chunk, is_zero_copy, socket })
+        Ok(Bound { socket: Arc::new(socket), memory, chunk, is_zero_copy })
+    }
+}
+
+/// A socket that has its queue.
+struct Bound {
+    socket: Arc<OwnedFd>,
+    memory: OwnedFd,
+    chunk: usize,
+    is_zero_copy: bool,
+}
+
+impl Bound {
+    /// A side with so many chunks, from the first on.
+    fn side(&self, first: u32, chunks: u32) -> Result<Side, LoadError> {
+        let begins = first as usize * self.chunk;
+        let length = chunks as usize * self.chunk;
+        let memory = Area::of_memory(&self.memory, begins as libc::off_t, length)?;
+        let (chunk, is_zero_copy) = (self.chunk, self.is_zero_copy);
+        let socket = Arc::clone(&self.socket);
+        Ok(Side { memory, begins: begins as u64, chunk, is_zero_copy, socket })
     }
 }
 
@@ -342,7 +398,8 @@ mod tests {
     /// A ring in memory: producer, consumer and flags in front, four entries behind.
     fn ring(entry_bytes: usize) -> Ring {
         let at = libc::xdp_ring_offset { producer: 0, consumer: 4, flags: 8, desc: 64 };
-        Ring::new(Area::of_memory(4096).expect("memory"), at, entry_bytes, 4)
+        let memory = area::memory(4096).expect("memory");
+        Ring::new(Area::of_memory(&memory, 0, 4096).expect("a part"), at, entry_bytes, 4)
     }
 
     #[test]

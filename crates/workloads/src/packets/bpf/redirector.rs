@@ -1,5 +1,5 @@
-//! The program that gives a trial's packets to AF_XDP sockets, each to that of the queue by which it
-//! came; what is not the trial's goes on as if it were not there.
+//! The program that gives a trial's packets to AF_XDP sockets, each to that of the queue by which
+//! it came; what is not the trial's goes on as if it were not there.
 
 use super::counter::{self, Ports};
 use super::sys::{Program, SocketMap, Table, helper, verdict};

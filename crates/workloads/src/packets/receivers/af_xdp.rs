@@ -13,8 +13,9 @@ use crate::packets::bpf::sys::{Mode, Program};
 use crate::packets::frame::carried;
 use crate::packets::link::{self, Link};
 use crate::packets::over::{Taking, hears_over, longest_bytes, receiver_end};
+use crate::packets::senders::{self, SENT_CHUNKS};
 use crate::packets::stamp::mark;
-use crate::packets::xsk::{Inward, RECEIVED_BYTES_MAX};
+use crate::packets::xsk::{self, Inward, RECEIVED_BYTES_MAX, Wanted};
 use narrows_model::packets::FCS_BYTES;
 use socket2::Socket;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -44,7 +45,7 @@ struct Attached {
 
 fn make(flows: Vec<(Socket, Flow)>) -> Result<Receivers, LoadError> {
     let Some((socket, told)) = flows.first() else {
-        return Ok(Receivers { name: COPY, works: Vec::new() });
+        return Ok(Receivers { name: COPY, works: Vec::new(), outwards: Vec::new() });
     };
     let link = link::of(told, socket)?;
     let bytes = longest_bytes(told);
@@ -61,8 +62,17 @@ fn make(flows: Vec<(Socket, Flow)>) -> Result<Receivers, LoadError> {
     let redirector = Redirector::load(mark(&told.token), &threads, queues)?;
     let mut parts: Vec<Vec<Inward>> = flows.iter().map(|_| Vec::new()).collect();
     let mut is_zero_copy = true;
+    let mut outwards = Vec::new();
+    let sends_too = if sends_too(told) { flows.len() } else { 0 };
     for queue in 0..queues {
-        let inward = Inward::open(&link, queue, bytes, CHUNKS)?;
+        let inward = if (queue as usize) < sends_too {
+            let wanted = Wanted { frame_bytes: bytes, out: SENT_CHUNKS, into: CHUNKS };
+            let (outward, inward) = xsk::both(&link, queue, wanted)?;
+            outwards.push(outward);
+            inward
+        } else {
+            Inward::open(&link, queue, bytes, CHUNKS)?
+        };
         is_zero_copy &= inward.is_zero_copy();
         redirector.sockets().set(queue, inward.socket())?;
         parts[queue as usize % flows.len()].push(inward);
@@ -82,7 +92,7 @@ fn make(flows: Vec<(Socket, Flow)>) -> Result<Receivers, LoadError> {
         (Mode::Driver, true) => ZERO_COPY,
         (Mode::Driver, false) => COPY,
     };
-    Ok(Receivers { name, works: works.collect() })
+    Ok(Receivers { name, works: works.collect(), outwards })
 }
 
 /// In the driver, or else in front of the stack.
@@ -94,6 +104,12 @@ pub(super) fn attach(program: &Program, link: &Link) -> Result<(OwnedFd, Mode), 
     let doing =
         format!("a program that takes packets on {} (another there is in the way)", link.name);
     held.map(|held| (held, Mode::Stack)).map_err(LoadError::system(doing))
+}
+
+/// Whether this end sends by AF_XDP at the same time, by a socket of the same queue.
+fn sends_too(told: &Flow) -> bool {
+    let sender = told.stream().sender;
+    told.job.params.is_bidirectional() && sender.as_deref() == Some(senders::AF_XDP)
 }
 
 fn receive(

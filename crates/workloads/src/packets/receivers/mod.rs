@@ -9,6 +9,7 @@ mod xdp;
 use crate::LoadError;
 use crate::harness::LaneWork;
 use crate::harness::ends::Flow;
+use crate::packets::xsk::Outward;
 use crate::udp;
 use socket2::Socket;
 
@@ -31,6 +32,8 @@ pub struct Receivers {
     pub name: &'static str,
     /// A thread's work for each flow.
     pub works: Vec<LaneWork>,
+    /// The other sides of sockets that go both ways, for the sender of this end.
+    pub outwards: Vec<Outward>,
 }
 
 /// All raw ways, by name.

@@ -53,7 +53,7 @@ fn make(flows: Vec<(Socket, Flow)>) -> Result<Receivers, LoadError> {
             received
         }));
     }
-    Ok(Receivers { name: RECEIVER.name, works })
+    Ok(Receivers { name: RECEIVER.name, works, outwards: Vec::new() })
 }
 
 /// A ring of the UDP packets to a port that come over an interface.

@@ -31,7 +31,7 @@ pub fn make(flows: Vec<(Socket, Flow)>) -> Result<Receivers, LoadError> {
             received
         }));
     }
-    Ok(Receivers { name, works })
+    Ok(Receivers { name, works, outwards: Vec::new() })
 }
 
 /// A program that lets packets pass, where a veth pair of this host drops them without one.

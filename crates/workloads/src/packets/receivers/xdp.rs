@@ -37,7 +37,7 @@ struct Attached {
 
 fn make(flows: Vec<(Socket, Flow)>) -> Result<Receivers, LoadError> {
     let Some((socket, told)) = flows.first() else {
-        return Ok(Receivers { name: RECEIVER.name, works: Vec::new() });
+        return Ok(Receivers { name: RECEIVER.name, works: Vec::new(), outwards: Vec::new() });
     };
     let link = link::of(told, socket)?;
     let ports = flows.iter().map(|(socket, told)| {
@@ -54,7 +54,7 @@ fn make(flows: Vec<(Socket, Flow)>) -> Result<Receivers, LoadError> {
         works.push(Box::new(move |lane| count(lane, &attached.counter, thread, &socket, &told)));
     }
     let name = if mode == Mode::Driver { RECEIVER.name } else { GENERIC };
-    Ok(Receivers { name, works })
+    Ok(Receivers { name, works, outwards: Vec::new() })
 }
 
 /// Tells the tally what the program counts.

@@ -2,7 +2,7 @@
 //! them to the driver, which takes them from there (zero-copy) or gets copies. A frame counts as
 //! sent once the kernel says that it is done with it. Each thread has a queue of the interface.
 
-use super::{SenderKind, Senders};
+use super::{SENT_CHUNKS, SenderKind, Senders};
 use crate::LoadError;
 use crate::harness::ends::Flow;
 use crate::harness::pace::Pace;
@@ -32,14 +32,12 @@ pub static SENDER: SenderKind = SenderKind {
 /// What it is called by what the driver does.
 const ZERO_COPY: &str = "af-xdp-zero-copy";
 const COPY: &str = "af-xdp-copy";
-/// Chunks of memory, each for a frame that is on its way.
-const CHUNKS: u32 = 2048;
 /// Frames of a call: as many as the kernel copies at once.
 const BATCH: u32 = 32;
 /// How long frames that were handed over are waited for at the end.
 const LATE: Duration = Duration::from_millis(200);
 
-fn make(flows: Vec<(Socket, Flow)>) -> Result<Senders, LoadError> {
+fn make(flows: Vec<(Socket, Flow)>, opened: Vec<Outward>) -> Result<Senders, LoadError> {
     let Some((socket, told)) = flows.first() else {
         return Ok(Senders { name: COPY, works: Vec::new() });
     };
@@ -59,8 +57,13 @@ fn make(flows: Vec<(Socket, Flow)>) -> Result<Senders, LoadError> {
             queues.send
         )));
     }
-    let opened = (0..flows.len()).map(|queue| Outward::open(&link, queue as u32, bytes, CHUNKS));
-    let opened = opened.collect::<Result<Vec<_>, _>>()?;
+    let opened = if opened.is_empty() {
+        let queues = 0..flows.len() as u32;
+        let opened = queues.map(|queue| Outward::open(&link, queue, bytes, SENT_CHUNKS));
+        opened.collect::<Result<Vec<_>, _>>()?
+    } else {
+        opened
+    };
     let is_zero_copy = opened.iter().all(Outward::is_zero_copy);
     let waking = Arc::new(if is_zero_copy { wake(&link) } else { None });
     let works = flows.into_iter().zip(opened).map(|((flow, told), outward)| -> LaneWork {
@@ -105,8 +108,8 @@ struct Sent {
 
 impl Sending {
     fn new(outward: Outward) -> Self {
-        let frames = vec![OnItsWay::default(); CHUNKS as usize];
-        Self { outward, free: (0..CHUNKS).rev().collect(), frames }
+        let frames = vec![OnItsWay::default(); SENT_CHUNKS as usize];
+        Self { outward, free: (0..SENT_CHUNKS).rev().collect(), frames }
     }
 
     /// Puts a frame, if a chunk is free.
@@ -146,7 +149,7 @@ impl Sending {
     }
 
     fn is_idle(&self) -> bool {
-        self.free.len() == CHUNKS as usize
+        self.free.len() == SENT_CHUNKS as usize
     }
 }
 

@@ -8,6 +8,7 @@ mod xdp;
 use crate::LoadError;
 use crate::harness::LaneWork;
 use crate::harness::ends::{Flow, FlowWork};
+use crate::packets::xsk::Outward;
 use crate::udp;
 use socket2::Socket;
 
@@ -25,8 +26,9 @@ pub struct SenderKind {
     pub make: Make,
 }
 
-/// Makes a thread's work for each flow of an end, and says what really sends.
-pub type Make = fn(Vec<(Socket, Flow)>) -> Result<Senders, LoadError>;
+/// Makes a thread's work for each flow of an end, and says what really sends; by sockets that its
+/// receiver has opened, where there are any.
+pub type Make = fn(Vec<(Socket, Flow)>, Vec<Outward>) -> Result<Senders, LoadError>;
 
 /// What sends an end's packets.
 pub struct Senders {
@@ -49,6 +51,8 @@ pub static SENDERS: &[&SenderKind] = &[&af_xdp::SENDER, &ring::SENDER, &xdp::SEN
 
 /// By AF_XDP, which has a queue of the interface for itself.
 pub const AF_XDP: &str = "af-xdp";
+/// Chunks of memory that it has for frames that are on their way.
+pub const SENT_CHUNKS: u32 = 2048;
 /// What sends without a word of the user.
 pub const DEFAULT: &str = "sendmmsg";
 

@@ -23,7 +23,7 @@ pub static SENDER: SenderKind = SenderKind {
     says: "frames in a ring that the kernel shares, past the queueing discipline; CAP_NET_RAW",
     wants_program: false,
     repeats_one: false,
-    make: |flows| Ok(each("ring", send, flows)),
+    make: |flows, _| Ok(each("ring", send, flows)),
 };
 
 /// Slots of the ring.

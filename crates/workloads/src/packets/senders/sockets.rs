@@ -7,12 +7,13 @@ use crate::harness::pace::Pace;
 use crate::harness::{Lane, LaneEnd, payload, socket};
 use crate::packets::over::{CATCH_UP, payloads_bytes, say_over, sender_end};
 use crate::packets::stamp::{Stamp, mark, now_ns};
+use crate::packets::xsk::Outward;
 use crate::udp::senders;
 use socket2::Socket;
 use std::io::ErrorKind;
 
 /// Makes the threads.
-pub fn make(flows: Vec<(Socket, Flow)>) -> Result<Senders, LoadError> {
+pub fn make(flows: Vec<(Socket, Flow)>, _: Vec<Outward>) -> Result<Senders, LoadError> {
     let asked = flows.first().and_then(|(_, told)| told.stream().sender);
     let name = senders::named(Some(asked.as_deref().unwrap_or(DEFAULT)))?.name;
     Ok(each(name, send, flows))

@@ -22,7 +22,7 @@ pub static SENDER: SenderKind = SenderKind {
     says: "a program in the kernel hands frames to the driver (live frames), root or CAP_BPF",
     wants_program: true,
     repeats_one: true,
-    make: |flows| Ok(each("xdp", send, flows)),
+    make: |flows, _| Ok(each("xdp", send, flows)),
 };
 
 /// Frames of one call. Each call makes a pool of pages and waits until it is gone: a few
