@@ -18,11 +18,11 @@ def read(name):
 
 
 rates = {}
-for sender in ("xdp", "ring", "sendmmsg"):
+for sender in ("xdp", "af-xdp", "ring", "sendmmsg"):
     result = read(f"{sender}.json")["results"][0]
     rates[sender] = (result["estimate"] or {}).get("value") or 0.0
     took = result["effective"]["sender"]
-    if took != sender:
+    if took.removesuffix("-zero-copy").removesuffix("-copy") != sender:
         wrong.append(f"{sender}: {took} sent")
     if rates[sender] <= 0.0:
         wrong.append(f"{sender}: no packet came")
