@@ -232,7 +232,7 @@ impl Session<'_> {
                 self.worker_until = now;
             }
             Request::Order { order: Order::Prepare { job }, .. } => {
-                self.line = job.timeline.length().min(LINE_MAX);
+                self.line = job.length().min(LINE_MAX);
                 self.worker_until = self.worker_until.max(now + WORKER_SPARE + self.line);
             }
             Request::Order { order: Order::Go { .. }, .. } => {

@@ -255,9 +255,8 @@ impl Limits {
     }
 
     fn check(&self, job: &Job) -> Result<(), NotLent> {
-        let (params, line) = (&job.params, &job.timeline);
-        let ns = [line.warmup_ns.0, line.window_ns.0, line.cooldown_ns.0];
-        let ns = ns.into_iter().fold(0, u64::saturating_add);
+        let (params, ns) =
+            (&job.params, u64::try_from(job.length().as_nanos()).unwrap_or(u64::MAX));
         if let Some(most_s) = self.seconds.filter(|most| ns > u64::from(*most) * 1_000_000_000) {
             return Err(NotLent::Seconds { asked_s: ns / 1_000_000_000, most_s });
         }

@@ -381,7 +381,7 @@ impl End for PeerWorker<'_> {
                 if job.grant.is_some() || self.worker > 0 {
                     peer.can_meet()?;
                 }
-                peer.line = job.timeline.length();
+                peer.line = job.length();
             }
             Order::Arm { .. } | Order::GoUntilTold | Order::Release => {}
             Order::Go { .. } => {

@@ -326,7 +326,7 @@ impl Session {
         let worker = self.workers.get_mut(&worker).ok_or(NotGiven::NoWorker)?;
         match order {
             Order::Prepare { job } => {
-                let line = job.timeline.length().min(LINE_MAX);
+                let line = job.length().min(LINE_MAX);
                 worker.until = Instant::now() + WORKER_SPARE + line;
             }
             Order::Arm { .. } | Order::Release => {}

@@ -120,6 +120,13 @@ pub struct Job {
 }
 
 impl Job {
+    /// From the signal to go to the end of the cool-down, with the time that the end waits first.
+    pub fn length(&self) -> std::time::Duration {
+        let after = crate::options::runs::AFTER.of(&self.params).unwrap_or(0.0);
+        let after = std::time::Duration::try_from_secs_f64(after).unwrap_or_default();
+        self.timeline.length().saturating_add(after)
+    }
+
     /// An order on any CPUs, which meets the other end nowhere yet.
     pub fn new(kind: Workload, end: Role, params: Params, timeline: Timeline) -> Self {
         Self {
@@ -345,6 +352,11 @@ pub struct EndReport {
     /// The shortest and the longest of them, exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip_extremes_ns: Option<(Nanos, Nanos)>,
+    /// Each round trip whose request was due in the window: when it was due, from the opening of the
+    /// window, and how long it took; `None` where no answer came before the run was over. Only of
+    /// requests that overlap.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub each_round_trip: Vec<(Nanos, Option<Nanos>)>,
     /// Times between sending and arriving of packets of the sender's window, by each end's own
     /// monotonic clock: (upper edge in ns, count) of each filled bucket, ascending. Only where both
     /// ends are on one host do they have the same clock.

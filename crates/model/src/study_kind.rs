@@ -22,6 +22,8 @@ pub enum StudyKind {
     Host,
     /// Figures of other tools.
     Import,
+    /// Round trips beside streams both ways.
+    Latency,
     /// Memory kernels of one host.
     Mem,
     /// Pairs among many hosts.
@@ -43,7 +45,7 @@ pub enum StudyKind {
 }
 
 impl StudyKind {
-    const WORDS: [(Self, &'static str); 15] = [
+    const WORDS: [(Self, &'static str); 16] = [
         (Self::App, "app"),
         (Self::Check, "check"),
         (Self::CheckPeer, "check-peer"),
@@ -51,6 +53,7 @@ impl StudyKind {
         (Self::Diagnose, "diagnose"),
         (Self::Host, "host"),
         (Self::Import, "import"),
+        (Self::Latency, "latency"),
         (Self::Mem, "mem"),
         (Self::Mesh, "mesh"),
         (Self::Mpi, "mpi"),
@@ -103,8 +106,8 @@ mod tests {
     #[test]
     fn the_words_are_those_of_older_files() {
         let words = StudyKind::WORDS.map(|(kind, _)| kind.to_string()).join(" ");
-        let wanted = "app check check-peer credits diagnose host import mem mesh mpi packets rdma \
-                      study tcp udp";
+        let wanted = "app check check-peer credits diagnose host import latency mem mesh mpi \
+                      packets rdma study tcp udp";
         assert_eq!(words, wanted);
     }
 

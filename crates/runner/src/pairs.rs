@@ -4,11 +4,12 @@
 use crate::error::RunError;
 use crate::gate::Ticket;
 use crate::steps::{
-    Broken, FINISH_SPARE, arm, armed, closed, fatal, go_and_hold, prepare, release, released,
+    Broken, FINISH_SPARE, arm, armed, closed, fatal, go_as_told, prepare, release, released,
 };
 use narrows_control::{End, Peer, key};
 use narrows_model::Nanos;
 use narrows_model::load::{EndReport, Grant, Job, Role};
+use narrows_model::options::runs;
 use narrows_model::record::{Fault, Lost, Reported, Span};
 use narrows_model::trial::{EndHost, EndSpec, Trial};
 use std::collections::BTreeSet;
@@ -179,7 +180,8 @@ impl<'a> Run<'a> {
             for at in 0..self.seats.len() {
                 if self.seats[at].end.role == role {
                     self.seats[at].told_ns = since(began);
-                    self.with(at, |end, _| go_and_hold(end))?;
+                    let trial = self.seats[at].trial;
+                    self.with(at, |end, _| go_as_told(end, trial))?;
                 }
             }
         }
@@ -312,9 +314,9 @@ fn named(broken: Broken, who: &str) -> Broken {
 
 /// How long a run's first report may take from the word to go.
 pub fn finish_within(trial: &Trial) -> Duration {
-    let line = &trial.timeline;
-    let line_ns = line.warmup_ns.0 + line.window_ns.0 + line.cooldown_ns.0;
-    Duration::from_nanos(line_ns) + FINISH_SPARE
+    let after = runs::AFTER.of(&trial.params).unwrap_or(0.0);
+    let after = Duration::try_from_secs_f64(after).unwrap_or_default();
+    trial.timeline.length() + after + FINISH_SPARE
 }
 
 /// The work order of an end, but for where it meets the other. Only the controller's own end is

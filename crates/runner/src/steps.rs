@@ -8,7 +8,9 @@ use narrows_hostctl::container::Launcher;
 use narrows_interop::engines;
 use narrows_model::Nanos;
 use narrows_model::load::{EndReport, Job};
+use narrows_model::options::runs;
 use narrows_model::record::{Fault, Lost, LostBy, Stage};
+use narrows_model::trial::Trial;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
@@ -88,8 +90,17 @@ pub fn go(end: &mut dyn End) -> Result<(), Broken> {
     say(end, &Order::Go { hold: false }, Stage::Run)
 }
 
+/// Lets an end of a pair go. One that begins after the others ends by its own time line; any other
+/// holds its load for windows that are still open.
+pub fn go_as_told(end: &mut dyn End, trial: &Trial) -> Result<(), Broken> {
+    match runs::AFTER.of(&trial.params) {
+        Some(_) => go(end),
+        None => go_and_hold(end),
+    }
+}
+
 /// Lets an end go that keeps its load up after its window, until it is told to [`release`] it.
-pub fn go_and_hold(end: &mut dyn End) -> Result<(), Broken> {
+fn go_and_hold(end: &mut dyn End) -> Result<(), Broken> {
     say(end, &Order::Go { hold: true }, Stage::Run)
 }
 

@@ -281,6 +281,9 @@ impl WorkerEnd {
     /// Runs the time line, or as long as it is told.
     fn go(&mut self, lasts: Lasts<'_>) -> Result<Answer, Trouble> {
         let (crew, job) = self.crew.take().zip(self.job.take()).ok_or("not armed")?;
+        if let Some(seconds) = runs::AFTER.of(&job.params) {
+            std::thread::sleep(Duration::try_from_secs_f64(seconds).unwrap_or_default());
+        }
         let wanted: &[Source] = if job.address.is_some() { &END } else { &HOST };
         let interface = way::common(crew.sockets(), way::out);
         let interface_in = way::common(crew.sockets(), way::inward);

@@ -6,8 +6,8 @@ use crate::packets::{receivers, senders};
 use crate::{tcp, udp};
 use narrows_model::Bytes;
 use narrows_model::load::{Job, StreamParams, Timeline};
-use narrows_model::options;
 use narrows_model::options::packets::IMIX;
+use narrows_model::options::{self, trips};
 use narrows_model::packets::IMIX_BYTES;
 use narrows_model::workload::{MessageSize, Transport, Workload};
 
@@ -130,8 +130,25 @@ pub fn probe(job: &Job) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Limits of a response: those of a message.
+/// Round trips that are kept one by one.
+const KEPT_MAX: u64 = 60_000;
+
+/// Limits of a response: those of a message; and of requests that overlap, each of which is kept.
 pub fn trip(job: &Job) -> Result<(), LoadError> {
+    if trips::OVERLAP.of(&job.params).unwrap_or(false) {
+        let per_second = job.params.trip.as_ref().and_then(|trip| trip.per_second);
+        let Some(per_second) = per_second else {
+            return order("requests that overlap need a rate (per_second)".into());
+        };
+        let kept = per_second as f64 * job.timeline.length().as_secs_f64();
+        if job.params.streams != 1 || kept > KEPT_MAX as f64 {
+            return order(format!(
+                "requests that overlap go over one flow, and at most {KEPT_MAX} of them; {kept:.0} \
+                 were asked for over {}",
+                job.params.streams
+            ));
+        }
+    }
     match (&job.params.trip, job.kind.message()) {
         (Some(_), Some(size)) => message("response", job.params.response_bytes(), size),
         _ => Ok(()),

@@ -2,6 +2,7 @@
 
 use narrows_model::load::{Job, Params, Role, SocketParams, StreamParams};
 use narrows_model::load::{Timeline, TripParams};
+use narrows_model::options::{runs, trips};
 use narrows_model::rdma::RdmaParams;
 use narrows_model::{Bytes, Nanos};
 use narrows_workloads::takes::{Takes, count};
@@ -80,6 +81,36 @@ fn a_time_line_has_a_window_and_ends_in_an_hour() {
     );
     refused(slices(1000, 999_999), "1 ms or more");
     refused(slices(60_001, 1_000_000), "at most 60000");
+}
+
+#[test]
+fn requests_that_overlap_have_a_rate_one_flow_and_room_to_be_kept() {
+    let asked = |per_second: Option<u64>, streams: u32, seconds: u64| {
+        said("udp-rr", 64, |j| {
+            j.params.trip = Some(TripParams { response_bytes: None, per_second });
+            j.params.streams = streams;
+            j.params.told.tell(&trips::OVERLAP, true);
+            let [none, window] = [Nanos(0), Nanos::from_millis(1000 * seconds)];
+            j.timeline = Timeline::new(none, window, none);
+        })
+    };
+    assert_eq!(asked(Some(200), 1, 300), "", "60,000 of them");
+    refused(asked(None, 1, 1), "need a rate");
+    refused(asked(Some(200), 2, 1), "over one flow");
+    refused(asked(Some(200), 1, 301), "at most 60000");
+}
+
+#[test]
+fn an_hour_holds_the_time_before_a_load_begins_too() {
+    let after = |seconds: f64, window: u64| {
+        said("tcp-stream", 1, |j| {
+            j.params.told.tell(&runs::AFTER, seconds);
+            j.timeline = Timeline::new(Nanos(0), Nanos::from_millis(1000 * window), Nanos(0));
+        })
+    };
+    assert_eq!(after(100.0, 3500), "");
+    refused(after(100.0, 3501), "the time line must");
+    refused(after(121.0, 1), "after_seconds: 121 is out of bounds");
 }
 
 #[test]

@@ -94,6 +94,8 @@ pub static ALL: &[&Declared] = &[
     &packets::IMIX.declared,
     &packets::MAC.declared,
     &packets::I_KNOW.declared,
+    &trips::OVERLAP.declared,
+    &runs::AFTER.declared,
 ];
 
 /// The option of a key in a section.

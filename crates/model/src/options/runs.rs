@@ -1,6 +1,6 @@
 //! What is run, and for how long.
 
-use super::{Command, Declared, Flag, Form, Kept, Opt, Takes, Unset};
+use super::{Command, Declared, Flag, Form, Kept, Opt, Takes, Unset, Value, fits};
 
 const OLD: Declared = Declared { unset: Unset::Null, ..Declared::PLAIN };
 
@@ -109,5 +109,26 @@ pub static PROFILE: Opt<bool> = Opt::new(Declared {
     kept: Kept::Key,
     shown: |_, _| Some("profiled".to_owned()),
     capability: Some("profile"),
+    ..Declared::PLAIN
+});
+
+/// The longest that an end may wait before it begins: well within what an agent gives a worker
+/// beside its time line.
+const AFTER_SECONDS_MAX: f64 = 120.0;
+
+/// How long the ends wait after the word to go. Such a load is one beside others: it stops when its
+/// own time line ends, and not when all windows are over.
+pub static AFTER: Opt<f64> = Opt::new(Declared {
+    key: "after_seconds",
+    takes: Takes::Seconds(0.0, AFTER_SECONDS_MAX),
+    help: "Seconds from the signal to go until the load begins; it then ends by itself, whatever \
+           runs beside it",
+    fits: fits::NETWORK,
+    kept: Kept::Key,
+    shown: |value, _| match value {
+        Value::Seconds(seconds) => Some(format!("begins after {seconds} s")),
+        _ => None,
+    },
+    capability: Some("after"),
     ..Declared::PLAIN
 });

@@ -48,3 +48,15 @@ pub static PER_SECOND: Opt<u64> = Opt::new(Declared {
     shown: |value, _| Some(format!("open loop, {value} due a second")),
     ..OLD
 });
+
+/// Requests that do not wait for the answers of those before them.
+pub static OVERLAP: Opt<bool> = Opt::new(Declared {
+    key: "overlap",
+    help: "A request leaves when it is due, also while earlier ones are unanswered, and each round \
+           trip is kept with its time; needs per_second",
+    fits: fits::TRIPS,
+    kept: Kept::Key,
+    shown: |_, _| Some("each request when it is due".to_owned()),
+    capability: Some("overlap"),
+    ..Declared::PLAIN
+});

@@ -135,6 +135,9 @@ impl Clock {
 pub struct LaneEnd {
     /// Round trips of the window in nanoseconds.
     pub round_trips: Option<Trips>,
+    /// Each request that overlapped others: when it was due, by the monotonic clock, and how long
+    /// it took.
+    pub each: Option<Vec<(u64, Option<u64>)>>,
     /// What became of sends without a copy.
     pub zero_copy: Option<ZeroCopy>,
     /// What came of comparing bytes with what was sent.
@@ -308,7 +311,7 @@ impl Crew {
         thread::sleep(duration(timeline.warmup_ns));
         let look_began = look_quickly(Instant::now, || watch.opened(&self.sockets));
         self.clockwork.set(Phase::Window);
-        let began = Instant::now();
+        let (began, began_ns) = (Instant::now(), monotonic_ns());
         let (keeper, process) = ((self.meter)(), process_ns());
         let opened_ns = keeper.wall_ns;
         mark(Mark::Opens, sends);
@@ -344,7 +347,7 @@ impl Crew {
             process_ns,
             ..Default::default()
         };
-        self.dismiss(report)
+        self.dismiss(report, began_ns)
     }
 
     /// What each flow counted between two readings.
@@ -358,9 +361,11 @@ impl Crew {
         flows.collect()
     }
 
-    /// Waits for the threads to end, and adds what they hand back.
-    fn dismiss(self, report: EndReport) -> Result<EndReport, LoadError> {
+    /// Waits for the threads to end, and adds what they hand back; the window opened at this time
+    /// of the monotonic clock.
+    fn dismiss(self, report: EndReport, opened_ns: u64) -> Result<EndReport, LoadError> {
         let mut report = EndReport { effective: self.effective, ..report };
+        let window_ns = report.window_ns;
         let mut all: Option<Trips> = None;
         let mut delays = Delays::default();
         for (index, thread) in self.threads.into_iter().enumerate() {
@@ -369,6 +374,11 @@ impl Crew {
             report.threads.push(usage);
             let ended = ended?;
             ended.delays.iter().for_each(|more| delays.add(more));
+            let each = ended.each.iter().flatten();
+            report.each_round_trip.extend(each.filter_map(|(due, took)| {
+                let due = Nanos(due.checked_sub(opened_ns).filter(|due| *due < window_ns.0)?);
+                Some((due, took.map(Nanos)))
+            }));
             add_end(&mut report, &mut all, index, ended);
         }
         report.delays = delays.filled();
@@ -456,15 +466,20 @@ fn look_quickly(now: impl Fn() -> Instant, mut look: impl FnMut()) -> Instant {
 /// CPU time of this process so far in nanoseconds, all its threads together; `None` where the
 /// kernel does not tell (clock_gettime(2), `CLOCK_PROCESS_CPUTIME_ID`).
 fn process_ns() -> Option<u64> {
-    cpu_clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
+    clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
 /// CPU time of the calling thread so far in nanoseconds.
 pub(super) fn thread_ns() -> Option<u64> {
-    cpu_clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-fn cpu_clock_ns(clock: libc::clockid_t) -> Option<u64> {
+/// The monotonic clock in nanoseconds.
+pub(super) fn monotonic_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC).unwrap_or(0)
+}
+
+fn clock_ns(clock: libc::clockid_t) -> Option<u64> {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the structure is ours.
     let failed = unsafe { libc::clock_gettime(clock, &raw mut now) };

@@ -8,6 +8,7 @@ pub mod grant;
 mod mark;
 pub mod meet;
 pub mod memory;
+pub mod overlap;
 pub mod pace;
 pub mod payload;
 pub mod pin;

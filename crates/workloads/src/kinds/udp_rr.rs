@@ -5,19 +5,23 @@
 //!
 //! A datagram opens with eight bytes of the trial's token and a 64-bit sequence number, big-endian,
 //! which the response carries back. A response that does not come within a time is lost, and no
-//! round trip; one that comes later is dropped.
+//! round trip; one that comes later is dropped. Where requests overlap
+//! ([`crate::harness::overlap`]), none is too late while the run lasts.
 
 use super::udp_stream::{HEAD, sequence};
 use crate::harness::ends::{Flow, LaneMaker, UdpEnd};
 use crate::harness::meet::Token;
+use crate::harness::overlap::{self, Carrier};
 use crate::harness::pace::Pace;
 use crate::harness::quota::Quota;
 use crate::harness::trips::Trips;
 use crate::harness::{Lane, LaneEnd, Phase, socket};
 use crate::{Kind, LoadError};
+use narrows_model::options::trips;
 use narrows_model::workload::Workload;
 use socket2::Socket;
 use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 pub static KIND: Kind = Kind {
@@ -37,6 +41,12 @@ fn ask(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadEr
     let mut request = vec![1u8; message];
     request[..8].copy_from_slice(&token[..8]);
     let mut response = vec![0u8; 1 << 16];
+    if trips::OVERLAP.of(&told.job.params).unwrap_or(false) {
+        let wait = LoadError::system("a socket that does not wait");
+        flow.set_nonblocking(true).map_err(wait)?;
+        let mut carrier = Overlapping { flow, request, response, token: *token };
+        return overlap::ask(lane, &mut carrier, &told.job.params);
+    }
     let mut trips = Trips::none()?;
     lane.wait_at_gate();
     let mut pace = Pace::of_requests(&told.job.params, told.index);
@@ -63,6 +73,54 @@ fn ask(lane: &mut Lane, mut flow: Socket, told: &Flow) -> Result<LaneEnd, LoadEr
         lane.tally.expects(number + 1);
     }
     Ok(LaneEnd { round_trips: Some(trips), ..LaneEnd::default() })
+}
+
+/// Requests and answers that overlap, told apart by their numbers.
+struct Overlapping {
+    flow: Socket,
+    request: Vec<u8>,
+    response: Vec<u8>,
+    token: Token,
+}
+
+impl AsFd for Overlapping {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.flow.as_fd()
+    }
+}
+
+impl Carrier for Overlapping {
+    fn ask(&mut self, lane: &Lane, number: u64) -> Result<bool, LoadError> {
+        self.request[8..HEAD].copy_from_slice(&number.to_be_bytes());
+        lane.tally.called();
+        match self.flow.write(&self.request) {
+            Ok(_) => Ok(true),
+            Err(error) if socket::is_pause(&error) => Ok(false),
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                lane.tally.refused();
+                Ok(false)
+            }
+            Err(error) => Err(LoadError::system("sending")(error)),
+        }
+    }
+
+    fn answered(&mut self, lane: &Lane) -> Result<Option<u64>, LoadError> {
+        loop {
+            lane.tally.called();
+            match self.flow.read(&mut self.response) {
+                Ok(length) => {
+                    // Else it is a stranger's.
+                    if let Some(number) = sequence(&self.response[..length], &self.token) {
+                        return Ok(Some(number));
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if socket::is_pause(&error) => return Ok(None),
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Ok(None),
+                Err(error) => return Err(LoadError::system("receiving")(error)),
+            }
+        }
+    }
 }
 
 /// Waits for the response to the request of this number; false when it is lost.
