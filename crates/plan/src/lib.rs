@@ -9,6 +9,7 @@ pub mod check;
 pub mod diagnose;
 pub mod direct;
 pub mod hostset;
+pub mod latency;
 pub mod memory;
 pub mod mesh;
 pub mod neighbours;
@@ -23,6 +24,7 @@ pub mod zero_loss;
 use blake2::{Blake2s256, Digest};
 use narrows_model::Nanos;
 use narrows_model::load::{Params, Timeline};
+use narrows_model::options;
 use narrows_model::trial::{EndSpec, Engine, Level, NetworkPath, Trial, TrialId};
 use narrows_model::workload::Workload;
 use rand::seq::SliceRandom;
@@ -108,7 +110,8 @@ pub fn run_ns(trial: &Trial) -> Nanos {
     let line = &trial.timeline;
     let start = 100_000_000 * trial.pairs().count().max(1) as u64;
     let touch = trial.params.working_set_bytes.0 / 2;
-    Nanos(line.warmup_ns.0 + line.window_ns.0 + line.cooldown_ns.0 + start + touch)
+    let after = options::runs::AFTER.of(&trial.params).map_or(0, |seconds| (seconds * 1e9) as u64);
+    Nanos(after + line.warmup_ns.0 + line.window_ns.0 + line.cooldown_ns.0 + start + touch)
 }
 
 #[cfg(test)]
