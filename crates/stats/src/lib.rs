@@ -16,6 +16,7 @@ mod history;
 mod interface;
 mod label;
 mod labels;
+mod latency;
 mod levels;
 mod loss;
 mod memory_use;
@@ -50,6 +51,9 @@ pub use drift::{Drift, Placed, Step, drift};
 pub use history::{Turn, files_for, told_below, turns};
 pub use interface::way_in;
 pub use label::Label;
+pub use latency::{
+    Grade, LoadedLatency, Phase, PhaseTimes, TripSlice, TripTimes, latency, per_minute,
+};
 pub use levels::{ALIKE, Doubt, ERROR_SHARE, Grouping, Level, Levels, RUNS_MIN, levels};
 pub use loss::{Loss, LossPlace, loss_of};
 pub use memory_use::{MemoryUse, PerByte};
