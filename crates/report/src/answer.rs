@@ -2,7 +2,7 @@
 
 use crate::drawn::canvas::cut;
 use crate::explained::{self, Standing};
-use crate::{Analysis, words};
+use crate::{Analysis, latency, words};
 use narrows_explain::limits::{Limit, Sureness};
 use narrows_model::result::ResourceAt;
 use narrows_model::result::{Method, Weight};
@@ -57,6 +57,9 @@ fn over_network(summary: &&Summary) -> bool {
 
 /// The answer of a study; `None` where nothing has a value.
 pub fn of(analysis: &Analysis<'_>) -> Option<Answer> {
+    if let Some(latency) = &analysis.latency {
+        return latency::answer(analysis, latency);
+    }
     let summary = headline(analysis)?;
     Some(Answer {
         figure: figure(summary)?,

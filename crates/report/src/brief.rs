@@ -5,7 +5,7 @@ use crate::answer::{self, Answer};
 use crate::drawn::Screen;
 use crate::drawn::canvas::{BOLD, PLAIN, RED, cut, display_width, wrap};
 use crate::formats::text::{details, no_value, styled};
-use crate::{Analysis, judged, probed, profiled, words};
+use crate::{Analysis, judged, latency, probed, profiled, words};
 use narrows_model::result::{Finding, Prediction, Weight};
 use narrows_model::shown;
 use narrows_model::trial::NetworkPath;
@@ -33,8 +33,11 @@ pub fn text(analysis: &Analysis<'_>, screen: &Screen, rest: &str) -> String {
     let mut lines = wrap(&head(analysis), columns, "  ");
     lines.truncate(HEAD_LINES);
     match answer::of(analysis) {
-        Some(answer) => lines.extend(answer_lines(&answer, rest, columns)),
+        Some(answer) => lines.extend(answer_lines(analysis, &answer, rest, columns)),
         None => lines.extend(said("details", rest, columns)),
+    }
+    if analysis.latency.is_some() {
+        return on_screen(&lines, screen);
     }
     lines.extend(cells(analysis, columns, free(&lines).saturating_sub(LINES_BELOW_CELLS)));
     let rules = rules(analysis, columns);
@@ -43,6 +46,10 @@ pub fn text(analysis: &Analysis<'_>, screen: &Screen, rest: &str) -> String {
     lines.extend(nics(analysis, columns, free(&lines).saturating_sub(rules.len() + 2)));
     lines.extend(findings(analysis, columns, free(&lines).saturating_sub(rules.len())));
     lines.extend(rules);
+    on_screen(&lines, screen)
+}
+
+fn on_screen(lines: &[String], screen: &Screen) -> String {
     let shown = lines.iter().map(|line| line.trim_end().replace('\u{a0}', " ") + "\n");
     screen.show(&shown.collect::<String>())
 }
@@ -63,10 +70,18 @@ fn head(analysis: &Analysis<'_>) -> String {
 }
 
 /// The figure, what limits it, what to do, and where the rest is.
-fn answer_lines(answer: &Answer, rest: &str, columns: usize) -> Vec<String> {
+fn answer_lines(
+    analysis: &Analysis<'_>,
+    answer: &Answer,
+    rest: &str,
+    columns: usize,
+) -> Vec<String> {
     let figure = format!("{} ({})", answer.figure, answer.spread);
     let figure = shown::line(&figure).into_owned();
     let mut lines = vec![format!("{BOLD}{}{PLAIN}", cut(&figure, columns))];
+    if let Some(latency) = &analysis.latency {
+        lines.extend(said("medians", &latency::medians(latency), columns));
+    }
     lines.extend(said("bottleneck", &answer.bottleneck, columns));
     lines.extend(said("do", &answer.action, columns));
     lines.extend(said("details", rest, columns));

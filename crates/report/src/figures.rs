@@ -2,7 +2,7 @@
 
 use crate::plots::{boxes, ceilings, percentiles};
 use crate::study::{faceted, plot, sized};
-use crate::{Analysis, neighbours, placement, words};
+use crate::{Analysis, latency, neighbours, placement, plots, words};
 use narrows_model::workload::Metric;
 use narrows_stats::Summary;
 use std::collections::BTreeMap;
@@ -36,6 +36,10 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     }
     for (title, svg) in neighbours::pictures(analysis) {
         figures.push((format!("neighbours-{}", plain(&title)), svg));
+    }
+    if let Some(latency) = &analysis.latency {
+        let title = latency::page::TITLE;
+        figures.push(("latency-under-load".to_owned(), plots::latency::draw(title, latency)));
     }
     let metrics = [
         Metric::Goodput,

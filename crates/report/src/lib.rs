@@ -21,6 +21,7 @@ mod hardware;
 mod headline;
 pub mod history;
 mod judged;
+pub mod latency;
 mod loss;
 pub mod mesh;
 pub mod neighbours;
@@ -56,8 +57,8 @@ use narrows_model::trial::Trial;
 use narrows_predict::{Cells, predict};
 use narrows_profile::TrialProfile;
 use narrows_stats::{
-    CopyShare, Label, NeighbourTest, Pairs, PlacedTest, Searched, Summary, Together, copy_share,
-    summarise, together,
+    CopyShare, Label, LoadedLatency, NeighbourTest, Pairs, PlacedTest, Searched, Summary, Together,
+    copy_share, summarise, together,
 };
 use std::collections::BTreeMap;
 
@@ -83,6 +84,8 @@ pub struct Analysis<'a> {
     pub placements: Vec<PlacedTest>,
     /// Traffic that was run beside memory jobs, and both alone.
     pub neighbours: Vec<NeighbourTest>,
+    /// Round trips before, beside and after streams.
+    pub latency: Option<LoadedLatency>,
     /// What should be reached.
     pub predictions: Vec<Prediction>,
     /// What each cell should reach, by its label: of the host as it was in the session that first
@@ -122,6 +125,7 @@ impl<'a> Analysis<'a> {
             searches: narrows_stats::searches(stored),
             placements: narrows_stats::placements(stored),
             neighbours: narrows_stats::neighbours(stored),
+            latency: narrows_stats::latency(stored),
             together,
             pairs: narrows_stats::pairs(stored),
             copy_share,

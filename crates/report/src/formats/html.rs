@@ -6,8 +6,8 @@ use crate::plots::curve::{self, Axis};
 use crate::plots::{boxes, ceilings, host, percentiles};
 use crate::study::page;
 use crate::{
-    Analysis, hardware, headline, judged, neighbours, placement, profiled, searched, sessions,
-    tidy, words,
+    Analysis, hardware, headline, judged, latency, neighbours, placement, profiled, searched,
+    sessions, tidy, words,
 };
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use narrows_dimm::population::Population;
@@ -48,6 +48,7 @@ fn write(analysis: &Analysis<'_>) -> String {
                 (headline::section(analysis))
                 (placement::page::section(analysis))
                 (neighbours::page::section(analysis))
+                (latency::page::section(analysis))
                 @if let Some(results) = &analysis.study { (page::section(analysis, results)) }
                 @if !analysis.is_imported() {
                     (findings(analysis))

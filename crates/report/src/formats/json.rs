@@ -13,7 +13,9 @@ use narrows_model::result::Prediction;
 use narrows_model::study::{Ended, Study};
 use narrows_model::trial::Trial;
 use narrows_profile::TrialProfile;
-use narrows_stats::{CopyShare, NeighbourTest, Pairs, PlacedTest, Searched, Summary, Together};
+use narrows_stats::{
+    CopyShare, LoadedLatency, NeighbourTest, Pairs, PlacedTest, Searched, Summary, Together,
+};
 use serde::Serialize;
 
 /// One document for programs.
@@ -39,6 +41,9 @@ struct Document<'a> {
     /// Of studies that set traffic beside memory jobs.
     #[serde(skip_serializing_if = "<[NeighbourTest]>::is_empty")]
     neighbours: &'a [NeighbourTest],
+    /// Of round trips beside streams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency: Option<&'a LoadedLatency>,
     /// Of studies that search for a rate.
     #[serde(skip_serializing_if = "<[Searched]>::is_empty")]
     searches: &'a [Searched],
@@ -74,6 +79,7 @@ fn write(analysis: &Analysis<'_>) -> String {
         by_panel: analysis.study.as_ref(),
         placements: &analysis.placements,
         neighbours: &analysis.neighbours,
+        latency: analysis.latency.as_ref(),
         searches: &analysis.searches,
         together: analysis.together.as_ref(),
         pairs: &analysis.pairs,

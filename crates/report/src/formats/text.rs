@@ -3,7 +3,9 @@
 
 use super::Format;
 use crate::study::text::tables;
-use crate::{Analysis, judged, neighbours, placement, probed, profiled, searched, sessions, words};
+use crate::{
+    Analysis, judged, latency, neighbours, placement, probed, profiled, searched, sessions, words,
+};
 use narrows_explain::Judged;
 use narrows_model::result::{Answer, Verdict, Weight};
 use narrows_model::trial::NetworkPath;
@@ -47,6 +49,7 @@ fn write(analysis: &Analysis<'_>) -> String {
             }
         }
         None => {
+            under_load(&mut out, analysis);
             measured(&mut out, analysis);
             expected(&mut out, analysis);
         }
@@ -289,6 +292,17 @@ pub(crate) fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String>
 fn memory(analysis: &Analysis<'_>, summary: &Summary) -> impl Iterator<Item = String> {
     let used = words::memory_use(analysis, summary).into_iter();
     used.chain(words::background_load(analysis, summary))
+}
+
+/// Round trips before, beside and after streams.
+fn under_load(out: &mut String, analysis: &Analysis<'_>) {
+    let Some(latency) = &analysis.latency else { return };
+    title(out, "Latency under load");
+    if let Some(answer) = crate::answer::of(analysis) {
+        line(out, &format!("  {}", answer.figure), 4);
+    }
+    out.push_str(&latency::text::rows(latency));
+    latency::text::notes(latency).iter().for_each(|text| line(out, &format!("  {text}"), 4));
 }
 
 /// Where the CPU time of profiled trials went.

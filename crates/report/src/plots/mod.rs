@@ -10,6 +10,7 @@ pub mod fabric;
 pub mod flame;
 pub mod heat;
 pub mod host;
+pub mod latency;
 pub mod pareto;
 pub mod percentiles;
 pub mod pipe;
