@@ -64,6 +64,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Host(args) => cmd::host::run(&args),
         Command::Import(args) => cmd::import::run(&args),
         Command::History(args) => cmd::history::run(&args),
+        Command::Latency(args) => cmd::latency::run(&args),
         Command::List(args) => cmd::list::run(&args),
         Command::Listener => cmd::listener::run(),
         Command::Man(args) => cmd::man::run(&args),

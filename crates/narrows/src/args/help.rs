@@ -21,6 +21,7 @@ const COMMANDS: [(&str, &[&str]); 4] = [
             "udp",
             "rdma",
             "packets",
+            "latency",
             "mesh",
             "mpi",
             "app",
@@ -82,7 +83,7 @@ const COMMON: [&str; 25] = [
 const LONG: [&str; 4] = ["packets", "rdma", "tcp", "udp"];
 
 /// Examples, each a command line and what it does.
-const EXAMPLES: [(&str, &[(&str, &str)]); 22] = [
+const EXAMPLES: [(&str, &[(&str, &str)]); 23] = [
     (
         "narrows",
         &[
@@ -146,6 +147,14 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 22] = [
         &[
             ("narrows mem -k copy", "one kernel, on one thread and on all"),
             ("narrows mem --latency", "latency by size"),
+        ],
+    ),
+    (
+        "latency",
+        &[
+            ("narrows latency HOST", "four TCP streams each way, and UDP round trips beside them"),
+            ("narrows latency HOST -t 10 --repeats 6", "longer phases, with intervals over runs"),
+            ("narrows latency", "the stack of this host alone"),
         ],
     ),
     (

@@ -10,6 +10,7 @@ mod fabric;
 pub mod habits;
 pub mod help;
 mod key;
+mod latency;
 mod mesh;
 mod mpi;
 mod neighbours;
@@ -31,6 +32,7 @@ pub use direct::{
 };
 pub use fabric::FabricArgs;
 pub use key::KeyArgs;
+pub use latency::LatencyArgs;
 pub use mesh::MeshArgs;
 pub use mpi::MpiArgs;
 pub use neighbours::NeighboursArgs;
@@ -126,6 +128,13 @@ pub enum Command {
     /// differs in the hosts' settings and hardware before and after it. Exits with 1 where the last
     /// step of any figure is for the worse.
     History(HistoryArgs),
+    /// Measure round trips beside streams both ways
+    ///
+    /// Latency under load, as flent's RRUL has it: a request every few milliseconds while the path
+    /// is idle, loaded from here, both ways, towards here, and idle again. Gives percentiles of each
+    /// phase and over time, how much longer a round trip takes under load, a grade, and round trips
+    /// a minute. Requests leave when they are due, whether or not earlier ones are answered.
+    Latency(LatencyArgs),
     /// List study files with what is in them
     List(ListArgs),
     /// The part of an agent that speaks with peers; started by narrows itself

@@ -43,6 +43,9 @@ impl Cause {
     /// A host for a study whose file names them.
     pub const PEERS: Self =
         Self::usage("leave --peer out, or leave `peers` out of the study's file");
+    /// Phases that are longer, or requests that are more, than a run has room for.
+    pub const PHASES: Self =
+        Self::usage("give fewer seconds to each phase (-t), or more time between requests (-i)");
     /// Several files for what is done with one.
     pub const ONE_FILE: Self = Self::usage("name one file");
     /// A place that a host does not have, or that is not known of it.

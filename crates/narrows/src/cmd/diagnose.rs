@@ -52,6 +52,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<u8, Failure> {
         explain: false,
         diagnose: true,
         both_ways: false,
+        beside: None,
         sizes: Vec::new(),
     };
     let opened = direct::open(&measurement)?;

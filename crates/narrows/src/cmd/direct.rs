@@ -3,6 +3,7 @@
 use super::demands;
 use super::far::Far;
 use super::further;
+use super::latency;
 use super::variants::{contrasts, control, sweep, with_both_ways, with_probe, with_uncopied};
 use crate::args::{PeerArgs, SocketArgs, TcpArgs, UdpArgs};
 use crate::cause::Cause;
@@ -25,6 +26,7 @@ use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Placement, Trial};
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos};
+use narrows_plan::latency::Wanted;
 use narrows_plan::study::{Settings, StudyError};
 use narrows_plan::{BackgroundLoad, Pattern, TwoPlaces, Unplaced, Where, blocks, direct as plan};
 use narrows_report::stream;
@@ -52,6 +54,7 @@ pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
         explain: args.explain,
         diagnose: false,
         both_ways: false,
+        beside: None,
         sizes: Vec::new(),
     })
 }
@@ -68,6 +71,7 @@ pub fn udp(args: &UdpArgs) -> Result<u8, Failure> {
         explain: args.explain,
         diagnose: false,
         both_ways: false,
+        beside: None,
         sizes: Vec::new(),
     })
 }
@@ -90,6 +94,8 @@ pub struct Measurement<'a> {
     pub diagnose: bool,
     /// Both ways, round trips and a probe of the path.
     pub both_ways: bool,
+    /// Round trips beside streams, in place of the workload alone.
+    pub beside: Option<&'a Wanted>,
     /// A trial for each of these sizes; empty: one, of the options' size.
     pub sizes: Vec<Bytes>,
 }
@@ -230,6 +236,10 @@ pub fn open(measurement: &Measurement<'_>) -> Result<Opened, Failure> {
         round_trip: far.round_trip(),
     };
     let mut trials = measurement.varied(measurement.trials(&params, path, &sides)?, &sides)?;
+    if measurement.beside.is_some() {
+        // All at one agent.
+        trials.iter().try_for_each(|trial| far.can(std::slice::from_ref(trial)))?;
+    }
     far.can(&trials)?;
     trials.retain(|trial| trial.kind != Workload::PathProbe || far.can_probe(trial));
     if pattern.is_some() {
@@ -265,7 +275,7 @@ impl Measurement<'_> {
         let args = self.peer;
         Ok(Study {
             peer: Some(args.hosts.join(", ") + if self.is_iperf3() { " (iperf3)" } else { "" }),
-            together: args.hosts.len() > 1 && self.pattern()?.is_none(),
+            together: self.beside.is_some() || args.hosts.len() > 1 && self.pattern()?.is_none(),
             interfaces,
             began_unix_ns: output::now(),
             path_mtu_bytes: far.path_mtu(),
@@ -335,6 +345,9 @@ impl Measurement<'_> {
         sides: &Sides<'_>,
     ) -> Result<Vec<Trial>, Failure> {
         let hosts = &self.peer.hosts;
+        if let Some(wanted) = self.beside {
+            return latency::trials(wanted, path, |reverse| self.bound(EndSpec::anywhere(reverse)));
+        }
         if let Some(pattern) = self.pattern()? {
             let ends = self.ends_of(pattern, sides.peer_hosts)?;
             return Ok(vec![self.timed(params, ends, path, sides.round_trip)]);
@@ -349,6 +362,16 @@ impl Measurement<'_> {
                 Ok(if hosts.len() > 1 { plan::with(trial, name) } else { trial })
             })
             .collect()
+    }
+
+    /// Ends of which this host's sends from where it was told to.
+    fn bound(&self, ends: Vec<EndSpec>) -> Vec<EndSpec> {
+        let bind = self.peer.bind.as_deref().map(Bind::from_words);
+        let of = |end: EndSpec| match end.host {
+            EndHost::Controller => EndSpec { bind: bind.clone(), ..end },
+            EndHost::Peer(_) => end,
+        };
+        ends.into_iter().map(of).collect()
     }
 
     /// The trial of these ends, with its time line.

@@ -21,6 +21,7 @@ pub mod guard;
 pub mod history;
 pub mod host;
 pub mod import;
+pub mod latency;
 mod launcher;
 pub mod list;
 pub mod listener;

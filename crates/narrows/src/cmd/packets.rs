@@ -160,6 +160,7 @@ fn to_host(args: &PacketsArgs, settings: Settings) -> Result<u8, Failure> {
         settings,
         copy_share: false,
         both_ways: false,
+        beside: None,
         explain: false,
         diagnose: false,
         sizes: Vec::new(),

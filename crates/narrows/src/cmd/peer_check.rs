@@ -47,6 +47,7 @@ pub fn run(args: &CheckArgs, peer: &str) -> Result<u8, Failure> {
         explain: args.explain,
         diagnose: false,
         both_ways: true,
+        beside: None,
         sizes: Vec::new(),
     };
     let mut opened = direct::open(&measurement)?;

@@ -46,6 +46,7 @@ pub fn run(args: &RdmaArgs) -> Result<u8, Failure> {
         explain: false,
         diagnose: false,
         both_ways: false,
+        beside: None,
         sizes,
     })
 }
