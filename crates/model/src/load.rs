@@ -352,9 +352,9 @@ pub struct EndReport {
     /// The shortest and the longest of them, exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip_extremes_ns: Option<(Nanos, Nanos)>,
-    /// Each round trip whose request was due in the window: when it was due, from the opening of the
-    /// window, and how long it took; `None` where no answer came before the run was over. Only of
-    /// requests that overlap.
+    /// Each round trip whose request was due in the window: when it was due, from the opening of
+    /// the window, and how long it took; `None` where no answer came before the run was over. Only
+    /// of requests that overlap.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub each_round_trip: Vec<(Nanos, Option<Nanos>)>,
     /// Times between sending and arriving of packets of the sender's window, by each end's own

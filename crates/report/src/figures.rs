@@ -2,7 +2,7 @@
 
 use crate::plots::{boxes, ceilings, percentiles};
 use crate::study::{faceted, plot, sized};
-use crate::{Analysis, latency, neighbours, placement, plots, words};
+use crate::{Analysis, latency, neighbours, placement, words};
 use narrows_model::workload::Metric;
 use narrows_stats::Summary;
 use std::collections::BTreeMap;
@@ -38,8 +38,7 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
         figures.push((format!("neighbours-{}", plain(&title)), svg));
     }
     if let Some(latency) = &analysis.latency {
-        let title = latency::page::TITLE;
-        figures.push(("latency-under-load".to_owned(), plots::latency::draw(title, latency)));
+        figures.push(("latency-under-load".to_owned(), latency::page::picture(latency)));
     }
     let metrics = [
         Metric::Goodput,

@@ -47,7 +47,7 @@ pub enum Over {
 }
 
 impl Over {
-    /// The workload.
+    /// The workload of the round trips.
     pub fn workload(self) -> Workload {
         match self {
             Self::Udp => Workload::UDP_RR,

@@ -131,9 +131,9 @@ pub enum Command {
     /// Measure round trips beside streams both ways
     ///
     /// Latency under load, as flent's RRUL has it: a request every few milliseconds while the path
-    /// is idle, loaded from here, both ways, towards here, and idle again. Gives percentiles of each
-    /// phase and over time, how much longer a round trip takes under load, a grade, and round trips
-    /// a minute. Requests leave when they are due, whether or not earlier ones are answered.
+    /// is idle, loaded from here, both ways, towards here, and idle again. Gives percentiles of
+    /// each phase and over time, how much longer a round trip takes under load, a grade, and round
+    /// trips a minute. Requests leave when they are due, whether or not earlier ones are answered.
     Latency(LatencyArgs),
     /// List study files with what is in them
     List(ListArgs),

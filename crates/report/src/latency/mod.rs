@@ -4,26 +4,25 @@ pub mod page;
 pub mod text;
 
 use crate::Analysis;
-use crate::answer::Answer;
 use narrows_model::Nanos;
 use narrows_model::result::{Estimate, Method};
 use narrows_stats::{Grade, LoadedLatency, Phase, PhaseTimes};
 
-/// The answer of a study of round trips beside streams.
-pub(crate) fn answer(analysis: &Analysis<'_>, latency: &LoadedLatency) -> Option<Answer> {
+/// The answer of a study of round trips beside streams: its figure, what limits it, what to do.
+pub(crate) fn answer(analysis: &Analysis<'_>, latency: &LoadedLatency) -> Option<[String; 3]> {
     let grade = latency.grade?;
     let worst = latency.of(latency.worst?)?;
     let rise = worst.median_rise?;
-    Some(Answer {
-        figure: format!(
+    Some([
+        format!(
             "grade {grade}: {} longer under load {} ({})",
             signed(rise.value),
             direction(worst.phase),
             interval(&rise)
         ),
-        bottleneck: bottleneck(latency, grade, worst, rise.value),
-        action: action(analysis, grade, worst.phase),
-    })
+        bottleneck(latency, grade, worst, rise.value),
+        action(analysis, grade, worst.phase),
+    ])
 }
 
 fn bottleneck(latency: &LoadedLatency, grade: Grade, worst: &PhaseTimes, rise_ns: f64) -> String {

@@ -1,19 +1,24 @@
 //! Latency under load in the page.
 
-use super::{HEAD, about, cells, rises};
+use super::{HEAD, about, cells, medians, rises};
 use crate::Analysis;
 use crate::plots::latency;
 use maud::{Markup, PreEscaped, html};
+use narrows_stats::LoadedLatency;
 
-/// Title of the picture.
-pub const TITLE: &str = "Round trips over time, before, beside and after streams";
+const TITLE: &str = "Round trips over time, before, beside and after streams";
+
+/// The picture; what is read aloud in its place has the medians.
+pub fn picture(latency: &LoadedLatency) -> String {
+    latency::draw(&format!("{TITLE}: {}", medians(latency)), latency)
+}
 
 /// Picture and table; nothing for a study of anything else.
 pub fn section(analysis: &Analysis<'_>) -> Markup {
     let Some(latency) = &analysis.latency else { return html! {} };
     html! {
         h2 id="latency" { "Latency under load" }
-        div class="card" { h3 { (TITLE) } (PreEscaped(latency::draw(TITLE, latency))) }
+        div class="card" { h3 { (TITLE) } (PreEscaped(picture(latency))) }
         div class="scroll" { table {
             thead { tr {
                 @for (at, head) in HEAD.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! Round trips over time: the median of each slice, between the shortest and the 90th percentile, on
-//! the phases as shaded grounds. The scale of times is logarithmic: an idle path and a full queue are
-//! thousandfold apart.
+//! Round trips over time: the median of each slice, between the shortest and the 90th percentile,
+//! on the phases as shaded grounds. The scale of times is logarithmic: an idle path and a full
+//! queue are thousandfold apart.
 
 use super::curves::{BOTTOM, LEFT, RIGHT, Scale, TOP};
 use super::svg::Anchor;
@@ -22,7 +22,7 @@ pub fn draw(title: &str, latency: &LoadedLatency) -> String {
     let x = Across { end_ns: (end.start_ns.0 + latency.slice_ns.0) as f64 };
     let ends = times().flat_map(|of| [of.min_ns, of.p90_ns.unwrap_or(of.max_ns)]);
     let y = Scale::of(ends.map(|ns| ns.0 as f64), BOTTOM, TOP);
-    let mut svg = Svg::new(WIDTH, &format!("{title}: {}", crate::latency::medians(latency)));
+    let mut svg = Svg::new(WIDTH, title);
     latency.phases.iter().for_each(|one| ground(&mut svg, &x, one));
     for ns in (3..=10).map(|power| 10f64.powi(power)).filter(|ns| y.holds(*ns)) {
         svg.line("grid", (LEFT, y.at(ns)), (RIGHT, y.at(ns)));
@@ -87,4 +87,42 @@ fn stretch(svg: &mut Svg, x: &Across, y: &Scale, length: Nanos, slices: &[TripSl
     svg.polygon("band", &band, "");
     let medians = slices.iter().filter_map(|slice| Some(point(slice, slice.median_ns?)));
     svg.path("line0", &medians.collect::<Vec<_>>());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_stats::TripTimes;
+
+    fn slice(at: u64, took_ms: Option<u64>) -> TripSlice {
+        let took = took_ms.map(Nanos::from_millis);
+        let times = took.map(|ns| TripTimes {
+            min_ns: ns,
+            p50_ns: Some(ns),
+            p90_ns: Some(ns),
+            p99_ns: None,
+            max_ns: ns,
+        });
+        let start_ns = Nanos::from_millis(250 * at);
+        let unanswered = u64::from(took.is_none());
+        TripSlice { start_ns, requests: 1, unanswered, median_ns: took, times }
+    }
+
+    fn latency(slices: Vec<TripSlice>) -> LoadedLatency {
+        let slice_ns = Nanos::from_millis(250);
+        let (phases, grade, worst, per_minute) = (Vec::new(), None, None, None);
+        LoadedLatency { runs: 1, grade, worst, per_minute, phases, slice_ns, slices }
+    }
+
+    #[test]
+    fn times_without_an_answer_part_the_line_and_are_marked() {
+        let took = [Some(1), Some(1), None, Some(100), Some(100)];
+        let slices = took.into_iter().zip(0..).map(|(took, at)| slice(at, took)).collect();
+        let drawn = draw("round trips", &latency(slices));
+        assert_eq!(drawn.matches("class=\"line0\"").count(), 2, "{drawn}");
+        assert_eq!(drawn.matches("class=\"measured\"").count(), 1, "{drawn}");
+        assert!(drawn.contains(">10.0 ms<"), "a line for each power of ten: {drawn}");
+        assert_eq!(draw("nothing", &latency(Vec::new())), "");
+        assert_eq!(draw("no answer", &latency(vec![slice(0, None)])), "");
+    }
 }

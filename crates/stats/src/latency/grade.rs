@@ -34,7 +34,7 @@ impl Grade {
         below.map_or(Self::F, |(grade, _)| grade)
     }
 
-    /// The letter.
+    /// The letter on a report.
     pub fn word(self) -> &'static str {
         match self {
             Self::APlus => "A+",
@@ -53,8 +53,8 @@ impl fmt::Display for Grade {
     }
 }
 
-/// Round trips that would fit into a minute, one after the other: responsiveness as the IETF's draft
-/// on it counts (draft-ietf-ippm-responsiveness), of the median and of one kind of round trip.
+/// Round trips that would fit into a minute, one after the other: responsiveness as the IETF's
+/// draft on it counts (draft-ietf-ippm-responsiveness), of one kind of round trip.
 pub fn per_minute(round_trip: Nanos) -> f64 {
     60e9 / round_trip.0.max(1) as f64
 }

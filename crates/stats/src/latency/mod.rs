@@ -23,7 +23,7 @@ const RUNS_MIN: usize = 6;
 /// Percentiles of some round trips. One with fewer than ten beyond it is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TripTimes {
-    /// The shortest.
+    /// The shortest round trip.
     pub min_ns: Nanos,
     /// Half were shorter.
     pub p50_ns: Option<Nanos>,
@@ -31,7 +31,7 @@ pub struct TripTimes {
     pub p90_ns: Option<Nanos>,
     /// 99 % were shorter.
     pub p99_ns: Option<Nanos>,
-    /// The longest.
+    /// The longest round trip.
     pub max_ns: Nanos,
 }
 

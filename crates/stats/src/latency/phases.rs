@@ -18,7 +18,7 @@ pub enum Phase {
     Idle,
     /// This host sends.
     Up,
-    /// Both send.
+    /// Both hosts send.
     Both,
     /// The other host sends.
     Down,

@@ -1,6 +1,7 @@
 //! What every workload shares: a crew of threads with phases and tallies, buffers, and sockets.
 
 pub mod buffer;
+mod clock;
 mod crew;
 pub mod delays;
 pub mod ends;

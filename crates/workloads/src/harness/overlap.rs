@@ -1,7 +1,7 @@
 //! Requests that leave when they are due, however many are unanswered: an open loop. Each round
 //! trip is kept with when it was due, so that what waits in a queue is seen as it grows and drains.
 
-use super::crew::monotonic_ns;
+use super::clock::monotonic_ns;
 use super::socket::LOOK_UP;
 use super::trips::Trips;
 use super::{Lane, LaneEnd, Phase};

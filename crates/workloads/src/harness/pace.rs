@@ -1,6 +1,6 @@
 //! When the next message is due.
 
-use super::crew::thread_ns;
+use super::clock::thread_ns;
 use super::socket::LOOK_UP;
 use super::{Lane, Phase};
 use narrows_model::load::Params;
