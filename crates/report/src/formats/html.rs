@@ -1,5 +1,5 @@
 //! `html`: one page with everything in it, nothing loaded from anywhere. It is whole without its
-//! script, which sorts tables, links sections and gives the runs as a file.
+//! script, which sorts tables, links sections, saves figures and gives the runs as a file.
 
 use super::{Format, csv};
 use crate::plots::curve::{self, Axis};
