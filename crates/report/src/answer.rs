@@ -58,8 +58,7 @@ fn over_network(summary: &&Summary) -> bool {
 /// The answer of a study; `None` where nothing has a value.
 pub fn of(analysis: &Analysis<'_>) -> Option<Answer> {
     if let Some(latency) = &analysis.latency {
-        let [figure, bottleneck, action] = latency::answer(analysis, latency)?;
-        return Some(Answer { figure, bottleneck, action });
+        return latency::answer(analysis, latency);
     }
     let summary = headline(analysis)?;
     Some(Answer {

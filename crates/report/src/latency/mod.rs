@@ -9,20 +9,17 @@ use narrows_model::result::{Estimate, Method};
 use narrows_stats::{Grade, LoadedLatency, Phase, PhaseTimes};
 
 /// The answer of a study of round trips beside streams: its figure, what limits it, what to do.
-pub(crate) fn answer(analysis: &Analysis<'_>, latency: &LoadedLatency) -> Option<[String; 3]> {
+pub(crate) fn answer(analysis: &Analysis<'_>, latency: &LoadedLatency) -> Option<Answer> {
     let grade = latency.grade?;
     let worst = latency.of(latency.worst?)?;
     let rise = worst.median_rise?;
-    Some([
-        format!(
-            "grade {grade}: {} longer under load {} ({})",
-            signed(rise.value),
-            direction(worst.phase),
-            interval(&rise)
-        ),
-        bottleneck(latency, grade, worst, rise.value),
-        action(analysis, grade, worst.phase),
-    ])
+    let (longer, way) = (signed(rise.value), direction(worst.phase));
+    Some(Answer {
+        figure: format!("grade {grade}: {longer} longer under load {way}"),
+        spread: interval(&rise),
+        bottleneck: bottleneck(latency, grade, worst, rise.value),
+        action: action(analysis, grade, worst.phase),
+    })
 }
 
 fn bottleneck(latency: &LoadedLatency, grade: Grade, worst: &PhaseTimes, rise_ns: f64) -> String {
