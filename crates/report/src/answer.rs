@@ -2,12 +2,13 @@
 
 use crate::drawn::canvas::cut;
 use crate::explained::{self, Standing};
+use crate::formats::text::no_value;
 use crate::{Analysis, latency, words};
 use narrows_explain::limits::{Limit, Sureness};
 use narrows_model::result::ResourceAt;
-use narrows_model::result::{Method, Weight};
+use narrows_model::result::{Method, Unit, Weight};
 use narrows_model::trial::NetworkPath;
-use narrows_model::workload::Metric;
+use narrows_model::workload::{Metric, Workload};
 use narrows_stats::{Label, Summary};
 
 /// Columns of a label before its figure.
@@ -44,11 +45,16 @@ pub struct Answer {
 /// The figure that a study was made for: a rate over the network before one of memory, a time or a
 /// count.
 pub fn headline<'a>(analysis: &'a Analysis<'_>) -> Option<&'a Summary> {
-    let told = || analysis.summaries.iter().filter(|summary| summary.estimate.is_some());
+    // A probe of the path is nobody's question: what was asked for comes first, with a figure or
+    // without one.
+    let asked = || analysis.summaries.iter().filter(|one| one.kind != Workload::PathProbe);
+    let told = || asked().filter(|summary| summary.estimate.is_some());
     told()
         .find(|summary| summary.metric == Metric::Goodput && over_network(summary))
         .or_else(|| told().find(over_network))
         .or_else(|| told().next())
+        .or_else(|| asked().find(|summary| summary.done > 0))
+        .or_else(|| analysis.summaries.iter().find(|summary| summary.estimate.is_some()))
 }
 
 fn over_network(summary: &&Summary) -> bool {
@@ -62,26 +68,27 @@ pub fn of(analysis: &Analysis<'_>) -> Option<Answer> {
     }
     let summary = headline(analysis)?;
     Some(Answer {
-        figure: figure(summary)?,
-        spread: spread(summary)?,
+        figure: figure(summary),
+        spread: spread(summary),
         bottleneck: says(analysis, summary),
         action: action(analysis, summary),
     })
 }
 
 /// `tcp-stream: 9.41 Gb/s`.
-fn figure(summary: &Summary) -> Option<String> {
+fn figure(summary: &Summary) -> String {
     // A label as long as a line would leave the figure no room.
     let label = cut(&summary.label, LABEL_COLUMNS);
-    Some(format!("{label}: {}", words::middle(summary.estimate.as_ref()?)))
+    let figure = summary.estimate.as_ref().map_or("no value".to_owned(), words::middle);
+    format!("{label}: {figure}")
 }
 
-/// `95 % interval 9.40 to 9.42 Gb/s, 6 runs`.
-fn spread(summary: &Summary) -> Option<String> {
-    let estimate = summary.estimate.as_ref()?;
+/// `95 % interval 9.40 to 9.42 Gb/s, 6 runs`, or why there is no figure.
+fn spread(summary: &Summary) -> String {
+    let Some(estimate) = &summary.estimate else { return no_value(summary) };
     let what = if estimate.by == Method::Range { "range" } else { "95 % interval" };
     let runs = words::counted(estimate.n as usize, "run");
-    Some(format!("{what} {}, {runs}", words::range(estimate)))
+    format!("{what} {}, {runs}", words::range(estimate))
 }
 
 /// What limits a figure, by what was counted before what was predicted, and what merely fits last.
@@ -138,12 +145,25 @@ fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
             format!("{what} ({sureness})")
         }
         Bottleneck::Shown(what) => format!("{what} (shown: a thread filled it)"),
+        Bottleneck::Likely(resource, percent) if is_time(summary) => {
+            format!(
+                "{resource} (likely: {:.1} x the time predicted, in its range)",
+                percent / 100.0
+            )
+        }
+        Bottleneck::Unexplained(_, percent) if is_time(summary) => format!(
+            "inconclusive: {:.1} x the time predicted, and no run shows why",
+            percent / 100.0
+        ),
         Bottleneck::Likely(resource, percent) => {
             format!("{resource} (likely: {percent:.0} % of what it should allow)")
         }
         Bottleneck::Unexplained(resource, percent) => format!(
             "inconclusive: {percent:.0} % of what {resource} should allow, and no run shows why"
         ),
+        Bottleneck::Unknown if summary.estimate.is_none() => {
+            "inconclusive: there is no figure to explain".to_owned()
+        }
         Bottleneck::Unknown => "inconclusive: nothing predicts what this path should \
         reach"
             .to_owned(),
@@ -156,6 +176,13 @@ fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
     }
     says
 }
+
+fn is_time(summary: &Summary) -> bool {
+    summary.estimate.as_ref().is_some_and(|estimate| estimate.unit == Unit::Nanos)
+}
+
+/// What to do where the window held too few samples.
+const LONGER: &str = "measure longer (-t): the window held too few round trips for a median";
 
 /// What to do where nothing explains the figure: a finding beside it is no reason for it.
 const UNDECIDED: &str = "let `narrows diagnose HOST` change one thing at a time and see what moves \
@@ -170,6 +197,9 @@ fn action(analysis: &Analysis<'_>, summary: &Summary) -> String {
     }
     if limit.is_some_and(|limit| limit.sureness == Sureness::Unexplained) {
         return UNDECIDED.to_owned();
+    }
+    if limit.is_none() && summary.labels.contains(&Label::ShortWindow) {
+        return LONGER.to_owned();
     }
     let rule = limit.and_then(|limit| limit.rule.as_deref());
     let findings = || analysis.found.iter().map(|found| &found.finding);

@@ -129,6 +129,36 @@ fn what_to_do_is_the_remedy_of_what_weighs_most() {
     assert_eq!(action(&analysis), "turn it on");
 }
 
+/// Who asks for round trips and gets too few of them is told so, and not what a probe measured.
+#[test]
+fn what_was_asked_for_is_answered_before_a_probe_even_without_a_figure() {
+    let study = measured(&[9.4, 5.0]);
+    let mut analysis = Analysis::of(&study);
+    analysis.limits.clear();
+    analysis.summaries[0].estimate = None;
+    analysis.summaries[0].labels.push(Label::ShortWindow);
+    analysis.summaries[1].kind = Workload::PathProbe;
+    let answer = answer::of(&analysis).expect("an answer");
+    assert!(answer.figure.ends_with(": no value"), "{}", answer.figure);
+    assert_eq!(answer.spread, Label::ShortWindow.says());
+    assert_eq!(answer.bottleneck, "inconclusive: there is no figure to explain");
+    assert!(answer.action.starts_with("measure longer (-t)"), "{}", answer.action);
+}
+
+/// A time that is longer than predicted is no share of what something allows.
+#[test]
+fn a_time_is_a_multiple_of_the_predicted_one() {
+    let study = measured(&[9.4]);
+    let mut analysis = Analysis::of(&study);
+    analysis.limits.clear();
+    expect(&mut analysis, "wake-up", 40.0);
+    if let Some(estimate) = &mut analysis.summaries[0].estimate {
+        estimate.unit = Unit::Nanos;
+    }
+    let says = answer::of(&analysis).expect("an answer").bottleneck;
+    assert!(says.contains("0.2 x the time predicted, and no run shows why"), "{says}");
+}
+
 #[test]
 fn nothing_measured_has_no_answer_and_says_where_the_rest_is() {
     let study = StoredStudy::unmeasured(Host::default());

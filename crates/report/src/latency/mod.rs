@@ -4,6 +4,7 @@ pub mod page;
 pub mod text;
 
 use crate::Analysis;
+use crate::answer::Answer;
 use narrows_model::Nanos;
 use narrows_model::result::{Estimate, Method};
 use narrows_stats::{Grade, LoadedLatency, Phase, PhaseTimes};
