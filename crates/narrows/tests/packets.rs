@@ -98,6 +98,34 @@ fn af_xdp_says_what_an_interface_cannot_do() {
     }
 }
 
+/// Two threads that send have a queue each, and of two that receive each takes a queue of the two,
+/// whosever packets come by it.
+#[test]
+fn af_xdp_takes_all_queues_of_an_interface() {
+    if !is_root() {
+        return skip("af_xdp_queues", "needs root for network namespaces");
+    }
+    let bench = Bench::new(&[]);
+    for place in [&bench.here, &bench.there] {
+        let interface = Bench::interface(place);
+        if Bench::inside(place, &format!("ethtool -L {interface} rx 2 tx 2")).is_none() {
+            return skip("af_xdp_queues", "ethtool is not there, or the host has one CPU");
+        }
+    }
+    let nic = Bench::interface(&bench.here);
+    patiently("af_xdp_queues", || {
+        for ways in ["--sender af-xdp", "-R --sender sendmmsg --receiver af-xdp"] {
+            let words = format!("-P 2 {ways} --rate 4k -t 0.5 --repeats 1 -J --nic {nic}");
+            let words: Vec<&str> = words.split(' ').collect();
+            let output = run(&mut bench.narrows("packets", &words));
+            let result = &json(&output)["results"][0];
+            assert_eq!(result["loss"]["lost_datagrams"], 0, "{ways}: {result}");
+            let rate = result["estimate"]["value"].as_f64().expect("a rate");
+            assert!((2800.0..=4400.0).contains(&rate), "{ways}: {rate}");
+        }
+    });
+}
+
 /// What is dropped before the interface is missing where AF_XDP counts, and no more is.
 #[test]
 fn a_drop_is_seen_by_af_xdp() {

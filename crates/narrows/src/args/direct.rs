@@ -151,12 +151,12 @@ pub struct PacketsArgs {
     /// Who is measured.
     #[command(flatten)]
     pub peer: PeerArgs,
-    /// Interface that packets leave from; the raw sender (xdp) sends on no other, and to the peer's
-    /// MAC address alone
+    /// Interface that packets leave from; raw senders (xdp, af-xdp, ring) send on no other, and to
+    /// the peer's MAC address alone
     #[arg(long, value_name = "IF", conflicts_with = "bind", requires = "hosts")]
     pub nic: Option<String>,
     /// Packets a second, all threads of a direction together: 1M, 14.88M, or max for as fast as it
-    /// goes, which the raw sender to another host must be given
+    /// goes, which raw senders to another host must be given
     #[arg(long, value_name = "N|max", conflicts_with = "bitrate", value_parser = packet_rate)]
     pub rate: Option<PacketRate>,
     /// What a search is told.

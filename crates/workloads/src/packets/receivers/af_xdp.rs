@@ -32,8 +32,10 @@ const ZERO_COPY: &str = "af-xdp-zero-copy";
 const COPY: &str = "af-xdp-copy";
 /// The driver runs no programs: the packet has passed through a buffer of the stack.
 const GENERIC: &str = "af-xdp-generic";
-/// Chunks of memory of a queue, each for a frame that has come.
-const CHUNKS: u32 = 4096;
+/// Chunks of memory, each for a frame that has come: of a queue the least and the most, and of all.
+const CHUNKS_MIN: u32 = 512;
+const CHUNKS_MAX: u32 = 4096;
+const CHUNKS_ALL: u32 = 16_384;
 /// Longest wait for packets, in milliseconds, until the phase is looked at.
 const WAIT_MS: libc::c_int = 5;
 
@@ -59,6 +61,7 @@ fn make(flows: Vec<(Socket, Flow)>) -> Result<Receivers, LoadError> {
     });
     let threads: Arc<[Ports]> = threads.collect::<Result<Vec<_>, LoadError>>()?.into();
     let queues = link.queues().receive;
+    let into = chunks(queues);
     let redirector = Redirector::load(mark(&told.token), &threads, queues)?;
     let mut parts: Vec<Vec<Inward>> = flows.iter().map(|_| Vec::new()).collect();
     let mut is_zero_copy = true;
@@ -66,12 +69,12 @@ fn make(flows: Vec<(Socket, Flow)>) -> Result<Receivers, LoadError> {
     let sends_too = if sends_too(told) { flows.len() } else { 0 };
     for queue in 0..queues {
         let inward = if (queue as usize) < sends_too {
-            let wanted = Wanted { frame_bytes: bytes, out: SENT_CHUNKS, into: CHUNKS };
+            let wanted = Wanted { frame_bytes: bytes, out: SENT_CHUNKS, into };
             let (outward, inward) = xsk::both(&link, queue, wanted)?;
             outwards.push(outward);
             inward
         } else {
-            Inward::open(&link, queue, bytes, CHUNKS)?
+            Inward::open(&link, queue, bytes, into)?
         };
         is_zero_copy &= inward.is_zero_copy();
         redirector.sockets().set(queue, inward.socket())?;
@@ -93,6 +96,11 @@ fn make(flows: Vec<(Socket, Flow)>) -> Result<Receivers, LoadError> {
         (Mode::Driver, false) => COPY,
     };
     Ok(Receivers { name, works: works.collect(), outwards })
+}
+
+/// Chunks of each of so many queues, a power of two as rings have.
+fn chunks(queues: u32) -> u32 {
+    (CHUNKS_ALL / queues.max(1)).next_power_of_two().clamp(CHUNKS_MIN, CHUNKS_MAX)
 }
 
 /// In the driver, or else in front of the stack.
@@ -164,4 +172,15 @@ fn wait(inwards: &[Inward]) {
     let mut asked: Vec<libc::pollfd> = asked.collect();
     // SAFETY: as many entries as there are, which are ours.
     unsafe { libc::poll(asked.as_mut_ptr(), asked.len() as libc::nfds_t, WAIT_MS) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_queues_have_fewer_chunks_each() {
+        assert_eq!([0, 1, 4, 6, 16, 128].map(chunks), [4096, 4096, 4096, 4096, 1024, 512]);
+        assert!([3, 7, 60].map(chunks).iter().all(|count| count.is_power_of_two()));
+    }
 }
