@@ -5,12 +5,14 @@
 
 pub mod memory;
 mod meter;
+mod meters;
 pub mod profile;
 pub mod sources;
 mod table;
 pub mod thread;
 
-pub use meter::{Look, Meter, Meters, watch};
+pub use meter::{Look, Meter, watch};
+pub use meters::Meters;
 use narrows_model::reading::Source;
 use std::os::fd::BorrowedFd;
 

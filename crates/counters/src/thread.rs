@@ -8,9 +8,17 @@ use perf_event::events::{Event, Hardware};
 use perf_event::{Builder, Counter};
 use std::cell::RefCell;
 
+/// The calling thread's counter of cycles.
+enum Cycles {
+    /// Nobody asked for it yet.
+    Unasked,
+    /// The processor has none, or the kernel lets nobody read it.
+    Unreadable,
+    Counted(Counter),
+}
+
 thread_local! {
-    /// The calling thread's counter, once it was asked for.
-    static CYCLES: RefCell<Option<Option<Counter>>> = const { RefCell::new(None) };
+    static CYCLES: RefCell<Cycles> = const { RefCell::new(Cycles::Unasked) };
 }
 
 /// Starts counting events of the calling thread, in user mode and in the kernel.
@@ -25,7 +33,13 @@ fn counter(event: impl Into<Event>) -> Option<Counter> {
 
 fn cycles() -> Option<u64> {
     CYCLES.with_borrow_mut(|own| {
-        own.get_or_insert_with(|| counter(Hardware::CPU_CYCLES)).as_mut()?.read().ok()
+        if let Cycles::Unasked = own {
+            *own = counter(Hardware::CPU_CYCLES).map_or(Cycles::Unreadable, Cycles::Counted);
+        }
+        match own {
+            Cycles::Counted(counter) => counter.read().ok(),
+            Cycles::Unasked | Cycles::Unreadable => None,
+        }
     })
 }
 
