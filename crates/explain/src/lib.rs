@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod conditions;
+mod controls;
 mod ends;
 mod evidence;
 pub mod limits;

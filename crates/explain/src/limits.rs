@@ -2,15 +2,17 @@
 //! and is not the limit, and what would be the next. Of several findings the one counts that is
 //! nearest to the cause: a policer makes TCP retransmit, and not the other way round.
 
+use crate::controls;
 use crate::measured::{Cell, cells, waited_share};
 use crate::names;
 use crate::rules::{
-    congestion_control, congestion_window, noisy_host, rate_limit, receive_window, round_trips,
-    send_buffer,
+    congestion_control, congestion_window, noisy_host, path_rate_limit, receive_window,
+    round_trip_time, send_buffer,
 };
 use crate::worth::{Worth, worth};
 use crate::{Case, Judged, findings};
-use named::{Holds, NAMED, Named};
+use holds::Holds;
+use named::{NAMED, Named};
 use narrows_model::load::Role;
 use narrows_model::reading::keys;
 use narrows_model::result::{Estimate, Finding, PredictedPath, ResourceAt};
@@ -212,7 +214,7 @@ impl Named {
 /// What keeps a buffer small that a rule names.
 fn small(rule: &str, cell: &Cell<'_>) -> Option<String> {
     let why = match rule {
-        names::ROUND_TRIP_TIME => return round_trips::why(cell).map(str::to_owned),
+        names::ROUND_TRIP_TIME => return round_trip_time::why(cell).map(str::to_owned),
         names::CONGESTION_WINDOW => return congestion_window::of_route(cell),
         names::RECEIVE_WINDOW => receive_window::why,
         names::SEND_BUFFER => send_buffer::why,
@@ -232,7 +234,7 @@ fn random(rule: &str, case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
         }
         names::DATAGRAMS_DROPPED => {
             let others: Vec<Cell<'_>> = cells(case).collect();
-            rate_limit::is_alike_when_slower(cell, &others).filter(|alike| *alike)?;
+            path_rate_limit::is_alike_when_slower(cell, &others).filter(|alike| *alike)?;
             "at random: the same share at half of the pace"
         }
         _ => return None,
@@ -273,10 +275,10 @@ fn places(cell: &Cell<'_>) -> Vec<(Role, EndHost)> {
 /// path: what was lost cannot be what holds it then. One that does not mind loss and is faster
 /// shows nothing of the kind.
 fn outpaced(case: &Case<'_>, cell: &Cell<'_>) -> Option<Answer> {
-    let (default, other) = congestion_control::compared(case.study, case.summaries)?;
+    let (default, other) = controls::compared(case.study, case.summaries)?;
     let name = default.congestion()?;
-    let (used, _) = congestion_control::faster(name, default, other)?;
-    let minds_loss = congestion_control::slows_down(&used);
+    let (used, _) = controls::faster(name, default, other)?;
+    let minds_loss = controls::slows_down(&used);
     (minds_loss && default.label == cell.summary.label).then(|| {
         let rule = names::CONGESTION_CONTROL.to_owned();
         (Some(rule), format!("the congestion control, {name},"), Sureness::Compared)

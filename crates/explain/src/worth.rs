@@ -2,6 +2,7 @@
 //! the model, which is asked about the host without it. What neither knows is not guessed.
 
 use crate::Case;
+use crate::controls;
 use crate::measured::Cell;
 use crate::names;
 use crate::rules::congestion_control;
@@ -83,9 +84,9 @@ pub fn worth(
 }
 
 fn other_control(case: &Case<'_>) -> Option<Worth> {
-    let (default, other) = congestion_control::compared(case.study, case.summaries)?;
+    let (default, other) = controls::compared(case.study, case.summaries)?;
     let name = default.congestion()?;
-    let (_, gain) = congestion_control::faster(name, default, other)?;
+    let (_, gain) = controls::faster(name, default, other)?;
     Some(Worth { low: gain.low, high: gain.high, by: Basis::Measured })
 }
 

@@ -1,15 +1,24 @@
 //! Whether what a rule found holds a cell where it is, by what else was measured in it.
 
-use super::named::Holds;
 use super::{ENGAGED_MIN, LOST_SHARE, WAITED_NS, is_sender_idle, pace};
 use crate::measured::{Cell, waited_share};
 use crate::rules::{
-    acks_lost, congestion_control, congestion_window, duplicated, nic_shaped, other_traffic,
-    outages, own_queue, path_shared, retransmits, send_buffers,
+    acknowledgements_lost, congestion_control, congestion_window, nic_shaped, other_traffic,
+    own_queue, path_duplicates, path_outages, path_shared, tcp_retransmits, tcp_send_buffers,
 };
 use narrows_model::load::EndReport;
 use narrows_model::reading::keys;
 use narrows_stats::LossPlace;
+
+/// Whether what a rule found holds a cell where it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    Yes,
+    /// It is there, and allows more than was measured: named where nothing else is.
+    Perhaps,
+    /// It is there, and more than it allows was measured.
+    No,
+}
 
 /// A smaller share of copies costs little.
 const COPIES_SHARE: f64 = 0.1;
@@ -49,7 +58,7 @@ pub fn is_shaped(cell: &Cell<'_>) -> Holds {
 /// Losses of one in a thousand or more.
 pub fn lost_often(cell: &Cell<'_>) -> Holds {
     let is_often = cell.losses().is_some_and(|losses| losses.lost >= LOST_SHARE);
-    if is_often && retransmits::is_held(cell) { Holds::Yes } else { Holds::No }
+    if is_often && tcp_retransmits::is_held(cell) { Holds::Yes } else { Holds::No }
 }
 
 /// Losses that selective acknowledgements would have repaired at once: without them each costs a
@@ -58,7 +67,8 @@ pub fn repaired_without_sack(cell: &Cell<'_>) -> Holds {
     let is_lost = cell.losses().is_some_and(|losses| losses.lost >= LOST_SHARE);
     let is_without = cell.agreed(keys::OPTION_SACK) == Some(false);
     // What reaches all that the loss itself allows would be no faster with them.
-    let is_loss = retransmits::reached(cell).is_some_and(|share| REACHED_SHARE.contains(&share));
+    let is_loss =
+        tcp_retransmits::reached(cell).is_some_and(|share| REACHED_SHARE.contains(&share));
     if is_lost && is_without && !is_loss { Holds::Yes } else { Holds::No }
 }
 
@@ -72,7 +82,7 @@ pub fn bounds_what_travels(cell: &Cell<'_>) -> Holds {
 
 /// Copies of packets that take a tenth of the path or more.
 pub fn copies_take_much(cell: &Cell<'_>) -> Holds {
-    if duplicated::copies(cell).is_some_and(|share| share >= COPIES_SHARE) {
+    if path_duplicates::copies(cell).is_some_and(|share| share >= COPIES_SHARE) {
         Holds::Yes
     } else {
         Holds::No
@@ -141,7 +151,7 @@ pub fn dropped_at_receiver(cell: &Cell<'_>) -> Holds {
 /// data than that on the way forth.
 pub fn acks_are_lost_most(cell: &Cell<'_>) -> Holds {
     let forth = cell.losses().map_or(0.0, |losses| losses.lost);
-    match acks_lost::share(cell) {
+    match acknowledgements_lost::share(cell) {
         Some(back) if back > forth => Holds::Yes,
         _ => Holds::Perhaps,
     }
@@ -150,7 +160,8 @@ pub fn acks_are_lost_most(cell: &Cell<'_>) -> Holds {
 /// A queue overflows in consequence where the path stands still for a while, where others fill it,
 /// and where packets come late that TCP sends again.
 pub fn is_too_short(cell: &Cell<'_>) -> Holds {
-    let is_filled = path_shared::is_found(cell) || outages::is_found(cell) || is_rather_late(cell);
+    let is_filled =
+        path_shared::is_found(cell) || path_outages::is_found(cell) || is_rather_late(cell);
     if is_filled { Holds::No } else { Holds::Yes }
 }
 
@@ -190,7 +201,7 @@ pub fn lost_under_routes_control(cell: &Cell<'_>) -> Holds {
 }
 
 pub fn lost(cell: &Cell<'_>) -> Holds {
-    if retransmits::is_held(cell) { Holds::Yes } else { Holds::Perhaps }
+    if tcp_retransmits::is_held(cell) { Holds::Yes } else { Holds::Perhaps }
 }
 
 /// Others' traffic takes what the stream lacks where it is more than the stream's own, and where
@@ -204,12 +215,12 @@ pub fn others_send(cell: &Cell<'_>) -> Holds {
 
 pub fn sent_at_once(cell: &Cell<'_>) -> Holds {
     // The rest of each message waits for room, and TCP for the writer that wakes up.
-    if is_sender_idle(cell) && send_buffers::is_below_message(cell) {
+    if is_sender_idle(cell) && tcp_send_buffers::is_below_message(cell) {
         return Holds::Yes;
     }
-    match send_buffers::times_full(cell) {
-        Some(times) if send_buffers::FULL.contains(&times) => Holds::Yes,
-        Some(times) if times < send_buffers::BEYOND => Holds::Perhaps,
+    match tcp_send_buffers::times_full(cell) {
+        Some(times) if tcp_send_buffers::FULL.contains(&times) => Holds::Yes,
+        Some(times) if times < tcp_send_buffers::BEYOND => Holds::Perhaps,
         _ => Holds::No,
     }
 }
@@ -222,7 +233,7 @@ pub fn queue_holds(cell: &Cell<'_>) -> Holds {
         return Holds::No;
     }
     let is_alone = !cell.is_tcp_stream() || !own_queue::is_full(cell);
-    let is_consequence = || acks_lost::is_found(cell) || outages::is_found(cell);
+    let is_consequence = || acknowledgements_lost::is_found(cell) || path_outages::is_found(cell);
     if is_alone || (lost_often(cell) == Holds::Yes && !is_consequence()) {
         Holds::Yes
     } else {

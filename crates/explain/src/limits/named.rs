@@ -2,23 +2,13 @@
 
 use super::Sureness;
 use super::holds::{
-    acks_are_lost_most, bounds_what_travels, copies_take_much, dropped_at_receiver,
+    Holds, acks_are_lost_most, bounds_what_travels, copies_take_much, dropped_at_receiver,
     headers_take_much, is_at_work, is_rather_late, is_shaped, is_too_short, late_ones_cost,
     leaves_cpus_free, lost, lost_often, lost_under_routes_control, others_send, queue_holds,
     quota_stops, repaired_without_sack, sent_at_once, small_ones_fill_a_cpu, window_is_routes,
 };
 use crate::measured::Cell;
 use crate::names;
-
-/// Whether what a rule found holds a cell where it is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Holds {
-    Yes,
-    /// It is there, and allows more than was measured: named where nothing else is.
-    Perhaps,
-    /// It is there, and more than it allows was measured.
-    No,
-}
 
 /// A rule that can name a limit.
 pub struct Named {

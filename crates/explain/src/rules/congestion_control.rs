@@ -5,18 +5,18 @@
 //! study. The second is arithmetic: a flow needs rate x round trip in flight, and the kernel offers
 //! about half of its largest receive buffer as window (`tcp_adv_win_scale` 1, tcp(7)).
 
-use super::{evidence, retransmits};
+use super::{evidence, tcp_retransmits};
+use crate::controls::{compared, faster, slows_down, used};
 use crate::measured::{Cell, cells, finding};
 use crate::survey::{Survey, is_down, not_so};
 use crate::{Case, Rule};
 use narrows_model::BitsPerSecond;
 use narrows_model::host::{Host, Nic};
-use narrows_model::load::Params;
-use narrows_model::result::{Estimate, Evidence, Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Evidence, Finding, Missing, Verdict, Weight};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{NetworkPath, Trial};
+use narrows_model::trial::NetworkPath;
 use narrows_model::workload::Workload;
-use narrows_stats::{Summary, ratio_of_medians};
+use narrows_stats::Summary;
 
 /// Whether TCP's default congestion control is slower than another that was measured beside it.
 pub static RULE: Rule = Rule {
@@ -31,8 +31,6 @@ const PLACE: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 const BUFFERS: &str = "net.ipv4.tcp_rmem";
 /// Less loss than this holds no stream by itself.
 const LOST_SHARE: f64 = 0.001;
-/// A gain must be at least this, at the low end of its range, to be worth a change.
-const GAIN_MIN: f64 = 1.10;
 /// Round trip of a busy local network, in seconds (assumed).
 const ROUND_TRIP_S: f64 = 0.001;
 
@@ -88,16 +86,11 @@ pub fn of_route(cell: &Cell<'_>) -> Option<(String, String)> {
         .then_some((used, default))
 }
 
-/// Whether a congestion control slows down at each loss, and lets its window grow without.
-pub fn slows_down(name: &str) -> bool {
-    matches!(name, "cubic" | "reno")
-}
-
 /// A stream that loses segments under what a route sets.
 fn by_route(cell: &Cell<'_>) -> Option<Finding> {
     let (used, default) = of_route(cell)?;
     let lost = cell.losses()?.lost;
-    (lost >= LOST_SHARE && retransmits::is_held(cell)).then(|| {
+    (lost >= LOST_SHARE && tcp_retransmits::is_held(cell)).then(|| {
         let says = format!(
             "A route, and not the host's default, sets TCP's congestion control in {}: {used}, \
              which slows down at each loss, in place of {default}; {:.2} % of the segments were lost",
@@ -116,39 +109,6 @@ fn measured(study: &StoredStudy) -> bool {
         .trials
         .iter()
         .any(|trial| trial.kind == Workload::TCP_STREAM && trial.path != NetworkPath::Peer)
-}
-
-/// The stream with the default and the one with another congestion control, when both ran and
-/// nothing else is between them. `all` has a summary for each trial of the study, in its order.
-pub fn compared<'a>(study: &StoredStudy, all: &'a [Summary]) -> Option<(&'a Summary, &'a Summary)> {
-    let of = study.trials.iter().zip(all);
-    let streams: Vec<(&Trial, &Summary)> = of
-        .filter(|(trial, _)| trial.kind == Workload::TCP_STREAM && trial.engine.is_none())
-        .collect();
-    // Without one that has the default, the first is what was asked for.
-    let has_default = |(trial, _): &&(&Trial, &Summary)| trial.params.congestion.is_none();
-    let (plain, default) = streams.iter().find(has_default).or_else(|| streams.first())?;
-    let alike = Params { congestion: None, ..plain.params.clone() };
-    let (_, other) = streams.iter().find(|(trial, _)| {
-        let params = Params { congestion: None, ..trial.params.clone() };
-        let is_another = trial.params.congestion != plain.params.congestion;
-        trial.params.congestion.is_some() && is_another && params == alike
-    })?;
-    let differ = used(other).is_some() && used(other) != used(default);
-    (differ && default.estimate.is_some() && other.estimate.is_some()).then_some((default, other))
-}
-
-/// Asked for another and given the same, nothing was compared.
-fn used(summary: &Summary) -> Option<String> {
-    summary.congestion().map(str::to_owned)
-}
-
-/// The other congestion control and what it gains, where that is clearly more.
-pub fn faster(name: &str, default: &Summary, other: &Summary) -> Option<(String, Estimate)> {
-    let gain = ratio_of_medians(other.estimate.as_ref()?, default.estimate.as_ref()?)?;
-    // What was in use is what the sockets said, not what was asked for.
-    let used = other.congestion()?.to_owned();
-    (gain.low >= GAIN_MIN && used != name).then_some((used, gain))
 }
 
 fn slower(setting: &str, default: &Summary, other: &Summary) -> Option<Finding> {

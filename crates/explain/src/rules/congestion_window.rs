@@ -8,7 +8,8 @@
 //! that does not change by design, and a link or a shaper of the sender's own that is full needs no
 //! larger one.
 
-use super::{congestion_control, path_capacity};
+use super::path_capacity;
+use crate::controls;
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::{Moment, keys};
@@ -82,7 +83,7 @@ fn look(cell: &Cell<'_>) -> Looked {
         && !cell.is_busy()
         && !cell.is_limited_by_buffers()
         && !path_capacity::is_own(cell, cell.in_packets(rates.middle))
-        && congestion_control::slows_down(control);
+        && controls::slows_down(control);
     let wrong = (is_kept && is_free).then(|| {
         let why = of_route(cell).unwrap_or_else(|| "most likely saved metrics bound it".to_owned());
         let says = format!(

@@ -6,7 +6,7 @@
 //! these. Where the other end's counters are not read no place is named. Judged from one in a
 //! hundred, by the largest part.
 
-use super::rate_limit;
+use super::path_rate_limit;
 use crate::measured::{self, Blind, Cell, cells, finding};
 use crate::{Case, Rule};
 use narrows_model::result::{Verdict, Weight};
@@ -32,7 +32,7 @@ fn judge(case: &Case<'_>) -> Verdict {
         let by = if loss.last_datagrams_known { "both ends' counts" } else { "sequence numbers" };
         let seen = format!("{} of {all} lost, by {by} and counters", loss.lost_datagrams);
         let wrong = (share(loss.lost_datagrams) >= DROPPED_SHARE).then(|| {
-            let is_alike = rate_limit::is_alike_when_slower(cell, &others);
+            let is_alike = path_rate_limit::is_alike_when_slower(cell, &others);
             let random = match is_alike.filter(|alike| *alike && is_path(place)) {
                 Some(_) => {
                     "; the same share at half of the pace: at random (a bad cable, radio, a \

@@ -1,31 +1,27 @@
 //! One rule a file, listed by name.
 
-pub mod acks_lost;
-pub mod acks_slow;
-mod aspm;
+pub mod acknowledgements_lost;
+pub mod acknowledgements_slow;
+mod aspm_powersave;
 mod backlog_drops;
-mod black_hole;
 mod clock_source;
 mod cold_buffers;
 pub mod congestion_control;
 mod congestion_marks;
 pub mod congestion_window;
 mod conntrack_full;
-mod corrupted;
 mod cpu_governor;
 mod cpu_profile;
 mod cpu_quota;
 mod cpu_turbo;
 mod datagrams_dropped;
 pub mod dimm_balance;
-pub mod duplicated;
 mod emulated_nic;
 mod end_stands_still;
 mod energy_preference;
-mod fragments;
+mod fragments_lost;
 mod generator_bound;
-mod handshake;
-mod huge_pages_off;
+mod handshake_loss;
 mod idle_slow_start;
 mod idle_states;
 mod interrupts_isolated;
@@ -50,14 +46,20 @@ pub mod noisy_host;
 mod numa_balancing;
 mod other_interface;
 pub mod other_traffic;
-pub mod outages;
-mod own_drops;
+mod own_host_drops;
 pub mod own_queue;
-mod pacing;
 mod packet_budget;
 mod packet_cost;
 mod path_capacity;
+mod path_corruption;
+pub mod path_duplicates;
+mod path_mtu_black_hole;
+pub mod path_outages;
+mod path_policed;
+pub mod path_rate_limit;
+mod path_reordering;
 pub mod path_shared;
+mod path_short_queue;
 mod pause_frames;
 mod pcie_acs;
 mod pcie_bifurcated;
@@ -65,33 +67,31 @@ mod pcie_link;
 mod pcie_payload;
 mod pcie_read_request;
 mod pcie_shared;
-mod policed;
 mod port_range;
-pub mod rate_limit;
 mod rdma_port;
 mod rdma_retries;
+mod realtime_unlimited;
 mod receive_autotuning;
 mod receive_memory;
 pub mod receive_window;
-mod receiver_drops;
-mod reordering;
-pub mod retransmits;
-pub mod round_trips;
-mod rt_throttling;
+mod receiver_host_drops;
+pub mod round_trip_time;
 mod same_cpu;
 mod segment_size;
 pub mod send_buffer;
-pub mod send_buffers;
-mod short_queue;
+mod sender_pacing;
 mod socket_count;
 mod softirq_bound;
 mod sources_disagree;
 mod stack_settings;
 mod stream_state;
 mod super_packets;
-mod tcp_options;
+mod tcp_options_removed;
+pub mod tcp_retransmits;
 mod tcp_sack;
+pub mod tcp_send_buffers;
 mod tcp_timestamps;
+mod transparent_huge_pages;
 mod udp_buffers;
 mod window_scaling;
 mod work_on_remote_node;
@@ -102,32 +102,28 @@ use crate::evidence::evidence;
 
 /// All rules, by name.
 pub static RULES: &[&Rule] = &[
-    &acks_lost::RULE,
-    &acks_slow::RULE,
-    &aspm::RULE,
+    &acknowledgements_lost::RULE,
+    &acknowledgements_slow::RULE,
+    &aspm_powersave::RULE,
     &backlog_drops::RULE,
-    &black_hole::RULE,
     &clock_source::RULE,
     &cold_buffers::RULE,
     &congestion_control::RULE,
     &congestion_marks::RULE,
     &congestion_window::RULE,
     &conntrack_full::RULE,
-    &corrupted::RULE,
     &cpu_governor::RULE,
     &cpu_profile::RULE,
     &cpu_quota::RULE,
     &cpu_turbo::RULE,
     &datagrams_dropped::RULE,
     &dimm_balance::RULE,
-    &duplicated::RULE,
     &emulated_nic::RULE,
     &end_stands_still::RULE,
     &energy_preference::RULE,
-    &fragments::RULE,
+    &fragments_lost::RULE,
     &generator_bound::RULE,
-    &handshake::RULE,
-    &huge_pages_off::RULE,
+    &handshake_loss::RULE,
     &idle_slow_start::RULE,
     &idle_states::RULE,
     &interrupts_isolated::RULE,
@@ -152,14 +148,20 @@ pub static RULES: &[&Rule] = &[
     &numa_balancing::RULE,
     &other_interface::RULE,
     &other_traffic::RULE,
-    &outages::RULE,
-    &own_drops::RULE,
+    &own_host_drops::RULE,
     &own_queue::RULE,
-    &pacing::RULE,
     &packet_budget::RULE,
     &packet_cost::RULE,
     &path_capacity::RULE,
+    &path_corruption::RULE,
+    &path_duplicates::RULE,
+    &path_mtu_black_hole::RULE,
+    &path_outages::RULE,
+    &path_policed::RULE,
+    &path_rate_limit::RULE,
+    &path_reordering::RULE,
     &path_shared::RULE,
+    &path_short_queue::RULE,
     &pause_frames::RULE,
     &pcie_acs::RULE,
     &pcie_bifurcated::RULE,
@@ -167,33 +169,31 @@ pub static RULES: &[&Rule] = &[
     &pcie_payload::RULE,
     &pcie_read_request::RULE,
     &pcie_shared::RULE,
-    &policed::RULE,
     &port_range::RULE,
-    &rate_limit::RULE,
     &rdma_port::RULE,
     &rdma_retries::RULE,
+    &realtime_unlimited::RULE,
     &receive_autotuning::RULE,
     &receive_memory::RULE,
     &receive_window::RULE,
-    &receiver_drops::RULE,
-    &reordering::RULE,
-    &retransmits::RULE,
-    &round_trips::RULE,
-    &rt_throttling::RULE,
+    &receiver_host_drops::RULE,
+    &round_trip_time::RULE,
     &same_cpu::RULE,
     &segment_size::RULE,
     &send_buffer::RULE,
-    &send_buffers::RULE,
-    &short_queue::RULE,
+    &sender_pacing::RULE,
     &socket_count::RULE,
     &softirq_bound::RULE,
     &sources_disagree::RULE,
     &stack_settings::RULE,
     &stream_state::RULE,
     &super_packets::RULE,
-    &tcp_options::RULE,
+    &tcp_options_removed::RULE,
+    &tcp_retransmits::RULE,
     &tcp_sack::RULE,
+    &tcp_send_buffers::RULE,
     &tcp_timestamps::RULE,
+    &transparent_huge_pages::RULE,
     &udp_buffers::RULE,
     &window_scaling::RULE,
     &work_on_remote_node::RULE,

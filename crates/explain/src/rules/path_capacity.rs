@@ -9,7 +9,7 @@
 //! A shaper on the sender's own interface is `nic-shaped`'s to name, and a link that is full is
 //! what it should be.
 
-use super::acks_slow;
+use super::acknowledgements_slow;
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::probes::says_rate;
 use crate::{Case, Rule};
@@ -71,7 +71,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let is_bounded = cell.is_limited_by_buffers() && !trips.are_of_a_queue();
     let free = engaged && !cell.is_busy() && !is_bounded;
     let capacity_bps = cell.in_packets(rates.middle);
-    let is_elsewhere = is_own(cell, capacity_bps) || acks_slow::is_way_back(cell);
+    let is_elsewhere = is_own(cell, capacity_bps) || acknowledgements_slow::is_way_back(cell);
     if let Some(carried) = cell.carried().filter(|_| free && !is_elsewhere)
         && (REACHED_SHARE * carried.low..=PASSED_SHARE * carried.high).contains(&capacity_bps)
     {

@@ -5,7 +5,7 @@
 //! flow gets about the share that it has of what waits in it, and that changes all the time. Behind
 //! a shaper that is the stream's alone the two are the same.
 
-use super::{acks_slow, outages};
+use super::{acknowledgements_slow, path_outages};
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::probes::says_rate;
 use crate::{Case, Rule};
@@ -69,7 +69,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let is_back_free = back_bps(cell).is_some_and(|bps| bps >= BACK_SHARE * carried.middle);
     let is_shared = is_queued && is_unsteady && is_free && share <= REACHED_SHARE && is_back_free;
     // A path that stands still at times fills its queue as well, and is nobody else's.
-    let is_other = acks_slow::is_way_back(cell) || outages::is_found(cell);
+    let is_other = acknowledgements_slow::is_way_back(cell) || path_outages::is_found(cell);
     let wrong = (is_shared && !is_other).then(|| {
         let says = format!(
             "Other traffic takes a part of the path in {}: its queue never empties, packets wait \

@@ -1,7 +1,7 @@
 //! What a check of this host measured, and whether it still holds.
 
 use super::{Advisor, Basis, Recommendation, Worth, sources};
-use crate::rules::congestion_control as congestion;
+use crate::controls;
 use narrows_model::Fact;
 use narrows_model::host::Host;
 use narrows_model::record::Outcome;
@@ -80,7 +80,7 @@ pub(super) fn look(advisor: &mut Advisor<'_>, measured: Option<&Measured>) {
             measured.study.host.tuning.get(SETTING).and_then(Fact::value) == Some(now)
         })
         .and_then(|measured| {
-            congestion::compared(&measured.study, &measured.summaries).map(|pair| (measured, pair))
+            controls::compared(&measured.study, &measured.summaries).map(|pair| (measured, pair))
         });
     let Some((measured, (default, other))) = compared else {
         // Neither of them paces: there is nothing to compare.
@@ -92,7 +92,7 @@ pub(super) fn look(advisor: &mut Advisor<'_>, measured: Option<&Measured>) {
         }
         return;
     };
-    let faster = congestion::faster(now, default, other);
+    let faster = controls::faster(now, default, other);
     let worth = faster.as_ref().map(|(used, gain)| Worth {
         low: gain.low,
         high: gain.high,

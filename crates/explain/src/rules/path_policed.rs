@@ -6,7 +6,7 @@
 //! makes packets wait. Where the path was probed that decides: a policer loses packets of a train
 //! and none of a slower one, and passes the first of a train as they came.
 
-use super::retransmits::{ROW_MIN, row};
+use super::tcp_retransmits::{ROW_MIN, row};
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::probes::says_rate;
 use crate::signals::Losses;

@@ -11,8 +11,8 @@
 //! where that bound is no more than four times what was reached: cubic gets somewhat further than
 //! the Reno that it was derived for.
 
+use crate::controls;
 use crate::measured::{self, Blind, Cell, Looked, finding};
-use crate::rules::congestion_control;
 use crate::signals::Losses;
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
@@ -88,9 +88,9 @@ fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
 
 /// The congestion control that moved more beside it and does not slow down at each loss.
 fn until_then(case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
-    let (default, other) = congestion_control::compared(case.study, case.summaries)?;
+    let (default, other) = controls::compared(case.study, case.summaries)?;
     let name = default.congestion()?;
-    let (used, gain) = congestion_control::faster(name, default, other)?;
+    let (used, gain) = controls::faster(name, default, other)?;
     let is_meant = default.label == cell.summary.label && !matches!(&*used, "cubic" | "reno");
     is_meant.then(|| {
         format!(

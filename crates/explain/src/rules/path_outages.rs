@@ -7,7 +7,7 @@
 //! What drops all above a rate empties the window in this way as well: `path-policed` and the drops
 //! of the hosts themselves explain the silence then.
 
-use super::{own_drops, policed, receiver_drops};
+use super::{own_host_drops, path_policed, receiver_host_drops};
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
@@ -74,9 +74,9 @@ fn look(cell: &Cell<'_>) -> Looked {
 /// The rule that finds what drops packets, and why nothing came.
 fn explained(cell: &Cell<'_>) -> Option<&'static str> {
     let rules = [
-        (policed::is_found(cell), policed::RULE.name),
-        (own_drops::is_found(cell), own_drops::RULE.name),
-        (receiver_drops::is_found(cell), receiver_drops::RULE.name),
+        (path_policed::is_found(cell), path_policed::RULE.name),
+        (own_host_drops::is_found(cell), own_host_drops::RULE.name),
+        (receiver_host_drops::is_found(cell), receiver_host_drops::RULE.name),
     ];
     rules.into_iter().find_map(|(is_found, name)| is_found.then_some(name))
 }
