@@ -1,7 +1,7 @@
 //! Fields of a table that cannot be true together. Each alone is within its bound, and a figure of
 //! both would be of a machine that nobody has.
 
-use super::fields::{Refused, wrong};
+use super::refused::{Refused, wrong};
 use super::sockets::mts_of;
 use super::{Fields, as_number};
 use narrows_dimm::platform::{self, Platform};

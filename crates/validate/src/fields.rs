@@ -1,6 +1,7 @@
 //! The fields that a table may have, and what each question needs and uses of them. A field that is
 //! not here is refused: it is misspelt, or something that the model would pass over in silence.
 
+use super::refused::{Refused, wrong};
 use super::{Fields, LATENCIES, PACKETS, Part, RATES, Row, Table, as_number, contradictions};
 use narrows_predict::bounds::{self, Bound, OutOfBounds};
 use std::fmt;
@@ -133,58 +134,6 @@ pub fn describes(field: &str) -> bool {
 const SECTIONS: [&str; 5] = ["extra", "row", "source", "system", "units"];
 const EXTRA: [&str; 4] = ["pch_slot_mpps", "pch_slot_server", "rule", "rule_gb_s"];
 
-/// Why a table is refused.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Refused {
-    /// A field that nobody knows, and one that is spelt nearly so.
-    Unknown {
-        /// Where it stands: `[system]`, `row 3`.
-        at: String,
-        /// Name of the field in the table.
-        field: String,
-        /// What was meant, perhaps.
-        near: Option<&'static str>,
-    },
-    /// A field that goes into no figure.
-    Unused {
-        /// Where it stands.
-        at: String,
-        /// Name of the field in the table.
-        field: String,
-        /// What its row asks; nothing for the system of all rows.
-        questions: Vec<&'static str>,
-    },
-    /// A field with what it cannot have.
-    Wrong {
-        /// Where it stands.
-        at: String,
-        /// Name of the field in the table.
-        field: String,
-        /// What is wrong with it.
-        why: String,
-    },
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown { at, field, near: Some(near) } => {
-                write!(f, "{at}: no field is called '{field}'; is it '{near}'?")
-            }
-            Self::Unknown { at, field, near: None } => {
-                write!(f, "{at}: no field is called '{field}'")
-            }
-            Self::Unused { at, field, questions } if questions.is_empty() => {
-                write!(f, "{at}: {field} is not used by the question of any row")
-            }
-            Self::Unused { at, field, questions } => {
-                write!(f, "{at}: {field} is not used by its question, '{}'", questions.join("', '"))
-            }
-            Self::Wrong { at, field, why } => write!(f, "{at}: {field} {why}"),
-        }
-    }
-}
-
 /// Refuses what no question of docs/validate.md knows, or what cannot be.
 pub fn check(table: &Fields) -> Result<(), Refused> {
     for (name, section) in table {
@@ -240,10 +189,6 @@ fn source(field: &str, value: &Value) -> Result<(), Refused> {
     } else {
         Ok(())
     }
-}
-
-pub(super) fn wrong(at: &str, field: &str, why: &str) -> Refused {
-    Refused::Wrong { at: at.to_owned(), field: field.to_owned(), why: why.to_owned() }
 }
 
 fn one(at: &str, field: &str, value: &Value) -> Result<(), Refused> {

@@ -16,6 +16,7 @@ mod links;
 mod packets;
 mod quantities;
 mod rdma;
+mod refused;
 mod score;
 mod servers;
 mod sockets;
@@ -29,7 +30,7 @@ pub use score::{Family, overall, score};
 pub use servers::ServerRow;
 pub use template::TEMPLATE;
 
-pub use fields::Refused;
+pub use refused::Refused;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;

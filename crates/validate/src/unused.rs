@@ -1,7 +1,8 @@
 //! Fields of a table that the questions of its rows do not use. Which are used is not listed
 //! anywhere: it is noted as answers read them.
 
-use super::fields::{self, Refused};
+use super::fields;
+use super::refused::Refused;
 use super::{Answer, Table, figures, links, packets, rdma, sockets, tcp, traffic, trips};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
