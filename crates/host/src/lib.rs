@@ -9,6 +9,7 @@ pub mod ask;
 pub mod bundle;
 mod capture;
 mod cgroup;
+mod command_line;
 mod cpu;
 mod cpuinfo;
 pub mod express;

@@ -1,8 +1,8 @@
 //! Settings that move network throughput: the sysctls of the iWARP study and of today, power,
 //! memory, mitigations, firewall.
 
-use crate::Root;
 use crate::ask::routes;
+use crate::{Root, command_line};
 use narrows_model::Fact;
 use std::collections::BTreeMap;
 
@@ -103,35 +103,6 @@ const FILTERS: [&str; 9] = [
     "ip_vs",
 ];
 
-/// Words of the kernel's command line that move throughput; the rest is nobody's business.
-pub(crate) const WORDS: [&str; 25] = [
-    "amd_iommu",
-    "amd_pstate",
-    "cpuidle.off",
-    "default_hugepagesz",
-    "hugepages",
-    "hugepagesz",
-    "idle",
-    "intel_idle.max_cstate",
-    "intel_iommu",
-    "intel_pstate",
-    "iommu",
-    "iommu.passthrough",
-    "iommu.strict",
-    "isolcpus",
-    "mem",
-    "mitigations",
-    "nohz_full",
-    "nosmt",
-    "numa",
-    "numa_balancing",
-    "pci",
-    "pcie_aspm",
-    "processor.max_cstate",
-    "rcu_nocbs",
-    "transparent_hugepage",
-];
-
 /// Reads the settings by name; blanks inside a value are single.
 pub fn read(root: &Root) -> BTreeMap<String, Fact<String>> {
     let mut facts: BTreeMap<String, Fact<String>> =
@@ -228,7 +199,7 @@ fn iommu(root: &Root) -> Fact<String> {
 
 fn command_line(root: &Root) -> Fact<String> {
     match root.text("proc/cmdline").map(|text| {
-        let words = text.split_whitespace().filter(|word| is_setting(word));
+        let words = text.split_whitespace().filter(|word| command_line::is_setting(word));
         words.collect::<Vec<_>>().join(" ")
     }) {
         Fact::Known { value, from } if value.is_empty() => {
@@ -236,11 +207,6 @@ fn command_line(root: &Root) -> Fact<String> {
         }
         fact => fact,
     }
-}
-
-/// Whether a word of the command line is a setting that moves throughput.
-pub(crate) fn is_setting(word: &str) -> bool {
-    WORDS.contains(&word.split('=').next().unwrap_or_default())
 }
 
 /// Modules of the packet filter that are loaded, with their users. The rules are not read.

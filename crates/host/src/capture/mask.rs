@@ -3,7 +3,7 @@
 
 use super::secrets::{Kind, Secrets};
 use super::{Answers, Content, Owner, table};
-use crate::{acs, tuning};
+use crate::{acs, command_line};
 use narrows_model::{Fact, Source};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +42,7 @@ pub fn mask(mut answers: Answers, owner: &Owner) -> Answers {
     // Single structures may hold serial numbers at any place of their strings.
     answers.files.retain(|path, _| !path.starts_with("sys/firmware/dmi/entries/"));
     if let Some(Fact::Known { value: Content::Text(line), .. }) = answers.files.get_mut(CMDLINE) {
-        let kept = line.split_whitespace().filter(|word| tuning::is_setting(word));
+        let kept = line.split_whitespace().filter(|word| command_line::is_setting(word));
         *line = kept.collect::<Vec<_>>().join(" ");
     }
     let mut masking = Masking::of(&answers, owner);
