@@ -1,5 +1,6 @@
 //! What is said of an option, once.
 
+use super::fits::Fits;
 use super::value::{Takes, Told, Value};
 use super::{Effective, Params};
 use crate::Bytes;
@@ -54,15 +55,6 @@ pub enum Section {
     Top,
     /// `rdma = { .. }` within that.
     Rdma,
-}
-
-/// The workloads that an option is for.
-#[derive(Clone, Copy)]
-pub struct Fits {
-    /// Which, as it follows "is for".
-    pub what: &'static str,
-    /// Whether a workload is one of them.
-    pub holds: fn(&Workload) -> bool,
 }
 
 /// Where a trial keeps an option.

@@ -1,7 +1,15 @@
 //! Which workloads an option is for.
 
-use super::declared::Fits;
 use crate::workload::Workload;
+
+/// The workloads that an option is for.
+#[derive(Clone, Copy)]
+pub struct Fits {
+    /// Which, as it follows "is for".
+    pub what: &'static str,
+    /// Whether a workload is one of them.
+    pub holds: fn(&Workload) -> bool,
+}
 
 fn has_sockets(workload: &Workload) -> bool {
     workload.is_tcp() || workload.is_udp()

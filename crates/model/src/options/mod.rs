@@ -8,6 +8,7 @@ mod declared;
 mod effective;
 mod fits;
 pub mod flows;
+mod kept;
 pub mod kernels;
 pub mod packets;
 mod params;
@@ -19,11 +20,13 @@ mod told;
 pub mod trips;
 mod value;
 
-pub use declared::{Command, Declared, Fits, Flag, Kept, Opt, Scene, Section, Unset};
+pub use declared::{Command, Declared, Flag, Kept, Opt, Scene, Section, Unset};
 pub use effective::{Effective, IpVersion};
+pub use fits::Fits;
+pub use kept::Options;
 pub use params::{Binding, CpuList, MemoryParams, Params, SocketParams, StreamParams, TripParams};
 pub use stored::{StoredLoad, StoredParams};
-pub use told::{Key, KeyOf, Options, ValueOf};
+pub use told::{Key, KeyOf, ValueOf};
 pub use value::{Form, Takes, Told, Value, Written, WrongValue};
 
 use crate::workload::Workload;

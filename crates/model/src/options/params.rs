@@ -1,13 +1,12 @@
 //! Where what options are told is kept, beside what workloads are always told.
 
-use super::{Options, StoredParams};
+use super::Options;
 use crate::Bytes;
 use crate::rdma::RdmaParams;
 use serde::{Deserialize, Serialize};
 
 /// What a workload needs to know. Every field is set; defaults are made by the plan, not here.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(from = "StoredParams")]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Params {
     /// Bytes a write, a datagram, a request and its response.
     pub message_bytes: Bytes,

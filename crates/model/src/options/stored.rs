@@ -7,7 +7,7 @@ use super::{
 use crate::Bytes;
 use crate::rdma::RdmaParams;
 use crate::workload::Workload;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// All fields in the order that ids of trials are made of.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -95,5 +95,11 @@ impl From<StoredParams> for Params {
             rdma: stored.rdma,
             told: stored.told,
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for Params {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        StoredParams::deserialize(from).map(Self::from)
     }
 }

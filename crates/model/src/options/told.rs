@@ -1,30 +1,15 @@
-//! Options with what they are told.
+//! Options with what they are told: how it is told, written and read.
 
 use super::declared::{Declared, Kept, Opt, Section};
+use super::kept::Options;
 use super::value::{Told, Value, Written};
 use super::{ALL, find};
+use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::ser::SerializeMap;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fmt;
 
-/// What options of one section are told, by key.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
-#[serde(transparent)]
-pub struct Options(BTreeMap<&'static str, Value>);
-
 impl Options {
-    /// True where nothing is told.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// What the option of a key is told.
-    pub fn get(&self, key: &str) -> Option<&Value> {
-        self.0.get(key)
-    }
-
     /// What an option is told.
     pub fn told<T: Told>(&self, option: &Opt<T>) -> Option<T> {
         self.get(option.declared.key).and_then(T::of)
@@ -32,17 +17,12 @@ impl Options {
 
     /// Tells an option, in place of what it was told before.
     pub fn set(&mut self, option: &'static Declared, value: Value) {
-        self.0.insert(option.key, value);
+        self.put(option.key, value);
     }
 
     /// Tells an option, in place of what it was told before.
     pub fn tell<T: Told>(&mut self, option: &'static Opt<T>, value: T) {
         self.set(&option.declared, value.told());
-    }
-
-    /// These, with what the others set in their place.
-    pub fn with(&self, over: &Self) -> Self {
-        Self(self.0.iter().chain(&over.0).map(|(key, value)| (*key, value.clone())).collect())
     }
 
     /// Writes all options of a section, in the order of the table: identities of studies are made
