@@ -1,7 +1,7 @@
 //! `narrows check`: the main job.
 
 use super::demands;
-use super::direct::background;
+use super::measurement::background;
 use super::peer_check;
 use crate::args::CheckArgs;
 use crate::failure::Failure;

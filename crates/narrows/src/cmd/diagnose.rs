@@ -2,7 +2,7 @@
 //! which one moved the figure.
 
 use super::demands;
-use super::direct::{self, Measurement, Opened};
+use super::measurement::{self, Measurement, Opened};
 use crate::args::DiagnoseArgs;
 use crate::failure::Failure;
 use crate::output::{self, Planned};
@@ -55,7 +55,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<u8, Failure> {
         beside: None,
         sizes: Vec::new(),
     };
-    let opened = direct::open(&measurement)?;
+    let opened = measurement::open(&measurement)?;
     let guard = args.apply.then(|| Guard::start(&cmd::own_binary()?).map_err(Failure::from));
     let session = Session {
         args,

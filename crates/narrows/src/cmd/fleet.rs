@@ -1,6 +1,6 @@
 //! `narrows host --fleet`: many hosts at once, each file or controller a host.
 
-use super::{bmc, host};
+use super::{bmc, described};
 use crate::args::{BmcArgs, HostArgs};
 use crate::cause::Cause;
 use crate::failure::{Failure, VERDICT};
@@ -64,7 +64,7 @@ fn ask(addresses: &[&PathBuf], args: &BmcArgs) -> Result<Gathered, Failure> {
     let mut own = Gathered::default();
     for address in addresses {
         let name = address.display().to_string();
-        match host::open_together(std::slice::from_ref(*address), args) {
+        match described::open_together(std::slice::from_ref(*address), args) {
             Ok(host) => own.hosts.push(Member::of(name, &host)),
             Err(failure) if failure.is_stop() => return Err(failure),
             Err(failure) => {

@@ -2,7 +2,7 @@
 //! does not say whether at random, by a policer or in a queue that is too short. A probe of the
 //! path tells, and a UDP stream at half of its pace.
 
-use super::direct::{Measurement, Opened};
+use super::measurement::{Measurement, Opened};
 use crate::failure::Failure;
 use crate::output::{self, Planned};
 use narrows_model::trial::Trial;

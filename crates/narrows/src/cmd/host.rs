@@ -1,5 +1,6 @@
 //! `narrows host`: what this machine, or another's description, is made of.
 
+use super::described::{open, open_together};
 use super::{bmc, fleet};
 use crate::args::{BmcArgs, HostArgs};
 use crate::cause::Cause;
@@ -7,7 +8,7 @@ use crate::failure::{Failure, VERDICT};
 use crate::{output, screen};
 use narrows_dimm::placement::{self, Trace};
 use narrows_dimm::rule::{self, Confidence, Rule};
-use narrows_host::{Root, STANDARD_INPUT};
+use narrows_host::Root;
 use narrows_model::host::Host;
 use narrows_model::{Fact, SCHEMA_VERSION};
 use narrows_report::results::{self, HostDocument, Results};
@@ -142,41 +143,6 @@ fn denied(host: &Host) -> Vec<&'static str> {
         (host.nics.iter().any(|nic| is_denied(&nic.irqs)), "the interrupts' CPUs"),
     ];
     all.into_iter().filter(|(denied, _)| *denied).map(|(_, what)| what).collect()
-}
-
-/// The host of one description.
-pub fn open(path: &Path) -> Result<Host, Failure> {
-    check(path)?;
-    narrows_host::open(path).map_err(|error| Failure::of(Cause::NO_HOST, error.to_string()))
-}
-
-/// The host of several descriptions, management controllers among them.
-pub fn open_together(paths: &[PathBuf], bmc: &BmcArgs) -> Result<Host, Failure> {
-    let (addresses, files): (Vec<PathBuf>, Vec<PathBuf>) =
-        paths.iter().cloned().partition(|path| bmc::is_address(path));
-    for path in &files {
-        check(path)?;
-    }
-    let asked = bmc::parts(&addresses, bmc)?;
-    narrows_host::open_with(&files, asked)
-        .map_err(|error| Failure::of(Cause::NO_HOST, error.to_string()))
-}
-
-/// Tells what is not there or cannot be read apart from what is there and is no host.
-fn check(path: &Path) -> Result<(), Failure> {
-    if path == Path::new(STANDARD_INPUT) {
-        return Ok(());
-    }
-    if bmc::is_address(path) {
-        let says = format!(
-            "{}: only `narrows host` and `narrows predict` ask a controller",
-            path.display()
-        );
-        return Err(Failure::of(Cause::BMC_ADDRESS, says));
-    }
-    let seen = std::fs::metadata(path)
-        .and_then(|data| if data.is_file() { std::fs::File::open(path).map(drop) } else { Ok(()) });
-    seen.map_err(|error| Failure::unread(path, &error))
 }
 
 /// The last part of a path, for the head of a column.

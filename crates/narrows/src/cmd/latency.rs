@@ -1,9 +1,9 @@
 //! `narrows latency`: round trips before, beside and after streams in both directions.
 
 use super::demands;
-use super::direct::{self, Measurement};
+use super::direct;
+use super::measurement::{Measurement, under_load};
 use crate::args::LatencyArgs;
-use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::output::{self, Planned};
 use crate::{cmd, stop};
@@ -15,10 +15,10 @@ use narrows_hostctl::netns;
 use narrows_model::options::runs;
 use narrows_model::study::Study;
 use narrows_model::study_kind::StudyKind;
-use narrows_model::trial::{EndSpec, NetworkPath, Trial};
+use narrows_model::trial::{EndSpec, NetworkPath};
 use narrows_model::{Bytes, Nanos};
 use narrows_plan::blocks;
-use narrows_plan::latency::{self as plan, Wanted};
+use narrows_plan::latency::Wanted;
 use narrows_plan::study::Settings;
 use narrows_runner::controller::{Controller, Ends};
 use narrows_store::Store;
@@ -37,20 +37,8 @@ pub fn run(args: &LatencyArgs) -> Result<u8, Failure> {
         congestion: args.congestion.clone(),
     };
     // Before anybody is called.
-    trials(&wanted, NetworkPath::Peer, EndSpec::anywhere)?;
+    under_load(&wanted, NetworkPath::Peer, EndSpec::anywhere)?;
     if args.peer.hosts.is_empty() { alone(args, &wanted) } else { to_host(args, &wanted) }
-}
-
-/// The trials of one run; what cannot be had is told.
-pub fn trials(
-    wanted: &Wanted,
-    path: NetworkPath,
-    ends: impl Fn(bool) -> Vec<EndSpec>,
-) -> Result<Vec<Trial>, Failure> {
-    let trials = plan::trials(wanted, path, ends);
-    let trials = trials.map_err(|why| Failure::of(Cause::PHASES, why.to_string()))?;
-    trials.iter().try_for_each(direct::check)?;
-    Ok(trials.into())
 }
 
 /// To a host that runs an agent.
@@ -90,7 +78,7 @@ fn alone(args: &LatencyArgs, wanted: &Wanted) -> Result<u8, Failure> {
         Some(_) => (NetworkPath::Namespaces, Bytes(MTU_BYTES.into())),
         None => (NetworkPath::Loopback, LOOPBACK_MTU),
     };
-    let trials = trials(wanted, path, EndSpec::anywhere)?;
+    let trials = under_load(wanted, path, EndSpec::anywhere)?;
     let seed = key::chance().map(narrows_plan::seed_from)?;
     let study = Study {
         began_unix_ns: output::now(),

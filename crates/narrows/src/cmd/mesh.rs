@@ -1,6 +1,6 @@
 //! `narrows mesh HOSTS`: pairs among many hosts, and who of them is slow.
 
-use super::{calling, direct};
+use super::{calling, measurement};
 use crate::args::MeshArgs;
 use crate::cause::Cause;
 use crate::failure::{CONNECT, Failure, STOPPED, VERDICT};
@@ -119,7 +119,7 @@ impl<'a> Meshed<'a> {
             .iter()
             .flat_map(|trial| crowd.peers.iter().flatten().map(move |peer| (trial, peer)))
         {
-            direct::check(trial)?;
+            measurement::check(trial)?;
             peer.can(trial)?;
         }
         let began = output::now();

@@ -1,7 +1,8 @@
 //! `narrows packets`: packets a second and their loss, to a host or between two namespaces.
 
 use super::demands;
-use super::direct::{self, Measurement};
+use super::direct;
+use super::measurement::Measurement;
 use super::study::run::{New, begin, reach_hosts};
 use crate::args::{PacketRate, PacketsArgs, PeerArgs, SearchArgs, SessionArgs};
 use crate::cause::Cause;

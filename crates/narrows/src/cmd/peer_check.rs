@@ -2,8 +2,8 @@
 //! probe of the path, and the answer in five lines.
 
 use super::demands;
-use super::direct::{self, Measurement};
 use super::further;
+use super::measurement::{self, Measurement};
 use crate::args::{CheckArgs, PeerArgs};
 use crate::failure::Failure;
 use crate::{output, screen};
@@ -50,7 +50,7 @@ pub fn run(args: &CheckArgs, peer: &str) -> Result<u8, Failure> {
         beside: None,
         sizes: Vec::new(),
     };
-    let mut opened = direct::open(&measurement)?;
+    let mut opened = measurement::open(&measurement)?;
     let steps = blocks(opened.trials.len(), opened.study.repeats, opened.study.seed);
     let asked = opened.trials.clone();
     let end = further::course(&measurement, &mut opened, &steps)?;

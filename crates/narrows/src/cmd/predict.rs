@@ -122,7 +122,7 @@ fn base(args: &PredictArgs) -> Result<Base, Failure> {
     let host = match &args.from {
         None => narrows_host::read(&Root::live()),
         Some(from) if super::bmc::is_address(from) => {
-            super::host::open_together(std::slice::from_ref(from), &args.bmc)?
+            super::described::open_together(std::slice::from_ref(from), &args.bmc)?
         }
         Some(from) if is_study(from) => {
             let stored = narrows_store::read(from)?;
@@ -134,7 +134,7 @@ fn base(args: &PredictArgs) -> Result<Base, Failure> {
                 described = found;
                 Host::default()
             }
-            None => super::host::open(from)?,
+            None => super::described::open(from)?,
         },
     };
     if let Some(file) = &args.calibrate {

@@ -1,6 +1,7 @@
 //! `narrows rdma HOST`: one direct measurement with RDMA verbs.
 
-use super::direct::{self, Measurement};
+use super::direct;
+use super::measurement::Measurement;
 use crate::args::RdmaArgs;
 use crate::cause::Cause;
 use crate::failure::Failure;
@@ -10,7 +11,8 @@ use narrows_model::Bytes;
 use narrows_model::options::flows;
 use narrows_model::study_kind::StudyKind;
 use narrows_model::workload::{Transport, Workload};
-use narrows_workloads::rdma::{self, fabric};
+use narrows_rdma::fabric;
+use narrows_workloads::rdma;
 
 /// The sizes of `--all`: 2 B to 8 MiB.
 const POWERS: std::ops::RangeInclusive<u32> = 1..=23;

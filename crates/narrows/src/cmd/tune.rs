@@ -23,7 +23,7 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
         return undo(args);
     }
     let host = match &args.from {
-        Some(path) => super::host::open(path)?,
+        Some(path) => super::described::open(path)?,
         None => narrows_host::read(&Root::live()),
     };
     let profile = Profile::named(&args.profile).unwrap_or(Profile::Throughput);

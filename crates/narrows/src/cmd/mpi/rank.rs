@@ -1,7 +1,7 @@
 //! One rank: makes the runs, and at rank 0 stores them.
 
 use super::crew::{Crew, gathered};
-use super::sheet::Sheet;
+use super::sheet::{Sheet, cells};
 use crate::args::MpiArgs;
 use crate::cause::Cause;
 use crate::failure::{Failure, MACHINE};
@@ -90,22 +90,6 @@ fn work(args: &MpiArgs, crew: &Crew) -> Result<Option<std::path::PathBuf>, Failu
         }
     }
     sheet.map(Sheet::end).transpose()
-}
-
-/// Patterns and messages, in order; sizes that a pattern cannot send are left out.
-pub fn cells(args: &MpiArgs) -> Vec<(Pattern, Message)> {
-    let mut cells = Vec::new();
-    for pattern in &args.patterns {
-        let sizes = args.sizes.iter().filter(|bytes| bytes.0 >= pattern.least_bytes());
-        for bytes in sizes {
-            let window = if pattern.is_rate() { args.messages as usize } else { 1 };
-            let cell = (*pattern, Message::of(bytes.0 as usize, window));
-            if !cells.contains(&cell) {
-                cells.push(cell);
-            }
-        }
-    }
-    cells
 }
 
 /// What rank 0 is told of a run.

@@ -1,7 +1,6 @@
 //! Rank 0's file: cells, and each run as soon as it is made.
 
 use super::crew::Crew;
-use super::rank::cells;
 use crate::args::MpiArgs;
 use crate::failure::Failure;
 use crate::output;
@@ -106,6 +105,22 @@ impl Sheet {
         self.store.put_ended(&Ended::Complete)?;
         Ok(self.store.path().to_owned())
     }
+}
+
+/// Patterns and messages, in order; sizes that a pattern cannot send are left out.
+pub fn cells(args: &MpiArgs) -> Vec<(Pattern, Message)> {
+    let mut cells = Vec::new();
+    for pattern in &args.patterns {
+        let sizes = args.sizes.iter().filter(|bytes| bytes.0 >= pattern.least_bytes());
+        for bytes in sizes {
+            let window = if pattern.is_rate() { args.messages as usize } else { 1 };
+            let cell = (*pattern, Message::of(bytes.0 as usize, window));
+            if !cells.contains(&cell) {
+                cells.push(cell);
+            }
+        }
+    }
+    cells
 }
 
 fn trial(
