@@ -17,4 +17,4 @@ mod planned;
 
 pub use error::FabricError;
 pub use hashing::{Carried, FLOWS_MAX, HOSTS_SIMULATED_MAX, carried};
-pub use planned::{Path, Planned, Request, RoundTripFrom};
+pub use planned::{InFlight, Planned, Request, RoundTripFrom};

@@ -52,7 +52,7 @@ pub enum RoundTripFrom {
 
 /// What is in flight on a path, and what a buffer makes of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Path {
+pub struct InFlight {
     /// The round trip that it is computed with.
     pub round_trip_us: f64,
     /// Where that is from.
@@ -87,7 +87,7 @@ pub struct Planned {
     /// What switches keep free; nothing where no class is lossless.
     pub lossless: Vec<Lossless>,
     /// `None` where no round trip was given and the switches' latency is not known.
-    pub path: Option<Path>,
+    pub path: Option<InFlight>,
     /// Fabrics of other leaves.
     pub others: Vec<Design>,
     /// Most hosts of each kind of fabric.
@@ -152,7 +152,7 @@ fn lossless(choice: &Choice<'_>, request: &Request) -> Vec<Lossless> {
     all
 }
 
-fn path(latency: &[(Bytes, Latency)], request: &Request) -> Option<Path> {
+fn path(latency: &[(Bytes, Latency)], request: &Request) -> Option<InFlight> {
     let own = || latency.first()?.1.total_ns().map(|ns| 2.0 * ns / 1e3);
     let (round_trip_us, round_trip_from) = match request.round_trip_us {
         Some(given) => (given, RoundTripFrom::Given),
@@ -164,7 +164,7 @@ fn path(latency: &[(Bytes, Latency)], request: &Request) -> Option<Path> {
         (buffer, reached, longest_round_trip_us(rate, buffer))
     });
     let in_flight_bytes = in_flight(rate, round_trip_us);
-    Some(Path { round_trip_us, round_trip_from, in_flight_bytes, buffer })
+    Some(InFlight { round_trip_us, round_trip_from, in_flight_bytes, buffer })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use narrows_fabric::catalogue::Switch;
 use narrows_fabric::design::{Cables, Design, Part, Tier};
 use narrows_fabric::latency::Latency;
 use narrows_fabric::measured::{Climb, Tiered};
-use narrows_fabric::{HOSTS_SIMULATED_MAX, Path, Planned, RoundTripFrom};
+use narrows_fabric::{HOSTS_SIMULATED_MAX, InFlight, Planned, RoundTripFrom};
 use narrows_model::units::three_digits;
 use narrows_model::{BitsPerSecond, Bytes};
 
@@ -230,7 +230,7 @@ fn microseconds(ns: f64) -> String {
     format!("{} us", three_digits(ns / 1e3))
 }
 
-fn of_path(path: &Path, rate: BitsPerSecond) -> Vec<Fact> {
+fn of_path(path: &InFlight, rate: BitsPerSecond) -> Vec<Fact> {
     let from = match path.round_trip_from {
         RoundTripFrom::Given => "as given",
         RoundTripFrom::FabricAlone => "the fabric alone, hosts add theirs",

@@ -1,7 +1,7 @@
 //! What is claimed of a panel's levels, in words.
 
 use super::Panel;
-use super::text::between;
+use super::names::between;
 use narrows_stats::{ALIKE, Doubt, Level, Levels, RUNS_MIN};
 
 /// More levels than this are told by their ends.

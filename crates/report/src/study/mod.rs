@@ -3,6 +3,7 @@
 
 pub mod faceted;
 mod grouped;
+mod names;
 pub mod page;
 pub mod plot;
 mod priced;

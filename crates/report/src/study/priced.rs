@@ -1,8 +1,7 @@
 //! What each configuration costs beside what it reaches, where a study names prices.
 
 use super::StudyResults;
-use super::side::Table;
-use super::text::{levels, title};
+use super::names::{Table, levels, title};
 use crate::{Analysis, words};
 
 /// A row a configuration that has a price; `None` without any. The currency is the prices'.

@@ -1,6 +1,6 @@
 //! All cells of a study side by side: medians, and CPU of both ends.
 
-use super::text::levels;
+use super::names::{Table, levels};
 use super::{Panel, Row, StudyResults, priced};
 use crate::{Analysis, words};
 
@@ -11,9 +11,6 @@ const PANELS: usize = 40;
 const LEVELS_ACROSS: usize = 10;
 /// The column that tells how memory was populated.
 const POPULATION: &str = "memory by CPU";
-
-/// A table with its head first.
-pub type Table = Vec<Vec<String>>;
 
 /// The tables with their titles. None with one panel or one level, or too many for a page.
 pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<(&'static str, Table)> {

@@ -1,8 +1,9 @@
 //! A study in words and tables.
 
+use super::names::{between, levels, title};
 use super::{Memory, Panel, Row, StudyResults, grouped, side};
 use crate::{Analysis, table, words};
-use narrows_model::result::{Method, Unit};
+use narrows_model::result::Method;
 use narrows_stats::Drift;
 use std::fmt::Write;
 
@@ -95,17 +96,6 @@ const POPULATED: [(Memory, &str); 4] = [
     ),
 ];
 
-/// Levels of the factor along the axis, in the study's order.
-pub fn levels(results: &StudyResults) -> Vec<&str> {
-    let mut levels: Vec<&str> = Vec::new();
-    for row in results.panels.iter().flat_map(|panel| &panel.rows) {
-        if !levels.contains(&row.level.as_str()) {
-            levels.push(&row.level);
-        }
-    }
-    levels
-}
-
 /// The head of the column of intervals.
 pub fn said_interval(confidence_percent: f64) -> String {
     format!("{confidence_percent} % interval")
@@ -138,11 +128,6 @@ fn of_panel(panel: &Panel, across: &str, confidence: f64) -> String {
     format!("{}\n{}", title(panel), table::lines(&rows, |at| at > 0))
 }
 
-/// What a panel is called: where it is the only one, what its figures are.
-pub fn title(panel: &Panel) -> &str {
-    if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name }
-}
-
 /// How much more a row has than the same cell of the other study.
 pub fn difference(row: &Row) -> String {
     let both = row.median.zip(row.beside.filter(|beside| *beside > 0.0));
@@ -155,16 +140,6 @@ pub fn interval(panel: &Panel, row: &Row) -> String {
         (Some((low, high)), _) if !row.is_range => between(low, high, panel.unit),
         (Some((low, high)), 2..) => between(low, high, panel.unit) + " *",
         _ => "-".to_owned(),
-    }
-}
-
-/// Two values with their unit once, where they share it.
-pub fn between(low: f64, high: f64, unit: Unit) -> String {
-    let (low, high) = (words::exact(low, unit), words::exact(high, unit));
-    match (low.split_once(' '), high.split_once(' ')) {
-        _ if low == high => high,
-        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {high}"),
-        _ => format!("{low} to {high}"),
     }
 }
 
