@@ -6,7 +6,7 @@ mod common;
 use common::Plain;
 use narrows_rdma::verbs::cm::{Half, Listener};
 use narrows_rdma::verbs::{
-    Access, Device, Domain, Kind, Path, QueuePair, Region, Size, Transport, devices,
+    Access, Device, Domain, Kind, QueuePair, Region, Route, Size, Transport, devices,
 };
 use narrows_rdma::{Completion, Remote, Verb, Work};
 use std::io::Write;
@@ -55,7 +55,7 @@ struct End {
 
 /// Two ends on one port that know each other.
 fn pair(domain: &Arc<Domain>, port: u8, gid_index: u8, access: Access) -> (End, End) {
-    let path = Path { port, gid_index, mtu_bytes: 1024, ..Path::default() };
+    let path = Route { port, gid_index, mtu_bytes: 1024, ..Route::default() };
     let end = |fill: u8| End {
         qp: QueuePair::new(domain, Kind::Rc, &SIZE, port).expect("queue pair"),
         region: Region::new(domain, Plain(vec![fill; BYTES]), access).expect("memory"),

@@ -4,7 +4,7 @@ use super::bindings::{
     IBV_MTU_256, IBV_TRANSPORT_IWARP, IBV_WC_SUCCESS, ibv_context, ibv_device, ibv_device_attr,
     ibv_gid, ibv_pd, ibv_port_attr,
 };
-use super::cm::Id;
+use super::id::Id;
 use super::verbs;
 use crate::NativeError;
 use std::ffi::CStr;

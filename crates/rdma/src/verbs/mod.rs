@@ -13,6 +13,7 @@ pub mod cm;
 #[rustfmt::skip]
 mod cm_bindings;
 mod device;
+mod id;
 mod memory;
 mod queue;
 mod work;
@@ -20,7 +21,7 @@ mod work;
 pub(crate) use device::status_words;
 pub use device::{Device, Domain, Gid, Port, Transport, devices};
 pub use memory::{Access, Region};
-pub use queue::{Address, Completions, Kind, Path, QueuePair, Size};
+pub use queue::{Address, Completions, Kind, QueuePair, Route, Size};
 
 use crate::NativeError;
 use bindings::Verbs;

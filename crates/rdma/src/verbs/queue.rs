@@ -1,7 +1,7 @@
 //! Completion queues and queue pairs.
 
 use super::bindings::*;
-use super::cm::Id;
+use super::id::Id;
 use super::{Domain, verbs};
 use crate::NativeError;
 use crate::work::{Completion, Work};
@@ -157,7 +157,7 @@ pub struct Address {
 
 /// The way that packets of a queue pair take.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Path {
+pub struct Route {
     /// Own port, from 1.
     pub port: u8,
     /// Place of the own identifier in the port's table.
@@ -168,6 +168,26 @@ pub struct Path {
     pub service_level: u8,
     /// Traffic class: with RoCE v2 the IP header's byte of that name.
     pub traffic_class: u8,
+}
+
+impl Route {
+    fn to(&self, other: &Address) -> ibv_ah_attr {
+        ibv_ah_attr {
+            dlid: other.lid,
+            sl: self.service_level,
+            port_num: self.port,
+            // Ethernet has no other addresses.
+            is_global: u8::from(other.lid == 0),
+            grh: ibv_global_route {
+                dgid: ibv_gid { raw: other.gid },
+                sgid_index: self.gid_index,
+                hop_limit: 64,
+                traffic_class: self.traffic_class,
+                flow_label: 0,
+            },
+            ..Default::default()
+        }
+    }
 }
 
 /// A queue pair with the completions of both its queues.
@@ -269,7 +289,7 @@ impl QueuePair {
     }
 
     /// What the other end must know to [`QueuePair::join`] this one.
-    pub fn address(&self, path: &Path) -> Result<Address, NativeError> {
+    pub fn address(&self, path: &Route) -> Result<Address, NativeError> {
         // SAFETY: the queue pair is alive.
         let number = unsafe { (*self.qp).qp_num };
         let gids = self.domain.gids(path.port)?;
@@ -281,24 +301,15 @@ impl QueuePair {
     }
 
     /// Connects to the queue pair of the other end; `own` is what that was told of this one.
-    pub fn join(&mut self, own: &Address, other: &Address, path: &Path) -> Result<(), NativeError> {
+    pub fn join(
+        &mut self,
+        own: &Address,
+        other: &Address,
+        path: &Route,
+    ) -> Result<(), NativeError> {
         let doing = "connecting a queue pair";
         let mtu = path.mtu_bytes.max(256).ilog2().saturating_sub(7).clamp(1, 5);
-        let way = ibv_ah_attr {
-            dlid: other.lid,
-            sl: path.service_level,
-            port_num: path.port,
-            // Ethernet has no other addresses.
-            is_global: u8::from(other.lid == 0),
-            grh: ibv_global_route {
-                dgid: ibv_gid { raw: other.gid },
-                sgid_index: path.gid_index,
-                hop_limit: 64,
-                traffic_class: path.traffic_class,
-                flow_label: 0,
-            },
-            ..Default::default()
-        };
+        let way = path.to(other);
         let reads = self.domain.reads_under_way()?;
         let mut to = ibv_qp_attr {
             qp_state: IBV_QPS_RTR,

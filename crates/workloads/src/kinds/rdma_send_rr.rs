@@ -3,8 +3,9 @@
 
 use crate::Kind;
 use crate::harness::ends::{LaneMaker, TcpEnd};
-use crate::rdma::{Verb, trips};
+use crate::rdma::trips;
 use narrows_model::workload::{RdmaVerb, Transport, Workload};
+use narrows_rdma::Verb;
 
 pub static KIND: Kind = Kind {
     workload: Workload::RoundTrip(Transport::Rdma(RdmaVerb::Send)),

@@ -3,8 +3,9 @@
 
 use crate::Kind;
 use crate::harness::ends::{LaneMaker, TcpEnd};
-use crate::rdma::{Verb, streams};
+use crate::rdma::streams;
 use narrows_model::workload::{RdmaVerb, Transport, Workload};
+use narrows_rdma::Verb;
 
 pub static KIND: Kind = Kind {
     workload: Workload::Stream(Transport::Rdma(RdmaVerb::WriteImm)),

@@ -5,13 +5,11 @@ use super::link::{Link, Need, Room, Rooms, addresses, memory};
 use super::pair::Pair;
 use super::settings::Settings;
 use super::talk::{Talk, Word};
-use super::{Verb, is_one_sided};
 use crate::LoadError;
 use crate::harness::ends::Flow;
 use narrows_model::rdma::RdmaEffective;
-use narrows_rdma::Remote;
-pub use narrows_rdma::fabric::providers;
 use narrows_rdma::fabric::{Asked, Endpoint, Info, NAME_MAX, Provider, Size};
+use narrows_rdma::{Remote, Verb};
 use socket2::Socket;
 
 /// Makes the endpoint of a flow and learns the other's. A reason that one end has is told to the
@@ -108,24 +106,6 @@ fn read_card(bytes: &[u8]) -> Option<(&[u8], Remote)> {
     let (key, name) = rest.split_first_chunk::<8>()?;
     let remote = Remote { address: u64::from_be_bytes(*address), key: u64::from_be_bytes(*key) };
     (1..=NAME_MAX).contains(&name.len()).then_some((name, remote))
-}
-
-/// What libfabric has of the words about RDMA.
-pub fn check(verb: Verb, settings: &Settings, ports: bool) -> Result<(), LoadError> {
-    let order = |says: &str| Err(LoadError::Order(says.into()));
-    if !is_one_sided(verb) && verb != Verb::Send || verb == Verb::FetchAdd {
-        return order("through libfabric there are write, read and send");
-    }
-    if settings.queue_pair_words {
-        return order(
-            "libfabric has no port, GID, connection manager, service, list, signalling, inline \
-             size, path MTU, service level, traffic class or relaxed ordering to choose",
-        );
-    }
-    if ports {
-        return order("the ports of libfabric's endpoints cannot be chosen (--data-ports)");
-    }
-    Ok(())
 }
 
 #[cfg(test)]

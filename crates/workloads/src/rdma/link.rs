@@ -1,11 +1,10 @@
 //! Two queue pairs that know each other and each other's memory.
 
+use super::IWARP;
 use super::choice::{self, Choice};
-use super::fabric;
 use super::pair::Pair;
 use super::settings::{Connection, Settings, service_name};
 use super::talk::{ANSWER_WITHIN, Talk, Word};
-use super::{IWARP, Verb};
 use crate::LoadError;
 use crate::harness::buffer::Buffer;
 use crate::harness::ends::{Flow, listens};
@@ -16,9 +15,9 @@ use narrows_model::rdma::RdmaEffective;
 use narrows_rdma::ticker::Ticker;
 use narrows_rdma::verbs::cm::{Half, Listener};
 use narrows_rdma::verbs::{
-    Access, Address, Domain, Kind as Service, Path, QueuePair, Region, Size, Transport,
+    Access, Address, Domain, Kind as Service, QueuePair, Region, Route, Size, Transport,
 };
-use narrows_rdma::{Completion, Remote};
+use narrows_rdma::{Completion, Remote, Verb};
 use socket2::Socket;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -127,9 +126,6 @@ pub fn establish(
     need: &Need,
     rooms: Rooms<'_>,
 ) -> Result<Link, LoadError> {
-    if settings.is_fabric {
-        return fabric::establish(flow, told, settings, need, rooms);
-    }
     let (own, other) = addresses(&flow)?;
     let mut talk = Talk::new(flow)?;
     let maker = Maker { told, settings, need, own, other, rooms };
@@ -178,12 +174,13 @@ impl Maker<'_> {
         };
         match chosen {
             Some(choice) => {
-                talk.say(Word::Hello, &hello(None))?;
+                talk.say(Word::Hello, &Hello::Exchange.write())?;
                 self.exchange(choice, talk)
             }
             None => {
                 let (door, at) = self.door()?;
-                talk.say(Word::Hello, &hello(Some(SocketAddr::new(at, door.port()?))))?;
+                let own = Hello::Door(SocketAddr::new(at, door.port()?));
+                talk.say(Word::Hello, &own.write())?;
                 let deadline = Instant::now() + ANSWER_WITHIN;
                 let half = self.wait_at(&door, talk, deadline)?;
                 let made = self.make_managed(&half)?;
@@ -211,7 +208,7 @@ impl Maker<'_> {
 
     fn connect(&self, talk: &mut Talk) -> Result<Connected, LoadError> {
         narrows_rdma::verbs::available()?;
-        let Some(to) = read_hello(&talk.hear(Word::Hello)?)
+        let Hello::Door(to) = Hello::read(&talk.hear(Word::Hello)?)
             .ok_or_else(|| LoadError::Peer("the other end sent an unexpected message".into()))?
         else {
             let choice = self.choose()?;
@@ -337,7 +334,7 @@ impl Maker<'_> {
         let settings = self.settings;
         let service = settings.service;
         let mut made = self.make(&domain, |size| QueuePair::new(&domain, service, size, port))?;
-        let path = Path {
+        let path = Route {
             port,
             gid_index: gid.as_ref().map_or(0, |gid| gid.index),
             mtu_bytes: settings.path_mtu_bytes.unwrap_or(mtu_bytes).min(mtu_bytes),
@@ -411,25 +408,35 @@ impl Maker<'_> {
     }
 }
 
-/// How the listening end connects: by exchange, or at a door of the connection manager.
-fn hello(door: Option<SocketAddr>) -> Vec<u8> {
-    let Some(door) = door else { return vec![0] };
-    let ip = match door.ip() {
-        IpAddr::V4(v4) => v4.to_ipv6_mapped(),
-        IpAddr::V6(v6) => v6,
-    };
-    [&[1], &door.port().to_be_bytes()[..], &ip.octets()].concat()
+/// How the listening end connects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hello {
+    /// By what the ends tell each other.
+    Exchange,
+    /// At this door of the connection manager.
+    Door(SocketAddr),
 }
 
-fn read_hello(bytes: &[u8]) -> Option<Option<SocketAddr>> {
-    match bytes {
-        [0] => Some(None),
-        [1, high, low, ip @ ..] => {
-            let ip: [u8; 16] = ip.try_into().ok()?;
-            let ip = IpAddr::from(ip).to_canonical();
-            Some(Some(SocketAddr::new(ip, u16::from_be_bytes([*high, *low]))))
+impl Hello {
+    fn write(self) -> Vec<u8> {
+        let Self::Door(door) = self else { return vec![0] };
+        let ip = match door.ip() {
+            IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+            IpAddr::V6(v6) => v6,
+        };
+        [&[1], &door.port().to_be_bytes()[..], &ip.octets()].concat()
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [0] => Some(Self::Exchange),
+            [1, high, low, ip @ ..] => {
+                let ip: [u8; 16] = ip.try_into().ok()?;
+                let ip = IpAddr::from(ip).to_canonical();
+                Some(Self::Door(SocketAddr::new(ip, u16::from_be_bytes([*high, *low]))))
+            }
+            _ => None,
         }
-        _ => None,
     }
 }
 
@@ -468,11 +475,12 @@ mod tests {
     fn a_hello_is_read_as_it_was_said_and_nonsense_is_not() {
         for door in ["10.0.0.1:4711", "[fe80::7]:9"] {
             let door: SocketAddr = door.parse().expect("address");
-            assert_eq!(read_hello(&hello(Some(door))), Some(Some(door)));
+            let hello = Hello::Door(door);
+            assert_eq!(Hello::read(&hello.write()), Some(hello));
         }
-        assert_eq!(read_hello(&hello(None)), Some(None));
+        assert_eq!(Hello::read(&Hello::Exchange.write()), Some(Hello::Exchange));
         for nonsense in [&[][..], &[1], &[1, 2, 3, 4], &[7; 19]] {
-            assert_eq!(read_hello(nonsense), None);
+            assert_eq!(Hello::read(nonsense), None);
         }
     }
 

@@ -5,7 +5,7 @@
 //! The queue pairs are then connected by what was exchanged, or by the connection manager.
 
 mod choice;
-pub mod fabric;
+mod fabric;
 mod link;
 mod pair;
 pub mod settings;
@@ -15,11 +15,12 @@ pub mod trips;
 
 use crate::LoadError;
 use crate::harness::buffer::Buffer;
+use crate::harness::ends::Flow;
+use link::{Link, Need, Rooms};
 use narrows_model::rdma::RdmaParams;
-use narrows_rdma::Memory;
-use narrows_rdma::NativeError;
-
-pub use narrows_rdma::Verb;
+use narrows_rdma::{Memory, NativeError, Verb};
+use settings::Settings;
+use socket2::Socket;
 
 /// What iWARP is called in [`narrows_model::rdma::RdmaEffective`].
 const IWARP: &str = "iWARP";
@@ -39,6 +40,21 @@ impl From<NativeError> for LoadError {
             Some(hint) => Self::Order(format!("{error} ({hint})")),
             None => Self::Order(error.to_string()),
         }
+    }
+}
+
+/// Makes what a flow goes through, by verbs or by libfabric, and connects it.
+fn establish(
+    flow: Socket,
+    told: &Flow,
+    settings: &Settings,
+    need: &Need,
+    rooms: Rooms<'_>,
+) -> Result<Link, LoadError> {
+    if settings.is_fabric {
+        fabric::establish(flow, told, settings, need, rooms)
+    } else {
+        link::establish(flow, told, settings, need, rooms)
     }
 }
 

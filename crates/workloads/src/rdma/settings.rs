@@ -1,6 +1,6 @@
 //! What an order says of RDMA, with what is taken where it says nothing, and its limits.
 
-use super::{Verb, fabric, is_one_sided};
+use super::is_one_sided;
 use crate::harness::buffer::Pages;
 use crate::harness::ends::Flow;
 use crate::harness::socket::Wait;
@@ -8,6 +8,7 @@ use crate::{BUFFERS_BYTES_MAX, LoadError};
 use narrows_model::load::{Job, Role};
 use narrows_model::rdma::RdmaPlace;
 use narrows_model::workload::{RdmaVerb, Workload};
+use narrows_rdma::Verb;
 use narrows_rdma::verbs::Kind as Service;
 
 /// Requests under way where nothing else was asked for.
@@ -26,6 +27,8 @@ const INLINE_BYTES: u32 = 64;
 const HEADER_BYTES: usize = 40;
 /// Buffers posted for arrivals, as a multiple of the requests under way.
 pub const RECEIVES: u32 = 4;
+/// Buffers posted for arrivals: the one that is due and the one after it.
+pub const TRIP_RECEIVES: u64 = 2;
 /// Bytes of an atomic operation.
 pub const ATOMIC_BYTES: u64 = 8;
 
@@ -184,7 +187,7 @@ pub fn check(job: &Job) -> Result<(), LoadError> {
         )));
     }
     match (settings.is_fabric, &settings.provider) {
-        (true, _) => fabric::check(verb, &settings, job.ports.is_some())?,
+        (true, _) => through_libfabric(verb, &settings, job.ports.is_some())?,
         (false, Some(_)) => return Err(order("a provider is libfabric's: say so (--via)".into())),
         _ => {}
     }
@@ -217,7 +220,7 @@ pub fn flow_bytes(told: &Flow) -> Result<u64, LoadError> {
     let header = settings.header_bytes();
     let memory = if told.job.kind.is_round_trip() {
         let slot = (message + header).next_multiple_of(64);
-        message.next_multiple_of(64) + super::trips::RECEIVES as usize * slot
+        message.next_multiple_of(64) + TRIP_RECEIVES as usize * slot
     } else if told.job.end == Role::Sender || is_one_sided(verb) {
         span
     } else {
@@ -237,6 +240,24 @@ fn compared_bytes(job: &Job) -> u64 {
     let depth = Settings::of(job).map_or(DEPTH_MAX, |settings| settings.depth);
     let each = u64::from(depth * RECEIVES).saturating_mul(job.params.message_bytes.0);
     each.saturating_mul(job.params.flows().into())
+}
+
+/// What libfabric has of the words about RDMA.
+fn through_libfabric(verb: Verb, settings: &Settings, ports: bool) -> Result<(), LoadError> {
+    let order = |says: &str| Err(LoadError::Order(says.into()));
+    if !is_one_sided(verb) && verb != Verb::Send || verb == Verb::FetchAdd {
+        return order("through libfabric there are write, read and send");
+    }
+    if settings.queue_pair_words {
+        return order(
+            "libfabric has no port, GID, connection manager, service, list, signalling, inline \
+             size, path MTU, service level, traffic class or relaxed ordering to choose",
+        );
+    }
+    if ports {
+        return order("the ports of libfabric's endpoints cannot be chosen (--data-ports)");
+    }
+    Ok(())
 }
 
 /// What each service can do (InfiniBand specification, volume 1, table 81).

@@ -4,10 +4,10 @@
 //! Over InfiniBand and RoCE a send that finds no buffer is sent again. Over iWARP it ends the
 //! connection (RFC 5041, section 5), so there the receiver says when it has posted buffers again.
 
-use super::link::{Link, Need, Room, establish};
+use super::link::{Link, Need, Room};
 use super::settings::{RECEIVES, Settings};
 use super::talk::Word;
-use super::{IWARP, Verb, is_one_sided};
+use super::{IWARP, establish, is_one_sided};
 use crate::LoadError;
 use crate::harness::ends::Flow;
 use crate::harness::payload::Checker;
@@ -15,7 +15,7 @@ use crate::harness::socket::LOOK_UP;
 use crate::harness::{Lane, LaneEnd, Phase};
 use narrows_model::load::Unacknowledged;
 use narrows_rdma::verbs::Access;
-use narrows_rdma::{Completion, Remote, Work};
+use narrows_rdma::{Completion, Remote, Verb, Work};
 use socket2::Socket;
 use std::time::{Duration, Instant};
 

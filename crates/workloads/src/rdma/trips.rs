@@ -4,21 +4,19 @@
 //! looking at the memory that it changes; a read and an atomic operation are answered by the other
 //! end's NIC. Whatever it is, the time is that of the whole round trip.
 
-use super::link::{Link, Need, Room, establish};
-use super::settings::Settings;
+use super::link::{Link, Need, Room};
+use super::settings::{Settings, TRIP_RECEIVES};
 use super::streams::{Patience, stalled, stand_by};
-use super::{Verb, is_one_sided};
+use super::{establish, is_one_sided};
 use crate::LoadError;
 use crate::harness::ends::Flow;
 use crate::harness::trips::Trips;
 use crate::harness::{Lane, LaneEnd, Phase};
 use narrows_rdma::verbs::Access;
-use narrows_rdma::{Completion, Remote, Work};
+use narrows_rdma::{Completion, Remote, Verb, Work};
 use socket2::Socket;
 use std::time::Instant;
 
-/// Buffers posted for arrivals: the one that is due and the one after it.
-pub const RECEIVES: u64 = 2;
 /// Requests that may be under way unheard of.
 const QUIET: u64 = 32;
 
@@ -45,8 +43,8 @@ impl Turns {
         let need = Need {
             verb,
             sends: 2 * QUIET as u32,
-            receives: RECEIVES as u32,
-            bytes: slots.0 + RECEIVES as usize * slots.1,
+            receives: TRIP_RECEIVES as u32,
+            bytes: slots.0 + TRIP_RECEIVES as usize * slots.1,
             pattern: false,
             access: Access {
                 write: matches!(verb, Verb::Write | Verb::WriteImm),
@@ -57,7 +55,7 @@ impl Turns {
         };
         let arrives = matches!(verb, Verb::Send | Verb::WriteImm);
         let link = establish(flow, told, &settings, &need, &|base| {
-            let rooms = if arrives { 0..RECEIVES } else { 0..0 };
+            let rooms = if arrives { 0..TRIP_RECEIVES } else { 0..0 };
             let place = |at: u64| base + slots.0 as u64 + at * slots.1 as u64;
             let length = (message + header) as u32;
             rooms.map(|at| Room { id: 0, address: place(at), length }).collect()
@@ -170,7 +168,7 @@ impl Turns {
     /// Posts the buffer of the arrival that was just taken again.
     fn again(&mut self) -> Result<(), LoadError> {
         if matches!(self.verb, Verb::Send | Verb::WriteImm) {
-            let turn = (self.received - 1) % RECEIVES;
+            let turn = (self.received - 1) % TRIP_RECEIVES;
             let at = self.link.base + self.slots.0 as u64 + turn * self.slots.1 as u64;
             self.link.pair.post_receive(0, at, self.slots.1 as u32)?;
         }
