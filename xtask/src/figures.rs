@@ -284,7 +284,7 @@ pub fn print(top: &Path) -> Result<(), Box<dyn Error>> {
         let normal = manifest.split("[dev-dependencies]").next().unwrap_or_default();
         arrows += normal.lines().filter(|line| line.starts_with("narrows-")).count();
     }
-    let in_cycles = cycles::of_crates(top)?.values().flat_map(BTreeMap::values).sum();
+    let in_cycles = cycles::of_crates(top)?.values().flatten().map(|circle| circle.lines).sum();
     show(&mut total, in_cycles, arrows);
     for (option, (files, crates)) in &spread {
         let (files, crates) = (files.len(), crates.len());

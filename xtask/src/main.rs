@@ -7,6 +7,7 @@
 mod cycles;
 mod drawing;
 mod figures;
+mod sources;
 
 use bindgen::Builder;
 use std::error::Error;
@@ -190,6 +191,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let house = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     match std::env::args().nth(1).as_deref() {
         Some("figures") => return figures::print(&house),
+        Some("circles") => {
+            println!("{:#?}", cycles::of_crates(&house)?);
+            return Ok(());
+        }
         Some("drawing") => {
             let (_, should) = drawing::architecture(&house)?;
             return Ok(fs::write(house.join("ARCHITECTURE.md"), should)?);

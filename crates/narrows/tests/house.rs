@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const FILE_LINES_MAX: usize = 600;
+/// A sign that a file may hold two things, and no reason to split one (docs/decisions.md).
+const FILE_LINES_MAX: usize = 800;
 const FUNCTION_LINES_MAX: usize = 70;
 const COLUMNS_MAX: usize = 100;
 
@@ -81,10 +82,9 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The part of a source file before its unit tests, without line comments.
+/// A source file without its unit tests and line comments.
 fn code(path: &Path) -> String {
-    let text = read(path);
-    let code = text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
+    let code = sources::code(path).expect("a source");
     code.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n")
 }
 
@@ -99,7 +99,7 @@ fn rooms() -> Vec<String> {
 }
 
 fn sources(room: &str) -> Vec<PathBuf> {
-    files(&top().join("crates").join(room).join("src"), "rs")
+    sources::files(&top().join("crates").join(room).join("src")).expect("sources")
 }
 
 #[test]
@@ -185,40 +185,53 @@ fn files_and_functions_stay_short() {
                     number + 1
                 );
             }
-            for (name, length) in functions(&lines) {
-                assert!(length <= FUNCTION_LINES_MAX, "{}: {name}: {length}", file.display());
+            for function in functions(&text, &file) {
+                let (name, lines) = (function.name, function.lines);
+                assert!(lines <= FUNCTION_LINES_MAX, "{}: {name}: {lines}", file.display());
             }
         }
     }
 }
 
-/// Functions and their length in lines, by indentation, which rustfmt guarantees.
-fn functions(lines: &[&str]) -> Vec<(String, usize)> {
-    let mut found = Vec::new();
-    for (start, line) in lines.iter().enumerate() {
-        let text = line.trim_start();
-        let is_function = ["fn ", "pub fn ", "pub(super) fn ", "pub(crate) fn ", "unsafe fn "]
-            .iter()
-            .any(|begin| text.starts_with(begin));
-        // One-liners, and those that a trait only names.
-        if !is_function || line.trim_end().ends_with(['}', ';']) {
-            continue;
-        }
-        let indent = &line[..line.len() - text.len()];
-        let end = lines[start..].iter().position(|line| *line == format!("{indent}}}"));
-        found.push((text.to_owned(), end.map_or(1, |end| end + 1)));
-    }
-    found
+fn functions(text: &str, path: &Path) -> Vec<sources::Function> {
+    let file = syn::parse_file(text).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+    sources::functions(&file)
 }
 
 #[test]
 fn function_lengths_are_seen() {
-    let long: Vec<String> = std::iter::once("fn long() {".to_owned())
-        .chain((0..80).map(|_| "    x();".to_owned()))
-        .chain(["}".to_owned()])
-        .collect();
-    let lines: Vec<&str> = long.iter().map(String::as_str).collect();
-    assert_eq!(functions(&lines), [("fn long() {".to_owned(), 82)]);
+    for begins in [
+        "fn long()",
+        "pub const fn long()",
+        "pub(in crate::a) async fn long()",
+        "extern \"C\" fn long()",
+        "pub unsafe extern \"C\" fn long()",
+        "#[inline]\nfn long()",
+        "fn outer() { fn long()",
+        "trait T { fn long()",
+        "impl T { pub unsafe fn long()",
+    ] {
+        let closed = "}".repeat(begins.matches('{').count());
+        let text = format!("{begins} {{\n{}}}{closed}\n", "    x();\n".repeat(80));
+        let all = functions(&text, Path::new("planted"));
+        let seen = all.iter().find(|function| function.name == "long");
+        assert_eq!(seen.map(|function| function.lines), Some(82), "{begins}");
+    }
+}
+
+#[test]
+fn only_tests_are_left_out_of_the_code() {
+    let text = "#[cfg(test)]\nuse a::b;\nfn kept() {}\nimpl C {\n    #[cfg(test)]\n    fn of() {}\n    \
+                fn also() {}\n}\n#[cfg(not(test))]\nfn built() {}\n#[cfg(all(test, unix))]\nmod t \
+                {}\nfn last() {}\n";
+    let code = sources::without_tests(text).expect("a source");
+    for kept in ["kept", "also", "built", "last"] {
+        assert!(code.contains(&format!("fn {kept}() {{}}")), "{kept}: {code}");
+    }
+    for left_out in ["use", "of()", "mod t"] {
+        assert!(!code.contains(left_out), "{left_out}: {code}");
+    }
+    assert_eq!(code.lines().count(), text.lines().count());
 }
 
 /// Registries: the folder, and the name of the list in its `mod.rs`.
@@ -266,6 +279,23 @@ fn registries_list_their_files_in_order() {
         assert_eq!(mods, on_disk, "{}: mods and files", dir.display());
         assert_eq!(listed, on_disk, "{}: list and files", dir.display());
     }
+}
+
+/// A rule is in the file of its name, which users' files and docs have.
+#[test]
+fn rules_are_in_files_of_their_names() {
+    use narrows_explain::rules::RULES;
+    let dir = top().join("crates/explain/src/rules");
+    let names: BTreeSet<String> =
+        RULES.iter().map(|rule| rule.name.replace('-', "_") + ".rs").collect();
+    for file in files(&dir, "rs").iter().filter(|file| !file.ends_with("mod.rs")) {
+        let name = file.file_name().expect("name").to_string_lossy().into_owned();
+        assert!(names.contains(&name), "{name}: no rule is called so");
+        let rule = name.trim_end_matches(".rs").replace('_', "-");
+        let says = format!("name: \"{rule}\"");
+        assert!(code(file).contains(&says), "{name} has another rule than {rule}");
+    }
+    assert_eq!(names.len(), RULES.len(), "two rules have one name");
 }
 
 #[test]
@@ -380,14 +410,14 @@ fn only_what_escapes_writes_to_standard_error() {
     // What escapes it, and goes on where it cannot be written; a print macro panics there.
     let escapes = "said.rs";
     for file in sources("narrows") {
-        let tested = read(&file);
-        let text = tested.split("#[cfg(test)]").next().unwrap_or_default();
+        let text = code(&file);
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let code = || text.lines().filter(|line| !line.trim_start().starts_with("//"));
-        let prints = code().find(|line| line.contains("print!(") || line.contains("println!("));
+        let prints =
+            text.lines().find(|line| line.contains("print!(") || line.contains("println!("));
         assert_eq!(prints, None, "{}", file.display());
         let shows = |line: &&str| line.contains("terminal") || line.contains("DrawTarget");
-        let writes = code().filter(|line| !shows(line)).find(|line| line.contains("stderr()"));
+        let writes =
+            text.lines().filter(|line| !shows(line)).find(|line| line.contains("stderr()"));
         assert!(name == escapes || writes.is_none(), "{}: {writes:?}", file.display());
     }
 }
@@ -452,59 +482,14 @@ fn tests_that_the_evidence_names_are_there() {
     assert!(missing.is_empty(), "docs/evidence.md names tests that are not there: {missing:?}");
 }
 
-#[test]
-fn a_workload_is_a_type_and_no_word() {
-    use narrows_model::workload::Workload;
-    // One is the name of a command too, and what interfaces count.
-    let named = Workload::named().filter(|kind| *kind != Workload::Packets);
-    let words: Vec<String> = named.map(|kind| format!("\"{kind}\"")).collect();
-    for room in rooms() {
-        for file in sources(&room) {
-            // Other tools have words of their own, and a list has to be somewhere.
-            let path = file.display().to_string();
-            let has_words = ["model/src/workload.rs", "interop/src/import/"];
-            if has_words.iter().any(|known| path.contains(known)) {
-                continue;
-            }
-            let code = code(&file);
-            let word = words.iter().find(|word| code.contains(word.as_str()));
-            assert!(word.is_none(), "{path}: {word:?} in place of a Workload");
-            for asked in ["kind.starts_with(", "kind.ends_with("] {
-                assert!(!code.contains(asked), "{path} guesses from a workload's name");
-            }
-        }
-    }
-}
-
 #[path = "../../../xtask/src/cycles.rs"]
 mod cycles;
+#[path = "../../../xtask/src/decisions.rs"]
+mod decisions;
 #[path = "../../../xtask/src/drawing.rs"]
 mod drawing;
-
-#[test]
-fn no_modules_import_each_other_in_a_circle() {
-    for (room, modules) in cycles::of_crates(&top()).expect("sources") {
-        let modules: Vec<&String> = modules.keys().collect();
-        assert!(modules.is_empty(), "{room}: {modules:?} import each other in a circle");
-    }
-}
-
-#[test]
-fn cycles_are_seen() {
-    let dir = std::env::temp_dir().join(format!("narrows-cycles-{}", std::process::id()));
-    fs::create_dir_all(dir.join("c")).expect("folder");
-    let write = |name: &str, text: &str| fs::write(dir.join(name), text).expect("file");
-    write("a.rs", "use crate::{\n    Error,\n    b::{self, inner},\n};\n");
-    write("b.rs", "fn f() { crate::c::g() }\n");
-    write("c/mod.rs", "// use crate::a;\nuse super::b;\n");
-    let modules = cycles::Modules::read(&dir).expect("sources");
-    assert!(modules.in_cycles().is_empty(), "{:?}", modules.in_cycles());
-    write("c/d.rs", "use crate::a::f;\n");
-    let modules = cycles::Modules::read(&dir).expect("sources");
-    let names: Vec<&str> = modules.in_cycles().into_keys().collect();
-    fs::remove_dir_all(&dir).expect("removed");
-    assert_eq!(names, ["a", "b", "c"]);
-}
+#[path = "../../../xtask/src/sources.rs"]
+mod sources;
 
 #[test]
 fn the_drawing_of_the_house_is_current() {
@@ -513,5 +498,9 @@ fn the_drawing_of_the_house_is_current() {
     assert_eq!(is, should, "draw it again: {again}");
 }
 
+#[path = "house/circles.rs"]
+mod circles;
 #[path = "house/ratchets.rs"]
 mod ratchets;
+#[path = "house/words.rs"]
+mod words;
