@@ -1,39 +1,38 @@
-//! `cargo run --manifest-path xtask/Cargo.toml -- figures`: counts the house, so that "better" is
-//! a number. Every count is made on syntax trees; tests and generated files are left out.
+//! Counts of the house, so that "better" is a number. Every count is made on syntax trees; tests
+//! and generated files are left out. The house test uses this file too.
 //!
-//! A *code line* holds a token; comments and blank lines do not. A *function* is from its
-//! signature to its closing brace.
+//! A *code line* holds a token, as a doc comment does; other comments and blank lines do not. A
+//! *function* is from its signature to its closing brace.
 
-use crate::cycles;
-use proc_macro2::{Span, TokenStream, TokenTree};
+use crate::decisions::Decisions;
+use crate::{cycles, sources};
 use quote::ToTokens;
-use std::collections::{BTreeMap, BTreeSet};
-use std::error::Error;
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use syn::spanned::Spanned;
+use std::io;
+use std::path::Path;
 use syn::visit::{self, Visit};
 
 /// The options whose spread over files is counted: words of the command line.
 const OPTIONS: &[&str] = &["dscp", "congestion", "mss", "pace", "quickack"];
 
 /// What one pass over one file adds.
-#[derive(Default)]
-struct Counts {
-    code_lines: usize,
-    comment_lines: usize,
-    function_lines: Vec<usize>,
-    results: usize,
-    string_errors: usize,
-    named_closures: usize,
-    bool_matches: usize,
-    panics: usize,
-    clones: usize,
-    public_fields: usize,
+#[derive(Debug, Default)]
+pub struct Counts {
+    pub code_lines: usize,
+    pub comment_lines: usize,
+    pub function_lines: Vec<usize>,
+    pub results: usize,
+    pub string_errors: usize,
+    pub named_closures: usize,
+    pub bool_matches: usize,
+    pub panics: usize,
+    pub clones: usize,
+    pub public_fields: usize,
     /// Doc comments of one or two words.
-    short_docs: usize,
+    pub short_docs: usize,
     /// Places that ask how a word begins or ends, which a type would know.
-    text_decisions: usize,
+    pub text_decisions: usize,
 }
 
 impl Counts {
@@ -51,18 +50,25 @@ impl Counts {
         self.short_docs += other.short_docs;
         self.text_decisions += other.text_decisions;
     }
-}
 
-fn lines_of(span: Span) -> usize {
-    span.end().line - span.start().line + 1
-}
+    /// Of a file's text, its tests left out.
+    pub fn of(code: &str) -> syn::Result<Self> {
+        let file = syn::parse_file(code)?;
+        let mut counts = Self::default();
+        counts.visit_file(&file);
+        counts.function_lines =
+            sources::functions(&file).iter().map(|function| function.lines).collect();
+        counts.text_decisions = Decisions::of(&file).on_ends;
+        counts.code_lines = sources::code_lines(file.to_token_stream());
+        let comments = code.lines().filter(|line| line.trim_start().starts_with("//"));
+        counts.comment_lines = comments.count();
+        Ok(counts)
+    }
 
-fn is_test(attributes: &[syn::Attribute]) -> bool {
-    attributes.iter().any(|attribute| {
-        let path = attribute.path();
-        path.is_ident("test")
-            || (path.is_ident("cfg") && attribute.to_token_stream().to_string().contains("test"))
-    })
+    /// So many in a thousand lines of code.
+    pub fn per_thousand(&self, count: usize) -> f64 {
+        count as f64 * 1000.0 / self.code_lines.max(1) as f64
+    }
 }
 
 /// The text of a doc comment, all its lines joined.
@@ -97,8 +103,7 @@ fn error_type(output: &syn::ReturnType) -> Option<Option<String>> {
 }
 
 impl Counts {
-    fn function(&mut self, signature: &syn::Signature, whole: Span) {
-        self.function_lines.push(lines_of(whole));
+    fn signature(&mut self, signature: &syn::Signature) {
         if let Some(error) = error_type(&signature.output) {
             self.results += 1;
             self.string_errors += usize::from(error.as_deref() == Some("String"));
@@ -113,25 +118,13 @@ impl Counts {
 }
 
 impl<'a> Visit<'a> for Counts {
-    fn visit_item_mod(&mut self, item: &'a syn::ItemMod) {
-        if !is_test(&item.attrs) {
-            visit::visit_item_mod(self, item);
-        }
-    }
-
     fn visit_item_fn(&mut self, item: &'a syn::ItemFn) {
-        if is_test(&item.attrs) {
-            return;
-        }
-        self.function(&item.sig, item.sig.span().join(item.block.span()).unwrap_or(item.span()));
+        self.signature(&item.sig);
         visit::visit_item_fn(self, item);
     }
 
     fn visit_impl_item_fn(&mut self, item: &'a syn::ImplItemFn) {
-        if is_test(&item.attrs) {
-            return;
-        }
-        self.function(&item.sig, item.sig.span().join(item.block.span()).unwrap_or(item.span()));
+        self.signature(&item.sig);
         visit::visit_impl_item_fn(self, item);
     }
 
@@ -155,13 +148,6 @@ impl<'a> Visit<'a> for Counts {
         let name = call.method.to_string();
         self.panics += usize::from(name == "unwrap" || name == "expect");
         self.clones += usize::from(name == "clone");
-        let on_words = call.args.iter().any(|argument| {
-            matches!(argument, syn::Expr::Lit(literal) if matches!(&literal.lit,
-                syn::Lit::Str(text) if text.value().trim_matches('-').len() > 1
-                    && text.value().chars().all(|c| c.is_ascii_lowercase() || c == '-')))
-        });
-        self.text_decisions +=
-            usize::from(on_words && (name == "starts_with" || name == "ends_with"));
         visit::visit_expr_method_call(self, call);
     }
 
@@ -177,157 +163,86 @@ impl<'a> Visit<'a> for Counts {
     }
 
     fn visit_item(&mut self, item: &'a syn::Item) {
-        let attributes = match item {
-            syn::Item::Fn(item) => &item.attrs,
-            syn::Item::Struct(item) => &item.attrs,
-            syn::Item::Enum(item) => &item.attrs,
-            syn::Item::Mod(item) => &item.attrs,
-            syn::Item::Const(item) => &item.attrs,
-            syn::Item::Static(item) => &item.attrs,
-            _ => return visit::visit_item(self, item),
-        };
-        if !is_test(attributes) {
-            self.doc(attributes);
-        }
+        self.doc(sources::attributes(item));
         visit::visit_item(self, item);
     }
 }
 
-/// The file's tokens without what only tests see.
-fn lines_with_tokens(file: &syn::File) -> BTreeSet<usize> {
-    fn walk(tokens: TokenStream, lines: &mut BTreeSet<usize>) {
-        for token in tokens {
-            match token {
-                TokenTree::Group(group) => {
-                    lines.insert(group.span_open().start().line);
-                    lines.insert(group.span_close().start().line);
-                    walk(group.stream(), lines);
-                }
-                other => lines.extend(other.span().start().line..=other.span().end().line),
+/// What all crates come to.
+#[derive(Debug, Default)]
+pub struct House {
+    pub counts: Counts,
+    /// Lines of modules that import each other in a circle.
+    pub in_cycles: usize,
+    /// Uses of one crate by another.
+    pub arrows: usize,
+    /// Files and crates that name an option.
+    pub spread: BTreeMap<&'static str, (usize, usize)>,
+}
+
+impl House {
+    /// Of the crates below `top`.
+    pub fn count(top: &Path) -> io::Result<Self> {
+        let mut house = Self::default();
+        for entry in fs::read_dir(top.join("crates"))? {
+            house.room(&entry?.path())?;
+        }
+        house.counts.function_lines.sort_unstable();
+        let circles = cycles::of_crates(top)?;
+        house.in_cycles = circles.values().flatten().map(|circle| circle.lines).sum();
+        Ok(house)
+    }
+
+    fn room(&mut self, room: &Path) -> io::Result<()> {
+        let mut named: BTreeMap<&str, usize> = BTreeMap::new();
+        for path in sources::files(&room.join("src"))? {
+            let code = sources::code(&path)?;
+            let counts = Counts::of(code)
+                .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
+            self.counts.add(counts);
+            let code: Vec<&str> =
+                code.lines().map(|l| l.split("//").next().unwrap_or("")).collect();
+            let code = code.join("\n");
+            for option in OPTIONS.iter().filter(|option| mentions(&code, option)) {
+                *named.entry(option).or_default() += 1;
             }
         }
-    }
-    let mut lines = BTreeSet::new();
-    for item in &file.items {
-        let tested = matches!(item, syn::Item::Mod(module) if is_test(&module.attrs));
-        if !tested {
-            walk(item.to_token_stream(), &mut lines);
-        }
-    }
-    lines
-}
-
-fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        let generated = path.file_name().is_some_and(|name| {
-            let name = name.to_string_lossy();
-            name.ends_with("bindings.rs") || name == "tests.rs" || name == "tests"
-        });
-        if generated {
-            continue;
-        }
-        if path.is_dir() {
-            found.extend(rust_files(&path)?);
-        } else if path.extension().is_some_and(|ending| ending == "rs") {
-            found.push(path);
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
-fn read_file(path: &Path) -> Result<(syn::File, Counts), Box<dyn Error>> {
-    let text = fs::read_to_string(path)?;
-    let file = syn::parse_file(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-    let mut counts = Counts::default();
-    counts.visit_file(&file);
-    counts.code_lines = lines_with_tokens(&file).len();
-    counts.comment_lines = text.lines().filter(|line| line.trim_start().starts_with("//")).count();
-    Ok((file, counts))
-}
-
-fn per_thousand(count: usize, lines: usize) -> f64 {
-    count as f64 * 1000.0 / lines.max(1) as f64
-}
-
-/// Prints the counts of the crates below `top`, one a line.
-pub fn print(top: &Path) -> Result<(), Box<dyn Error>> {
-    let mut total = Counts::default();
-    let mut arrows = 0;
-    let mut spread: BTreeMap<&str, (BTreeSet<PathBuf>, BTreeSet<String>)> = BTreeMap::new();
-    let mut rooms: Vec<PathBuf> =
-        fs::read_dir(top.join("crates"))?.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    rooms.sort();
-    for room in &rooms {
-        let source = room.join("src");
-        for path in rust_files(&source)? {
-            let (file, counts) = read_file(&path)?;
-            let tokens: TokenStream = file
-                .items
-                .iter()
-                .filter(|item| !matches!(item, syn::Item::Mod(item) if is_test(&item.attrs)))
-                .map(ToTokens::to_token_stream)
-                .collect();
-            let text = tokens.to_string();
-            for option in OPTIONS {
-                if mentions(&text, option) {
-                    let (files, crates) = spread.entry(option).or_default();
-                    files.insert(path.clone());
-                    crates.insert(room.to_string_lossy().into_owned());
-                }
-            }
-            total.add(counts);
+        for (option, files) in named {
+            let spread = self.spread.entry(option).or_default();
+            *spread = (spread.0 + files, spread.1 + 1);
         }
         let manifest = fs::read_to_string(room.join("Cargo.toml"))?;
         let normal = manifest.split("[dev-dependencies]").next().unwrap_or_default();
-        arrows += normal.lines().filter(|line| line.starts_with("narrows-")).count();
+        self.arrows += normal.lines().filter(|line| line.starts_with("narrows-")).count();
+        Ok(())
     }
-    let in_cycles = cycles::of_crates(top)?.values().flatten().map(|circle| circle.lines).sum();
-    show(&mut total, in_cycles, arrows);
-    for (option, (files, crates)) in &spread {
-        let (files, crates) = (files.len(), crates.len());
-        println!("option {option}: named in {files} files of {crates} crates");
+
+    /// Lines of the function below which this share of all is.
+    pub fn function(&self, share: f64) -> usize {
+        let functions = &self.counts.function_lines;
+        functions[((functions.len() - 1) as f64 * share).round() as usize]
     }
-    Ok(())
+
+    pub fn long_functions(&self) -> usize {
+        self.counts.function_lines.iter().filter(|lines| **lines > 70).count()
+    }
+
+    /// The share of lines in circles, in per cent.
+    pub fn circular_percent(&self) -> f64 {
+        self.in_cycles as f64 * 100.0 / self.counts.code_lines.max(1) as f64
+    }
 }
 
-/// Whether a word stands in a text with no letter before or after it.
-fn mentions(text: &str, word: &str) -> bool {
-    text.match_indices(word).any(|(at, _)| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + word.len()..].chars().next();
-        !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(char::is_alphanumeric)
+/// Whether a name stands in a text by itself, as an option is called or as its constant is.
+pub fn mentions(text: &str, name: &str) -> bool {
+    fn goes_on(c: char) -> bool {
+        c.is_alphanumeric() || c == '_'
+    }
+    [name.to_lowercase(), name.to_uppercase()].iter().any(|name| {
+        text.match_indices(name.as_str()).any(|(at, _)| {
+            let before = text[..at].chars().next_back();
+            let after = text[at + name.len()..].chars().next();
+            !before.is_some_and(goes_on) && !after.is_some_and(goes_on)
+        })
     })
-}
-
-fn show(total: &mut Counts, in_cycles: usize, arrows: usize) {
-    total.function_lines.sort_unstable();
-    let functions = &total.function_lines;
-    let at = |share: f64| functions[((functions.len() - 1) as f64 * share).round() as usize];
-    let mean = functions.iter().sum::<usize>() as f64 / functions.len() as f64;
-    let long = functions.iter().filter(|lines| **lines > 70).count();
-    let code = total.code_lines;
-    println!("code lines, without tests: {code}; comment lines: {}", total.comment_lines);
-    println!(
-        "functions: {}; lines: mean {mean:.1}, median {}, p90 {}, max {}; over 70 lines: {long}",
-        functions.len(),
-        at(0.5),
-        at(0.9),
-        at(1.0)
-    );
-    println!("arrows between crates: {arrows}");
-    println!(
-        "lines in import cycles of a crate's top modules: {in_cycles} ({:.1} %)",
-        in_cycles as f64 * 100.0 / code as f64
-    );
-    println!("Result<_, String>: {} of {} Results", total.string_errors, total.results);
-    println!("named closures a 1000 lines: {:.1}", per_thousand(total.named_closures, code));
-    println!("matches on a bool a 1000 lines: {:.1}", per_thousand(total.bool_matches, code));
-    println!("unwrap and expect: {}", total.panics);
-    println!("clones a 1000 lines: {:.1}", per_thousand(total.clones, code));
-    println!("public fields a 1000 lines: {:.1}", per_thousand(total.public_fields, code));
-    println!("docs of one or two words: {}", total.short_docs);
-    println!("decisions on how a word begins or ends: {}", total.text_decisions);
 }

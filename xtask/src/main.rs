@@ -1,15 +1,18 @@
 //! `cargo run --manifest-path xtask/Cargo.toml`: makes the bindings of `crates/rdma` again from
 //! the headers of this machine (Debian: libclang-dev, libibverbs-dev, librdmacm-dev,
 //! libfabric-dev). Each library becomes a structure of functions that are looked up at run time.
-//! With `-- figures` it counts the sources instead, with `-- drawing` it draws the house in
-//! ARCHITECTURE.md.
+//! With `-- figures` it counts the sources instead, also in HACKING.md, with `-- circles` it names
+//! modules that import each other, with `-- drawing` it draws the house in ARCHITECTURE.md.
 
 mod cycles;
+mod decisions;
 mod drawing;
 mod figures;
 mod sources;
+mod table;
 
 use bindgen::Builder;
+use figures::House;
 use std::error::Error;
 use std::fs;
 use std::path::Path;
@@ -187,10 +190,50 @@ fn make(library: &Library, top: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Prints the counts of the crates below `top`, one a line, and writes those of HACKING.md.
+fn print(top: &Path) -> Result<(), Box<dyn Error>> {
+    let house = House::count(top)?;
+    show(&house);
+    let (_, should) = table::hacking(top, &house)?;
+    Ok(fs::write(top.join("HACKING.md"), should)?)
+}
+
+fn show(house: &House) {
+    let counts = &house.counts;
+    let (functions, code) = (counts.function_lines.len(), counts.code_lines);
+    let mean = counts.function_lines.iter().sum::<usize>() as f64 / functions as f64;
+    println!("code lines, without tests: {code}; comment lines: {}", counts.comment_lines);
+    println!(
+        "functions: {functions}; lines: mean {mean:.1}, median {}, p90 {}, max {}; over 70 lines: {}",
+        house.function(0.5),
+        house.function(0.9),
+        house.function(1.0),
+        house.long_functions()
+    );
+    println!("arrows between crates: {}", house.arrows);
+    println!(
+        "lines of modules that import each other in a circle: {} ({:.1} %)",
+        house.in_cycles,
+        house.circular_percent()
+    );
+    println!("Result<_, String>: {} of {} Results", counts.string_errors, counts.results);
+    let share = |count: usize| counts.per_thousand(count);
+    println!("named closures a 1000 lines: {:.1}", share(counts.named_closures));
+    println!("matches on a bool a 1000 lines: {:.1}", share(counts.bool_matches));
+    println!("unwrap and expect: {}", counts.panics);
+    println!("clones a 1000 lines: {:.1}", share(counts.clones));
+    println!("public fields a 1000 lines: {:.1}", share(counts.public_fields));
+    println!("docs of one or two words: {}", counts.short_docs);
+    println!("decisions on how a word begins or ends: {}", counts.text_decisions);
+    for (option, (files, crates)) in &house.spread {
+        println!("option {option}: named in {files} files of {crates} crates");
+    }
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let house = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     match std::env::args().nth(1).as_deref() {
-        Some("figures") => return figures::print(&house),
+        Some("figures") => return print(&house),
         Some("circles") => {
             println!("{:#?}", cycles::of_crates(&house)?);
             return Ok(());

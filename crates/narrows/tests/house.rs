@@ -488,8 +488,12 @@ mod cycles;
 mod decisions;
 #[path = "../../../xtask/src/drawing.rs"]
 mod drawing;
+#[path = "../../../xtask/src/figures.rs"]
+mod figures;
 #[path = "../../../xtask/src/sources.rs"]
 mod sources;
+#[path = "../../../xtask/src/table.rs"]
+mod table;
 
 #[test]
 fn the_drawing_of_the_house_is_current() {
