@@ -3,7 +3,7 @@
 use super::{code, decisions::Decisions, rooms, sources};
 use narrows_model::workload::Workload;
 
-/// Places that do, of which there may be no more.
+/// Places that do, of which there may be no more: seven, and nine that ask other things called so.
 const ON_WORKLOADS_MAX: usize = 16;
 
 #[test]
