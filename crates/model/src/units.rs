@@ -209,6 +209,32 @@ impl FromStr for BitsPerSecond {
     }
 }
 
+/// Unit of an estimate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Unit {
+    /// Bits per second.
+    #[serde(rename = "bit/s")]
+    BitsPerSecond,
+    /// Bytes per second.
+    #[serde(rename = "B/s")]
+    BytesPerSecond,
+    /// Nanoseconds of a duration.
+    #[serde(rename = "ns")]
+    Nanos,
+    /// A share between 0 and 1.
+    #[serde(rename = "share")]
+    Share,
+    /// Datagrams per second.
+    #[serde(rename = "datagram/s")]
+    DatagramsPerSecond,
+    /// Packets per second.
+    #[serde(rename = "packet/s")]
+    PacketsPerSecond,
+    /// Events per second: round trips, connections, system calls, packets.
+    #[serde(rename = "1/s")]
+    PerSecond,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,7 @@
 
 use crate::Bytes;
 use crate::packets::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
-use crate::result::Unit;
+use crate::units::Unit;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 

@@ -25,9 +25,18 @@ enum Form {
     Prose,
 }
 
-/// perftest's programs, each of one verb.
-const TESTS: &[&str] =
-    &["ib_read_bw", "ib_read_lat", "ib_send_bw", "ib_send_lat", "ib_write_bw", "ib_write_lat"];
+/// Verbs, and perftest's programs, each of one verb.
+const VERBS: &[&str] = &[
+    "read",
+    "send",
+    "write",
+    "ib_read_bw",
+    "ib_read_lat",
+    "ib_send_bw",
+    "ib_send_lat",
+    "ib_write_bw",
+    "ib_write_lat",
+];
 
 const FIELDS: &[(&str, Form)] = &[
     ("app_buffer", Form::Word(&["any", "in-cache", "not-in-cache"])),
@@ -97,7 +106,7 @@ const FIELDS: &[(&str, Form)] = &[
     ("streams", Form::Number(&bounds::STREAMS)),
     ("switches", Form::Number(&bounds::SWITCHES)),
     ("tcp_cmd", Form::Prose),
-    ("test", Form::Word(TESTS)),
+    ("test", Form::Word(VERBS)),
     ("threads", Form::Number(&bounds::STREAMS)),
     ("timestamps", Form::Flag),
     ("tool", Form::Prose),
@@ -106,7 +115,7 @@ const FIELDS: &[(&str, Form)] = &[
     ("unit", Form::Text),
     ("utilisation", Form::Number(&bounds::SHARE)),
     ("value", Form::Any),
-    ("verb", Form::Word(&["read", "send", "write"])),
+    ("verb", Form::Word(VERBS)),
     ("ways", Form::Number(&bounds::WAYS)),
     ("width", Form::Number(&bounds::LANES)),
     ("wire_rate", Form::Text),
@@ -351,9 +360,9 @@ mod tests {
         assert!(row("gbps_tcp = 3").contains("'gbps_tcp'"));
         // What a case is is declared, and not guessed from how a word begins.
         let direction = row("pcie_gen = 3\nwidth = 8\ndirection = 'reads'");
-        assert_eq!(direction, "row 1: direction is none of read, write");
+        assert_eq!(direction, "t: row 1: direction is none of read, write");
         let verb = row("protocol = 'ib-edr'\nverb = 'unread'");
-        assert_eq!(verb, "row 1: verb is none of read, send, write");
+        assert!(verb.starts_with("t: row 1: verb is none of read, send, write, ib_"), "{verb}");
         assert!(row("path = 'rdma'\nratio_min = 1\ncase = 'bestish'").contains("any, best, worst"));
         assert!(row("path = 'rdma'\nratio_min = 1\napp_buffer = 'inner'").contains("in-cache"));
         assert!(row("protocol = 'ib-edr'\ntest = 'my_read'").contains("ib_read_bw"));

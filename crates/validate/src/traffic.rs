@@ -44,26 +44,28 @@ fn is_of_traffic(row: &Row<'_>) -> bool {
 
 /// Least and most bytes.
 fn ratio(row: &Row<'_>) -> Option<(f64, f64)> {
+    // Both are used, whatever comes of them: of a path without copies they change nothing, which is
+    // an answer too.
+    let is = |field: &str, word: &str| {
+        row.text(field).is_some_and(|text| text.eq_ignore_ascii_case(word))
+    };
+    let (is_in, is_out) = (is("app_buffer", "in-cache"), is("app_buffer", "not-in-cache"));
+    let all_well = is("case", "best") && is_in;
     let moves = match row.text("path")? {
-        // Of a path without copies buffers and cases change nothing, which is an answer too.
         "rdma" | "zero-copy" => bus::DIRECT,
-        "sockets-rx" => copied(row, Way::Receive),
-        "sockets-tx" => copied(row, Way::Transmit),
+        "sockets-rx" => copied(Way::Receive, is_out, all_well),
+        "sockets-tx" => copied(Way::Transmit, is_out, all_well),
         _ => return None,
     };
     Some((moves.least, moves.most))
 }
 
-/// What sockets move: at worst a program's buffer that would fit in the cache is not there.
-fn copied(row: &Row<'_>, way: Way) -> bus::Moves {
-    let is = |field: &str, word: &str| {
-        row.text(field).is_some_and(|text| text.eq_ignore_ascii_case(word))
-    };
-    // Neither is the socket's, unless all goes well.
-    if is("app_buffer", "in-cache") && is("case", "best") {
+/// What sockets move: at worst a program's buffer that would fit in the cache is not there, and
+/// neither is the socket's.
+fn copied(way: Way, is_out: bool, all_well: bool) -> bus::Moves {
+    if all_well {
         return bus::copied(way, Buffer::Cached, Buffer::Cached);
     }
-    let is_out = is("app_buffer", "not-in-cache");
     bus::copied(way, if is_out { Buffer::Uncached } else { Buffer::Either }, Buffer::Either)
 }
 

@@ -140,6 +140,19 @@ mod tests {
         }
     }
 
+    /// What a case changes nothing of is an answer too.
+    #[test]
+    fn every_case_of_memory_traffic_is_accepted() {
+        for (path, case, buffer) in [
+            ("sockets-tx", "worst", "not-in-cache"),
+            ("sockets-rx", "best", "in-cache"),
+            ("rdma", "any", "any"),
+        ] {
+            let row = format!("path = '{path}'\ncase = '{case}'\napp_buffer = '{buffer}'");
+            assert_eq!(refused(&format!("[[row]]\n{row}\nratio_min = 1\n")), "", "{row}");
+        }
+    }
+
     #[test]
     fn a_field_of_the_system_is_used_by_some_row_or_refused() {
         let of = |system: &str| {
