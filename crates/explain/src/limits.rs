@@ -85,10 +85,11 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Whether a rule names it by what was counted, and not as a mere possibility.
+    /// Whether what was counted names it, and not as a mere possibility: by a rule, or as the pace
+    /// that was asked for, a full CPU or a sender that sent nothing.
     pub fn is_named(&self) -> bool {
         use Sureness::{Compared, Counted, Inferred};
-        self.rule.is_some() && matches!(self.sureness, Compared | Counted | Inferred)
+        matches!(self.sureness, Compared | Counted | Inferred)
     }
 }
 

@@ -15,7 +15,8 @@ use narrows_model::workload::Workload;
 use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
 use narrows_predict::calibration::Calibration;
 use narrows_predict::{Said, of_host, predict};
-use narrows_report::{Analysis, explained, words};
+use narrows_report::explained::{self, Standing};
+use narrows_report::{Analysis, words};
 use narrows_stats::summarise;
 
 /// A study of one TCP workload of so many streams: three runs of 10 Gb/s, a thread 80 % busy.
@@ -137,6 +138,26 @@ fn a_panels_cell_has_the_same_number() {
         let reach = server.expect("a server").reaches().remove(0);
         reach.value * 1e9
     });
+}
+
+/// A cell to a peer that keeps the pace that was asked for is far from what the path carries, and
+/// that is why.
+#[test]
+fn a_pace_that_was_asked_for_explains_a_cell() {
+    let of = |rate_bps: Option<u64>| {
+        let mut study = study(NetworkPath::Peer, 4);
+        study.study.interfaces = Interfaces::one(Some("eth0".into()));
+        study.study.peer = Some("peer".into());
+        study.trials[0].label = "10G".into();
+        study.trials[0].params.rate_bps = rate_bps;
+        for thread in study.records.iter_mut().flat_map(|run| &mut run.reports) {
+            thread.report.threads[0].system_ns = Nanos(100_000_000);
+        }
+        let analysis = Analysis::of(&study);
+        explained::cell(&analysis, &analysis.summaries[0]).standing
+    };
+    assert_eq!(of(Some(10_000_000_000)), Standing::Explained);
+    assert_eq!(of(None), Standing::Unexplained);
 }
 
 /// A study names its cells by their levels: what a cell does is its workload, and not how its label
