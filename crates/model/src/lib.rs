@@ -6,6 +6,9 @@
 
 #![forbid(unsafe_code)]
 
+mod worded;
+
+pub mod calls;
 mod change;
 pub mod container;
 pub mod cpu_list;

@@ -3,7 +3,7 @@
 use crate::lost::Lost;
 pub use crate::options::{
     Binding, CpuList, Effective, IpVersion, MemoryParams, Params, SocketParams, StoredLoad,
-    StoredParams, StreamParams, TripParams,
+    StoredParams, StreamParams, TripParams, Wait,
 };
 use crate::probe::PathProbe;
 use crate::workload::Workload;

@@ -1,6 +1,7 @@
 //! What an RDMA workload is told, and what it was given.
 
 use crate::Bytes;
+use crate::worded::worded;
 use serde::{Deserialize, Serialize};
 
 /// What RDMA can be told beside messages and flows. A flow is a queue pair with a thread of its
@@ -96,6 +97,31 @@ impl RdmaPlace {
     }
 }
 
+worded! {
+    /// What carries the messages of queue pairs and endpoints.
+    pub enum RdmaTransport {
+        /// InfiniBand's own packets.
+        InfiniBand = "InfiniBand",
+        /// Over TCP's stream of bytes.
+        Iwarp = "iWARP",
+        /// Whatever the provider of libfabric has.
+        Libfabric = "libfabric",
+        /// Over Ethernet, of a version that the connection manager chose.
+        Roce = "RoCE",
+        /// Over Ethernet, which no router passes on.
+        RoceV1 = "RoCE v1",
+        /// Over UDP, which routers pass on.
+        RoceV2 = "RoCE v2",
+    }
+}
+
+/// Of an end that says nothing.
+impl Default for RdmaTransport {
+    fn default() -> Self {
+        Self::Other("".into())
+    }
+}
+
 /// What an end chose or was given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -104,8 +130,8 @@ pub struct RdmaEffective {
     pub device: String,
     /// Port of the device, from 1.
     pub port: u8,
-    /// `InfiniBand`, `RoCE v1`, `RoCE v2`, `iWARP`.
-    pub transport: String,
+    /// What carried its packets.
+    pub transport: RdmaTransport,
     /// `cm` or `exchange`.
     pub connection: String,
     /// `rc`, `uc` or `ud`.

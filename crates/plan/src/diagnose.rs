@@ -5,7 +5,8 @@
 //! by which a change was picked say nothing of how much it moves.
 
 use crate::{Step, trial};
-use narrows_model::load::{CpuList, Params, Role, SocketParams, StreamParams};
+use narrows_model::calls;
+use narrows_model::load::{CpuList, Params, Role, SocketParams, StreamParams, Wait};
 use narrows_model::trial::{EndHost, EndSpec, Placement, Trial};
 use narrows_model::{Bytes, Change};
 
@@ -45,12 +46,13 @@ pub fn changes(base: &Trial, known: &Known) -> Vec<Trial> {
         all.push(placed(base, cpus));
     }
     if stream.sender.is_none() {
-        let stream = Some(StreamParams { sender: Some("sendfile".to_owned()), ..stream.clone() });
+        let stream =
+            Some(StreamParams { sender: Some(calls::SENDFILE.to_owned()), ..stream.clone() });
         let own = Params { stream, ..params.clone() };
         all.push(with(base, Change::ZeroCopy, "sendfile", own));
     }
     if socket.wait.is_none() {
-        let socket = Some(SocketParams { wait: Some("spin".to_owned()), ..socket });
+        let socket = Some(SocketParams { wait: Some(Wait::Spin), ..socket });
         let own = Params { socket, ..params.clone() };
         all.push(with(base, Change::BusyPolling, "busy polling", own));
     }

@@ -1,7 +1,7 @@
 //! What a study's words become: parameters, time lines, places, facts that fit.
 
 use narrows_model::host::{Host, Module, Slot, SlotPlace};
-use narrows_model::load::{Binding, Role};
+use narrows_model::load::{Binding, Role, Wait};
 use narrows_model::options::{flows, runs};
 use narrows_model::study::Found;
 use narrows_model::trial::{NetworkPath, Placement};
@@ -80,7 +80,7 @@ fn words_become_parameters_and_ordinary_ones_nothing() {
     assert_eq!(stream.span_bytes, Some(Bytes::mib(96)), "twice the caches of 48 MiB");
     let socket = all.socket.expect("words");
     assert_eq!(
-        (socket.wait.as_deref(), socket.mss_bytes, socket.dscp),
+        (socket.wait.as_ref().map(Wait::as_str), socket.mss_bytes, socket.dscp),
         (Some("spin"), Some(999), Some(46))
     );
     assert_eq!(socket.no_delay, Some(false), "Nagle on is no delay off");

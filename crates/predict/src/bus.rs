@@ -10,6 +10,7 @@
 //! on top.
 
 use narrows_model::Bytes;
+use narrows_model::calls::UNCOPIED;
 use narrows_model::trial::Trial;
 use narrows_model::workload::{Transport, Workload};
 
@@ -70,9 +71,6 @@ pub fn copied(way: Way, program: Buffer, socket: Buffer) -> Moves {
         most: all.into_iter().fold(0.0, f64::max),
     }
 }
-
-/// Ways to send and to receive over which the kernel copies nothing.
-const UNCOPIED: [&str; 5] = ["sendfile", "splice", "truncate", "vmsplice", "zerocopy"];
 
 /// What a trial's path needs at one end; `None` for what is no stream through a device.
 pub fn of_trial(trial: &Trial, way: Way, cache: Bytes) -> Option<Moves> {

@@ -12,7 +12,7 @@ use crate::round_trip::TRIPS;
 use crate::said::Said;
 use crate::traffic::Traffic;
 use narrows_model::host::{Host, Nic};
-use narrows_model::load::Params;
+use narrows_model::load::{Params, Wait};
 use narrows_model::result::{
     Ceiling, Estimate, Method, PredictedPath, Prediction, ResourceName, Unit, Unstated,
 };
@@ -158,8 +158,8 @@ impl<'a> Cells<'a> {
         if summary
             .settings
             .sender()
-            .and_then(|end| end.wait.as_deref())
-            .is_some_and(|wait| wait != "block")
+            .and_then(|end| end.wait.as_ref())
+            .is_some_and(|wait| *wait != Wait::Block)
         {
             asked.insert("busy-poll".to_owned(), "yes".to_owned());
         }

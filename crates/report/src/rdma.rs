@@ -1,7 +1,7 @@
 //! How an RDMA trial was set up, in words.
 
 use narrows_model::Bytes;
-use narrows_model::load::Params;
+use narrows_model::load::{Params, Wait};
 use narrows_model::rdma::RdmaEffective;
 use narrows_model::trial::Trial;
 use narrows_model::workload::{Metric, RdmaVerb, Transport, Workload};
@@ -57,7 +57,7 @@ fn set_up_of_fabric(
 }
 
 fn spins(params: &Params) -> bool {
-    params.socket.as_ref().and_then(|socket| socket.wait.as_deref()) == Some("spin")
+    params.socket.as_ref().and_then(|socket| socket.wait.as_ref()) == Some(&Wait::Spin)
 }
 
 /// What was compared with what was sent, byte by byte: a run of which nothing came shows nothing.

@@ -3,7 +3,8 @@
 use crate::label::Label;
 use crate::reconcile::Reconciled;
 use crate::summary::{CpuUse, Summary};
-use narrows_model::load::Role;
+use narrows_model::calls;
+use narrows_model::load::{Role, Wait};
 use narrows_model::result::Method;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndHost, NetworkPath, Trial};
@@ -98,13 +99,13 @@ fn in_software(study: &StoredStudy, summary: &Summary) -> bool {
 
 /// Whether any end that receives moves bytes on without taking them.
 fn is_spliced(summary: &Summary) -> bool {
-    summary.settings.receivers().any(|end| end.receiver.as_deref() == Some("splice"))
+    summary.settings.receivers().any(|end| end.receiver.as_deref() == Some(calls::SPLICE))
 }
 
 pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Label> {
     let stream = summary.metric == Metric::Goodput;
     // A thread that spins, or waits for its next turn, fills its CPU whatever it does.
-    let spins = summary.settings.senders().any(|end| end.wait.as_deref() == Some("spin"));
+    let spins = summary.settings.senders().any(|end| end.wait == Some(Wait::Spin));
     // The CPU time of a whole process does not tell whether one of its threads is full.
     let of_process = summary
         .settings

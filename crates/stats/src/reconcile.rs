@@ -10,6 +10,7 @@
 
 use crate::interface::{self, LOOPBACK};
 use crate::total;
+use narrows_model::calls;
 use narrows_model::load::{EndReport, FlowTally, Role};
 use narrows_model::reading::{Counter, Moment, Scope, Source, keys};
 use narrows_model::record::{Outcome, Record};
@@ -450,7 +451,7 @@ impl Look<'_> {
         let buffer = self.report.effective.receive_buffer_bytes?.0;
         let message = self.trial.params.message_bytes.0;
         // Joined datagrams share the memory beside the payload.
-        let is_joined = self.report.effective.receiver.as_deref() == Some("gro");
+        let is_joined = self.report.effective.receiver.as_deref() == Some(calls::GRO);
         let beside = if is_joined { 0 } else { DATAGRAM_MEMORY_BYTES };
         let flows = self.report.flows.len() as u64;
         let surely_closing =

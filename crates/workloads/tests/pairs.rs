@@ -4,6 +4,7 @@
 mod common;
 
 use common::pair;
+use narrows_model::load::Wait;
 use narrows_model::load::{EndReport, Job, MemoryParams, Params, Role, SocketParams};
 use narrows_model::load::{IpVersion, StreamParams, StretchOf, ThreadUsage, Timeline, TripParams};
 use narrows_model::{Bytes, Nanos};
@@ -180,13 +181,13 @@ fn sockets_are_as_they_were_asked_for() {
         (Some("reno"), Some(46), Some(true))
     );
     assert!(set.mss_bytes.is_some_and(|mss| (988..=1000).contains(&mss)), "{:?}", set.mss_bytes);
-    assert_eq!((set.wait.as_deref(), set.ip), (Some("spin"), Some(IpVersion::V4)));
+    assert_eq!((set.wait, set.ip), (Some(Wait::Spin), Some(IpVersion::V4)));
     // The largest packet of IPv4, one byte less than the MTU of loopback.
     assert_eq!(set.path_mtu_bytes, Some(Bytes(65_535)));
     let mut stream = job("tcp-stream", 64, 50);
     let (receiving, sending) = pair(&stream);
     assert_eq!((sending.effective.no_delay, sending.effective.dscp), (Some(false), Some(0)));
-    assert_eq!(receiving.effective.wait.as_deref(), Some("block"));
+    assert_eq!(receiving.effective.wait, Some(Wait::Block));
     stream.params.rate_bps = Some(80_000_000);
     stream.params.message_bytes = Bytes(10_000);
     stream.timeline.window_ns = Nanos::from_millis(300);
@@ -201,7 +202,7 @@ fn sockets_are_as_they_were_asked_for() {
     let (_, sending) = pair(&six);
     let set = sending.effective;
     assert_eq!((set.ip, set.dscp, set.no_delay), (Some(IpVersion::V6), Some(46), None));
-    assert_eq!(set.wait.as_deref(), Some("busy-poll"));
+    assert_eq!(set.wait, Some(Wait::BusyPoll));
 }
 
 /// Shares are multiples of a page: of 1 MiB over three threads and so many arrays.

@@ -9,6 +9,7 @@ use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::Fact;
 use narrows_model::host::IdleState;
+use narrows_model::load::Wait;
 use narrows_model::result::{Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
@@ -32,7 +33,7 @@ fn look(states: &Fact<Vec<IdleState>>, cell: &Cell<'_>) -> Looked {
         .summary
         .settings
         .senders()
-        .all(|end| end.wait.as_deref().is_none_or(|wait| wait == "block"));
+        .all(|end| end.wait.as_ref().is_none_or(|wait| *wait == Wait::Block));
     let p50_ns = cell.summary.round_trips.as_ref().and_then(|trips| trips.p50_ns);
     let us = p50_ns.filter(|_| sleeps).ok_or(Blind::OtherKind)?.0 as f64 / 1e3;
     let states = states

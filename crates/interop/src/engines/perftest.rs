@@ -2,6 +2,7 @@
 
 use super::words::{Allowed, Takes};
 use super::{Engine, options, seconds};
+use narrows_model::load::Wait;
 use narrows_model::rdma::RdmaPlace;
 use narrows_model::trial::Trial;
 use narrows_model::workload::RdmaVerb::{self, Atomic, Read, Send, Write};
@@ -117,7 +118,7 @@ fn of_both(trial: &Trial, place: &RdmaPlace) -> Vec<String> {
     let atomic = trial.kind.verb() == Some(RdmaVerb::Atomic);
     let bandwidth = trial.kind.is_stream();
     // It has no events for writes, whose targets hear of nothing.
-    let looks = params.socket.as_ref().and_then(|socket| socket.wait.as_deref()) == Some("spin");
+    let looks = params.socket.as_ref().and_then(|socket| socket.wait.as_ref()) == Some(&Wait::Spin);
     let events = !looks && !matches!(trial.kind.verb(), Some(RdmaVerb::Write | RdmaVerb::WriteImm));
     let service = rdma.service.as_deref().unwrap_or("rc").to_uppercase();
     let both = params.stream.as_ref().is_some_and(|stream| stream.bidirectional);
@@ -196,7 +197,7 @@ mod tests {
         assert_eq!(told("rdma-atomic-stream", as_it_is), "-q 4 -e -F");
         assert_eq!(told("rdma-send-latency", as_it_is), "-s 65536 -e -F");
         let spins = |params: &mut Params| {
-            let wait = Some("spin".to_owned());
+            let wait = Some(Wait::Spin);
             params.socket = Some(SocketParams { wait, ..SocketParams::default() });
         };
         assert_eq!(told("rdma-read-stream", spins), "-s 65536 -q 4 -F");

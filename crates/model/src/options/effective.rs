@@ -1,5 +1,6 @@
 //! What took effect of what was told: settings as an end read them back.
 
+use super::Wait;
 use crate::Bytes;
 use crate::rdma::RdmaEffective;
 use serde::{Deserialize, Serialize};
@@ -34,9 +35,9 @@ pub struct Effective {
     /// How bytes are taken from the kernel.
     #[serde(default)]
     pub receiver: Option<String>,
-    /// How threads wait: `block`, `busy-poll`, `spin`.
+    /// How threads wait.
     #[serde(default)]
-    pub wait: Option<String>,
+    pub wait: Option<Wait>,
     /// Largest segment of the connection as it began (TCP).
     #[serde(default)]
     pub mss_bytes: Option<u32>,

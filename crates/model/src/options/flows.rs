@@ -2,10 +2,10 @@
 
 use super::code_points::CODE_POINTS;
 use super::{Command, Declared, Fits, Flag, Form, Kept, Opt, Takes, Unset, Value, fits};
-use super::{Params, SocketParams, StreamParams};
+use super::{Params, SocketParams, StreamParams, Wait};
 use crate::packets::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 use crate::workload::{Transport, Workload};
-use crate::{BitsPerSecond, Bytes};
+use crate::{BitsPerSecond, Bytes, calls};
 
 const OLD: Declared = Declared { unset: Unset::Null, ..Declared::PLAIN };
 const TCP: &[Command] = &[Command::Tcp];
@@ -247,13 +247,13 @@ pub static SENDER: Opt<String> = Opt::new(Declared {
     takes: Takes::Text(Form::Sender),
     help: "How bytes are handed to the kernel",
     flags: &[
-        Flag { on: TCP, long: "sender", value: "HOW", default: Some("write"), ..Flag::PLAIN },
+        Flag { on: TCP, long: "sender", value: "HOW", default: Some(calls::WRITE), ..Flag::PLAIN },
         Flag {
             on: UDP,
             long: "sender",
             value: "HOW",
             help: Some("How datagrams are handed to the kernel"),
-            default: Some("send"),
+            default: Some(calls::SEND),
             ..Flag::PLAIN
         },
         Flag {
@@ -272,10 +272,10 @@ pub static SENDER: Opt<String> = Opt::new(Declared {
         read: |params| params.stream.as_ref()?.sender.clone().map(Value::Text),
         write: |params, value, scene| {
             let ordinary: &[&str] = match scene.workload {
-                Workload::Stream(Transport::Tcp) => &["write"],
-                Workload::Stream(_) => &["send"],
+                Workload::Stream(Transport::Tcp) => &[calls::WRITE],
+                Workload::Stream(_) => &[calls::SEND],
                 // Nothing to choose from: the ordinary way of either transport.
-                _ => &["write", "send"],
+                _ => &[calls::WRITE, calls::SEND],
             };
             let name = value.to_string();
             stream(params).sender = (!ordinary.contains(&name.as_str())).then_some(name);
@@ -291,7 +291,7 @@ pub static RECEIVER: Opt<String> = Opt::new(Declared {
     help: "How bytes are taken from the kernel; truncate drops them there, splice moves them away \
            unseen",
     flags: &[
-        Flag { on: TCP, long: "receiver", value: "HOW", default: Some("recv"), ..Flag::PLAIN },
+        Flag { on: TCP, long: "receiver", value: "HOW", default: Some(calls::RECV), ..Flag::PLAIN },
         Flag {
             on: TCP,
             long: "truncate",
@@ -308,7 +308,7 @@ pub static RECEIVER: Opt<String> = Opt::new(Declared {
             long: "receiver",
             value: "HOW",
             help: Some("How datagrams are taken from the kernel"),
-            default: Some("recv"),
+            default: Some(calls::RECV),
             ..Flag::PLAIN
         },
         Flag {
@@ -325,7 +325,7 @@ pub static RECEIVER: Opt<String> = Opt::new(Declared {
     fits: fits::SOCKET_STREAMS,
     kept: Kept::Field {
         read: |params| params.stream.as_ref()?.receiver.clone().map(Value::Text),
-        write: |params, value, _| stream(params).receiver = unless(value, "recv"),
+        write: |params, value, _| stream(params).receiver = unless(value, calls::RECV),
     },
     ..OLD
 });
@@ -348,8 +348,8 @@ pub static WAIT: Opt<String> = Opt::new(Declared {
     ],
     fits: fits::NETWORK,
     kept: Kept::Field {
-        read: |params| params.socket.as_ref()?.wait.clone().map(Value::Text),
-        write: |params, value, _| socket(params).wait = unless(value, "block"),
+        read: |params| Some(Value::Text(params.socket.as_ref()?.wait.as_ref()?.to_string())),
+        write: |params, value, _| socket(params).wait = Wait::told(&value.to_string()),
     },
     ..OLD
 });

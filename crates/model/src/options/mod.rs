@@ -24,7 +24,9 @@ pub use declared::{Command, Declared, Flag, Kept, Opt, Scene, Section, Unset};
 pub use effective::{Effective, IpVersion};
 pub use fits::Fits;
 pub use kept::Options;
-pub use params::{Binding, CpuList, MemoryParams, Params, SocketParams, StreamParams, TripParams};
+pub use params::{
+    Binding, CpuList, MemoryParams, Params, SocketParams, StreamParams, TripParams, Wait,
+};
 pub use stored::{StoredLoad, StoredParams};
 pub use told::{Key, KeyOf, ValueOf};
 pub use value::{Form, Takes, Told, Value, Written, WrongValue};

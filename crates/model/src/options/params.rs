@@ -3,6 +3,7 @@
 use super::Options;
 use crate::Bytes;
 use crate::rdma::RdmaParams;
+use crate::worded::worded;
 use serde::{Deserialize, Serialize};
 
 /// What a workload needs to know. Every field is set; defaults are made by the plan, not here.
@@ -125,7 +126,7 @@ pub struct StreamParams {
 
 impl StreamParams {
     /// The receiver that has the kernel drop what arrived (`MSG_TRUNC`).
-    pub const TRUNCATE: &str = "truncate";
+    pub const TRUNCATE: &str = crate::calls::TRUNCATE;
 
     /// True when no application receives like this.
     pub fn drops(&self) -> bool {
@@ -144,12 +145,31 @@ pub struct TripParams {
     pub per_second: Option<u64>,
 }
 
+worded! {
+    /// How threads wait for bytes.
+    pub enum Wait {
+        /// Asleep in the kernel, until an interrupt wakes the thread.
+        Block = "block",
+        /// In the kernel, which polls the NIC's queue for a while before it sleeps.
+        BusyPoll = "busy-poll",
+        /// In the program, call after call.
+        Spin = "spin",
+    }
+}
+
+impl Wait {
+    /// As an option has it: who asks to block asks for nothing.
+    pub(super) fn told(word: &str) -> Option<Self> {
+        Some(Self::from(word)).filter(|wait| *wait != Self::Block)
+    }
+}
+
 /// What sockets can be told.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SocketParams {
-    /// How threads wait for bytes: `block`, `busy-poll`, `spin`; `None` blocks.
-    pub wait: Option<String>,
+    /// How threads wait for bytes; `None` blocks.
+    pub wait: Option<Wait>,
     /// Largest segment to ask for (TCP).
     pub mss_bytes: Option<u32>,
     /// Switches Nagle's algorithm off or leaves it on (TCP); `None` is off for round trips and on,

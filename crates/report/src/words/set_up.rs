@@ -3,7 +3,8 @@
 
 use super::{counted, middle, trial_is_memory};
 use crate::Analysis;
-use narrows_model::load::{Effective, Role};
+use narrows_model::calls;
+use narrows_model::load::{Effective, Role, Wait};
 use narrows_model::options;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndHost, EndSpec, Pair, Placement, Trial};
@@ -149,12 +150,12 @@ fn of_pair(trial: &Trial, summary: &Summary, seen: &Seen<'_>) -> String {
 
 /// How bytes are handed over, taken and waited for, where that is not the ordinary way.
 fn engine(used: &Effective) -> Option<String> {
-    let sender = used.sender.as_deref().unwrap_or("write");
-    let receiver = used.receiver.as_deref().unwrap_or("recv");
-    let wait = used.wait.as_deref().filter(|wait| *wait != "block");
-    let plain = ["write", "send"].contains(&sender) && receiver == "recv";
+    let sender = used.sender.as_deref().unwrap_or(calls::WRITE);
+    let receiver = used.receiver.as_deref().unwrap_or(calls::RECV);
+    let wait = used.wait.as_ref().filter(|wait| **wait != Wait::Block);
+    let plain = [calls::WRITE, calls::SEND].contains(&sender) && receiver == calls::RECV;
     let calls = (!plain).then(|| format!("{sender} to {receiver}"));
-    let parts: Vec<String> = calls.into_iter().chain(wait.map(str::to_owned)).collect();
+    let parts: Vec<String> = calls.into_iter().chain(wait.map(Wait::to_string)).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 

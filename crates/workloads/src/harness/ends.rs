@@ -5,7 +5,7 @@ use super::meet::{self, Token};
 use super::{Crew, CrewPlan, Lane, LaneEnd, LaneWork, socket};
 use crate::{LoadError, Prepared, ThreadMeter};
 use narrows_model::Bytes;
-use narrows_model::load::{Effective, Job, Role, StreamParams};
+use narrows_model::load::{Effective, Job, Role, StreamParams, Wait};
 use socket2::Socket;
 use std::net::SocketAddr;
 
@@ -38,7 +38,7 @@ impl Flow {
     }
     /// Whether its thread looks for bytes without sleeping.
     pub fn spins(&self) -> bool {
-        socket::Wait::of(&self.job.params).is_ok_and(|wait| wait == socket::Wait::Spin)
+        socket::wait(&self.job.params).is_ok_and(|wait| wait == Wait::Spin)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::LoadError;
 use narrows_model::Bytes;
-use narrows_model::load::{Effective, IpVersion, Job, Params, SocketParams};
+use narrows_model::load::{Effective, IpVersion, Job, Params, SocketParams, Wait};
 use narrows_model::options::flows;
 use narrows_model::workload::Workload;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -25,37 +25,14 @@ const BUSY_POLL_US: libc::c_int = 50;
 /// Spin on the NIC's queue rather than wait for its interrupt (asm-generic/socket.h, kernel 5.11).
 const SO_PREFER_BUSY_POLL: libc::c_int = 69;
 
-/// How threads wait for bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Wait {
-    /// Asleep in the kernel, until an interrupt wakes the thread.
-    #[default]
-    Block,
-    /// In the kernel, which polls the NIC's queue for 50 us before it sleeps.
-    BusyPoll,
-    /// In the program, call after call.
-    Spin,
-}
-
-impl Wait {
-    /// All ways to wait, in the order of the option's words.
-    pub const ALL: [Self; 3] = [Self::Block, Self::BusyPoll, Self::Spin];
-
-    /// Name, as in a study and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Block => "block",
-            Self::BusyPoll => "busy-poll",
-            Self::Spin => "spin",
+/// How threads wait by the parameters; a word that this version does not know is refused.
+pub fn wait(params: &Params) -> Result<Wait, LoadError> {
+    match params.socket.as_ref().and_then(|socket| socket.wait.as_ref()) {
+        None => Ok(Wait::Block),
+        Some(Wait::Other(name)) => {
+            Err(LoadError::Order(format!("no way to wait is called '{name}'")))
         }
-    }
-
-    /// The way that the parameters name.
-    pub fn of(params: &Params) -> Result<Self, LoadError> {
-        let name = params.socket.as_ref().and_then(|socket| socket.wait.as_deref());
-        let Some(name) = name else { return Ok(Self::Block) };
-        let found = Self::ALL.into_iter().find(|wait| wait.name() == name);
-        found.ok_or_else(|| LoadError::Order(format!("no way to wait is called '{name}'")))
+        Some(known) => Ok(known.clone()),
     }
 }
 
@@ -180,7 +157,7 @@ pub fn make(address: IpAddr, kind: Type, job: &Job) -> Result<Socket, LoadError>
 /// every write would end in a small segment.
 pub fn settle(socket: &Socket, stream: bool, job: &Job) -> Result<(), LoadError> {
     let params = &job.params;
-    let wait = Wait::of(params)?;
+    let wait = wait(params)?;
     let no_delay = told(params).no_delay.unwrap_or(!job.kind.is_stream());
     let set = || {
         if stream {
@@ -225,7 +202,7 @@ pub fn read_back(socket: &Socket, job: &Job, span: Bytes) -> Effective {
         send_buffer_bytes: bytes(socket.send_buffer_size()),
         receive_buffer_bytes: bytes(socket.recv_buffer_size()),
         buffer_span_bytes: span,
-        wait: Wait::of(&job.params).ok().map(|wait| wait.name().to_owned()),
+        wait: wait(&job.params).ok(),
         no_delay: stream.then(|| socket.tcp_nodelay().ok()).flatten(),
         mss_bytes: stream.then(|| socket.tcp_mss().ok()).flatten(),
         dscp,
@@ -260,7 +237,7 @@ mod tests {
     #[test]
     fn every_way_to_wait_is_declared() {
         let Takes::Word(declared) = flows::WAIT.declared.takes else { panic!("words") };
-        assert_eq!(declared, Wait::ALL.map(Wait::name));
+        assert_eq!(declared.to_vec(), Wait::ALL.iter().map(Wait::as_str).collect::<Vec<_>>());
     }
 
     /// What a flow's program can write while the other end reads nothing, beyond what the kernel

@@ -7,7 +7,7 @@ use super::settings::Settings;
 use super::talk::{Talk, Word};
 use crate::LoadError;
 use crate::harness::ends::Flow;
-use narrows_model::rdma::RdmaEffective;
+use narrows_model::rdma::{RdmaEffective, RdmaTransport};
 use narrows_rdma::fabric::{Asked, Endpoint, Info, NAME_MAX, Provider, Size};
 use narrows_rdma::{Remote, Verb};
 use socket2::Socket;
@@ -89,7 +89,7 @@ fn meet(
         provider: Some(name),
         software,
         delivers,
-        transport: "libfabric".to_owned(),
+        transport: RdmaTransport::Libfabric,
         connection: "exchange".to_owned(),
         service: "rdm".to_owned(),
         ..RdmaEffective::default()

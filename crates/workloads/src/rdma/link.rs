@@ -1,6 +1,5 @@
 //! Two queue pairs that know each other and each other's memory.
 
-use super::IWARP;
 use super::choice::{self, Choice};
 use super::pair::Pair;
 use super::settings::{Connection, Settings, service_name};
@@ -11,7 +10,7 @@ use crate::harness::ends::{Flow, listens};
 use crate::harness::payload;
 use crate::harness::socket::LOOK_UP;
 use narrows_model::Bytes;
-use narrows_model::rdma::RdmaEffective;
+use narrows_model::rdma::{RdmaEffective, RdmaTransport};
 use narrows_rdma::ticker::Ticker;
 use narrows_rdma::verbs::cm::{Half, Listener};
 use narrows_rdma::verbs::{
@@ -317,11 +316,10 @@ impl Maker<'_> {
         let told = domain.port(port)?;
         let effective = RdmaEffective {
             transport: match (iwarp, told.lid) {
-                (true, _) => IWARP,
-                (_, 0) => "RoCE",
-                _ => "InfiniBand",
-            }
-            .to_owned(),
+                (true, _) => RdmaTransport::Iwarp,
+                (_, 0) => RdmaTransport::Roce,
+                _ => RdmaTransport::InfiniBand,
+            },
             path_mtu_bytes: (!iwarp).then_some(Bytes(told.mtu_bytes.into())),
             ..self.effective(domain, port, Connection::Manager, why, made.inline)
         };
@@ -355,12 +353,12 @@ impl Maker<'_> {
         talk.say(Word::Hello, &[])?;
         talk.hear(Word::Hello)?;
         let transport = match (&gid, own.lid) {
-            (_, lid) if lid != 0 => "InfiniBand",
-            (Some(gid), _) if gid.is_v2() => "RoCE v2",
-            _ => "RoCE v1",
+            (_, lid) if lid != 0 => RdmaTransport::InfiniBand,
+            (Some(gid), _) if gid.is_v2() => RdmaTransport::RoceV2,
+            _ => RdmaTransport::RoceV1,
         };
         let effective = RdmaEffective {
-            transport: transport.to_owned(),
+            transport,
             gid_index: gid.as_ref().map(|gid| gid.index),
             gid: gid.as_ref().map(|gid| gid.address().to_string()),
             path_mtu_bytes: Some(Bytes(path.mtu_bytes.into())),

@@ -22,9 +22,6 @@ use narrows_rdma::{Memory, NativeError, Verb};
 use settings::Settings;
 use socket2::Socket;
 
-/// What iWARP is called in [`narrows_model::rdma::RdmaEffective`].
-const IWARP: &str = "iWARP";
-
 impl Memory for Buffer {
     fn start(&mut self) -> *mut u8 {
         self.bytes_mut().as_mut_ptr()

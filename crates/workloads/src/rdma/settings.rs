@@ -3,9 +3,9 @@
 use super::is_one_sided;
 use crate::harness::buffer::Pages;
 use crate::harness::ends::Flow;
-use crate::harness::socket::Wait;
+use crate::harness::socket::wait;
 use crate::{BUFFERS_BYTES_MAX, LoadError};
-use narrows_model::load::{Job, Role};
+use narrows_model::load::{Job, Role, Wait};
 use narrows_model::rdma::RdmaPlace;
 use narrows_model::workload::{RdmaVerb, Workload};
 use narrows_rdma::Verb;
@@ -153,7 +153,7 @@ impl Settings {
             traffic_class: asked.traffic_class.unwrap_or(0),
             relaxed: asked.relaxed_ordering,
             pages: Pages::named(asked.pages.as_deref())?,
-            events: Wait::of(&job.params)? == Wait::Block,
+            events: wait(&job.params)? == Wait::Block,
             is_fabric,
             provider: asked.provider,
             queue_pair_words,
@@ -283,7 +283,7 @@ fn others(verb: Verb, job: &Job, settings: &Settings) -> Result<(), LoadError> {
     let params = &job.params;
     let stream = params.stream.clone().unwrap_or_default();
     let verify = stream.verify;
-    if Wait::of(params)? == Wait::BusyPoll {
+    if wait(params)? == Wait::BusyPoll {
         return order("RDMA waits by blocking (block) or by polling (spin)");
     }
     if verify && verb == Verb::FetchAdd {

@@ -7,13 +7,14 @@
 use super::link::{Link, Need, Room};
 use super::settings::{RECEIVES, Settings};
 use super::talk::Word;
-use super::{IWARP, establish, is_one_sided};
+use super::{establish, is_one_sided};
 use crate::LoadError;
 use crate::harness::ends::Flow;
 use crate::harness::payload::Checker;
 use crate::harness::socket::LOOK_UP;
 use crate::harness::{Lane, LaneEnd, Phase};
 use narrows_model::load::Unacknowledged;
+use narrows_model::rdma::RdmaTransport;
 use narrows_rdma::verbs::Access;
 use narrows_rdma::{Completion, Remote, Verb, Work};
 use socket2::Socket;
@@ -49,7 +50,7 @@ pub fn ask(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<Lan
         let credits = if sends && !settings.is_fabric { 0..CREDITS } else { 0..0 };
         credits.map(|_| Room { id: 0, address, length: 0 }).collect()
     })?;
-    let limited = sends && link.told.transport == IWARP;
+    let limited = sends && link.told.transport == RdmaTransport::Iwarp;
     let granted = limited.then_some(u64::from(settings.depth * RECEIVES));
     let checker = (verify && verb == Verb::Read).then(|| Checker::new(told.span())).transpose()?;
     let (message, span) = (told.message(), told.span());
@@ -382,7 +383,7 @@ fn receive(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<Lan
             .map(|id| Room { id, address: base + slots.place(id), length: slots.length as u32 })
             .collect()
     })?;
-    let credits = verb == Verb::Send && link.told.transport == IWARP;
+    let credits = verb == Verb::Send && link.told.transport == RdmaTransport::Iwarp;
     let checker = stream.verify.then(|| Checker::new(told.span())).transpose()?;
     let mut taking = Taking {
         verb,

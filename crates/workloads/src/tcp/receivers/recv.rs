@@ -7,7 +7,7 @@ use socket2::Socket;
 use std::io::{self, Read};
 
 pub static RECEIVER: ReceiverKind = ReceiverKind {
-    name: "recv",
+    name: narrows_model::calls::RECV,
     says: "one recv for up to a message, which the kernel copies",
     delivers: true,
     takes: |inward| inward.span as u64,

@@ -13,7 +13,7 @@ use std::os::fd::AsRawFd;
 const PIPE_BYTES: usize = 1 << 20;
 
 pub static RECEIVER: ReceiverKind = ReceiverKind {
-    name: "splice",
+    name: narrows_model::calls::SPLICE,
     says: "moved through a pipe to /dev/null, not copied to the program",
     delivers: false,
     takes: |_| PIPE_BYTES as u64,

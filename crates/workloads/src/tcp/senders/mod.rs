@@ -52,7 +52,7 @@ pub static SENDERS: &[&SenderKind] =
 
 /// The one by this name; none is `write`.
 pub fn named(name: Option<&str>) -> Result<&'static SenderKind, LoadError> {
-    let name = name.unwrap_or("write");
+    let name = name.unwrap_or(narrows_model::calls::WRITE);
     let found = SENDERS.iter().copied().find(|sender| sender.name == name);
     found.ok_or_else(|| LoadError::Order(format!("no TCP sender is called '{name}'")))
 }

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 
 pub static SENDER: SenderKind = SenderKind {
-    name: "sendfile",
+    name: narrows_model::calls::SENDFILE,
     says: "pages of a file in memory, not copied at this end",
     // What the file is filled from, and the file.
     takes: |out| 2 * out.span as u64,

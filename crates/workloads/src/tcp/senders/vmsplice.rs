@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 pub static SENDER: SenderKind = SenderKind {
-    name: "vmsplice",
+    name: narrows_model::calls::VMSPLICE,
     says: "pages go through a pipe to the socket, not copied at this end",
     takes: |out| (out.span + PIPE_BYTES) as u64,
     make: |_, out| Ok(Box::new(Vmsplice::new(out)?)),

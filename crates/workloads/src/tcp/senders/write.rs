@@ -6,7 +6,7 @@ use socket2::Socket;
 use std::io;
 
 pub static SENDER: SenderKind = SenderKind {
-    name: "write",
+    name: narrows_model::calls::WRITE,
     says: "one send a message, which the kernel copies",
     takes: |out| out.span as u64,
     make: |_, out| Ok(Box::new(Write { buffer: payload::pattern(out.span, out.node)? })),

@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 pub static SENDER: SenderKind = SenderKind {
-    name: "zerocopy",
+    name: narrows_model::calls::ZEROCOPY,
     says: "MSG_ZEROCOPY: sent from the buffer itself, where the path can",
     takes: |out| out.span as u64,
     make: |flow, out| Ok(Box::new(Zerocopy::new(flow, out)?)),

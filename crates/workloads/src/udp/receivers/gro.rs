@@ -13,7 +13,7 @@ use std::os::fd::AsRawFd;
 const COALESCED_BYTES: usize = 1 << 16;
 
 pub static RECEIVER: ReceiverKind = ReceiverKind {
-    name: "gro",
+    name: narrows_model::calls::GRO,
     says: "one call for datagrams that the kernel joined (UDP_GRO)",
     takes: |_| COALESCED_BYTES as u64,
     make: |flow, inward| Ok(Box::new(Gro::new(flow, inward)?)),

@@ -51,7 +51,7 @@ pub static RECEIVERS: &[&ReceiverKind] =
 
 /// The one by this name; none is `recv`.
 pub fn named(name: Option<&str>) -> Result<&'static ReceiverKind, LoadError> {
-    let name = name.unwrap_or("recv");
+    let name = name.unwrap_or(narrows_model::calls::RECV);
     let found = RECEIVERS.iter().copied().find(|receiver| receiver.name == name);
     found.ok_or_else(|| LoadError::Order(format!("no UDP receiver is called '{name}'")))
 }

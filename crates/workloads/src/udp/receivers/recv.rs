@@ -7,7 +7,7 @@ use socket2::Socket;
 use std::io::{self, Read};
 
 pub static RECEIVER: ReceiverKind = ReceiverKind {
-    name: "recv",
+    name: narrows_model::calls::RECV,
     says: "one recv a datagram",
     takes: |inward| slot_bytes(inward.message) as u64,
     make: |_, inward| Ok(Box::new(Recv { buffer: buffer(inward)? })),

@@ -38,7 +38,7 @@ pub static SENDERS: &[&SenderKind] =
 
 /// The one by this name; none is `send`.
 pub fn named(name: Option<&str>) -> Result<&'static SenderKind, LoadError> {
-    let name = name.unwrap_or("send");
+    let name = name.unwrap_or(narrows_model::calls::SEND);
     let found = SENDERS.iter().copied().find(|sender| sender.name == name);
     found.ok_or_else(|| LoadError::Order(format!("no UDP sender is called '{name}'")))
 }

@@ -5,7 +5,7 @@ use socket2::Socket;
 use std::io;
 
 pub static SENDER: SenderKind = SenderKind {
-    name: "send",
+    name: narrows_model::calls::SEND,
     says: "one send a datagram",
     batch: |_| 1,
     make: |_, _| Ok(Box::new(Send)),

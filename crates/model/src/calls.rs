@@ -1,0 +1,24 @@
+//! Names of the ways to hand bytes to the kernel and to take them from it that other code asks
+//! about. The files of the workloads have these constants, so that a name is spelt in one place.
+
+/// Datagrams that came one by one are taken joined (UDP).
+pub const GRO: &str = "gro";
+/// The ordinary way to receive.
+pub const RECV: &str = "recv";
+/// The ordinary way to send datagrams.
+pub const SEND: &str = "send";
+/// Sent from a file, uncopied (TCP).
+pub const SENDFILE: &str = "sendfile";
+/// Moved away unseen (TCP).
+pub const SPLICE: &str = "splice";
+/// Dropped by the kernel when it arrived (TCP).
+pub const TRUNCATE: &str = "truncate";
+/// Lent to the kernel by a pipe, uncopied (TCP).
+pub const VMSPLICE: &str = "vmsplice";
+/// The ordinary way to send bytes (TCP).
+pub const WRITE: &str = "write";
+/// Sent with MSG_ZEROCOPY (TCP).
+pub const ZEROCOPY: &str = "zerocopy";
+
+/// Over which the kernel copies nothing.
+pub const UNCOPIED: [&str; 5] = [SENDFILE, SPLICE, TRUNCATE, VMSPLICE, ZEROCOPY];
