@@ -2,6 +2,7 @@
 //! size of frames.
 
 use crate::study::Settings;
+use narrows_model::options::packets;
 use narrows_model::packets::FCS_BYTES;
 use narrows_model::study::Search;
 use serde::Serialize;
@@ -57,7 +58,7 @@ struct Frame {
 impl ZeroLoss {
     /// The definition of the study, as a file has it.
     pub fn definition(&self) -> Result<String, Unworded> {
-        let sizes: Vec<String> = self.frames_bytes.iter().map(u64::to_string).collect();
+        let frames: Vec<String> = self.frames_bytes.iter().map(|size| self.named(*size)).collect();
         let lost = match self.search.loss_percent {
             0.0 => "no packet is lost".to_owned(),
             share => format!("{share} % of packets are lost at most"),
@@ -68,16 +69,24 @@ impl ZeroLoss {
             .map(|bytes| {
                 let mtu = bytes.saturating_sub(AROUND_BYTES);
                 let mtu = Some(mtu).filter(|mtu| self.is_local && *mtu > MTU_BYTES);
-                Frame { name: format!("{bytes} B"), length: *bytes, mtu }
+                Frame { name: self.named(*bytes), length: *bytes, mtu }
             })
             .collect();
         Ok(toml::to_string(&Written {
             name: "zero-loss",
-            about: format!("Up to which rate {lost}, of frames of {} B?", sizes.join(", ")),
+            about: format!("Up to which rate {lost}, of frames of {}?", frames.join(", ")),
             search: &self.search,
             base: &self.settings,
             factor: [Frames { name: "frame", levels }],
         })?)
+    }
+
+    /// What frames of this size are called: those of a mix by its name, since their size is a mean.
+    fn named(&self, bytes: u64) -> String {
+        match self.settings.told(&packets::IMIX) {
+            Some(true) => "IMIX".to_owned(),
+            _ => format!("{bytes} B"),
+        }
     }
 }
 
@@ -119,6 +128,27 @@ mod tests {
         assert_eq!(rate.0, 1e6 * 8.0 * 9018.0);
         assert_eq!(top.settings.told(&narrows_model::options::places::MTU), Some(9000));
         assert_eq!(all[0].settings.told(&narrows_model::options::places::MTU), None);
+    }
+
+    #[test]
+    fn a_mix_is_called_so_and_its_rates_are_of_its_mean() {
+        let search = Search {
+            rate_max_packets_per_second: 1e6,
+            rate_min_packets_per_second: Some(9e5),
+            resolution_percent: 10.0,
+            loss_percent: 0.0,
+            confidence_percent: 95.0,
+            runs_max: 40,
+        };
+        let settings = toml::from_str("load = 'packets'\nimix = true").expect("settings");
+        let wanted = ZeroLoss { settings, search, frames_bytes: vec![362], is_local: true };
+        let text = wanted.definition().expect("a definition");
+        assert!(text.contains("of frames of IMIX?"), "{text}");
+        let all = cells(&Definition::parse(&text).expect(&text)).expect("cells");
+        assert!(all.iter().all(|cell| cell.level("frame") == Some("IMIX")));
+        let rates = all.iter().filter_map(|cell| cell.settings.told(&flows::BITRATE));
+        let most = rates.map(|rate| rate.0).fold(0.0, f64::max);
+        assert_eq!(most, 1e6 * 8.0 * 362.0);
     }
 
     #[test]

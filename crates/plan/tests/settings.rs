@@ -56,6 +56,16 @@ fn a_network_cell_takes_no_option_of_memory() {
 }
 
 #[test]
+fn a_mix_has_its_mean_in_place_of_a_size() {
+    let mixed = "load = 'packets'\nimix = true\nlength = 64";
+    assert_eq!(settings(mixed).message_bytes(), Bytes(362));
+    assert_eq!(params(mixed).message_bytes, Bytes(362));
+    let one = "load = 'packets'\nimix = false";
+    assert_eq!((settings(one).message_bytes(), params(one).message_bytes), (Bytes(64), Bytes(64)));
+    assert_eq!(settings("load = 'packets'\nlength = 1518").message_bytes(), Bytes(1518));
+}
+
+#[test]
 fn words_become_parameters_and_ordinary_ones_nothing() {
     let plain =
         params("sender = 'write'\nreceiver = 'recv'\nwait = 'block'\nbuffer = 'hot'\nbitrate = 0");
