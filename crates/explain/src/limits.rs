@@ -6,8 +6,7 @@ use crate::controls;
 use crate::measured::{Cell, cells, waited_share};
 use crate::names;
 use crate::rules::{
-    congestion_control, congestion_window, noisy_host, path_rate_limit, receive_window,
-    round_trip_time, send_buffer,
+    congestion_window, noisy_host, path_rate_limit, receive_window, round_trip_time, send_buffer,
 };
 use crate::worth::{Worth, worth};
 use crate::{Case, Judged, findings};

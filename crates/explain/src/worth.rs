@@ -5,7 +5,6 @@ use crate::Case;
 use crate::controls;
 use crate::measured::Cell;
 use crate::names;
-use crate::rules::congestion_control;
 use narrows_model::Fact;
 use narrows_model::host::Nic;
 use narrows_model::result::{Estimate, Prediction, ResourceName};
