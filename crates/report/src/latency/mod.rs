@@ -104,8 +104,8 @@ fn about(latency: &LoadedLatency) -> String {
     };
     format!(
         "longer: median less the idle median, with its interval over {of}. Grades by that: A+ below \
-         5 ms, A 30, B 60, C 200, D 400, else F. A request leaves when it is due, and its time counts \
-         from then; a percentile has ten round trips beyond it, or a dash"
+         5 ms, A 30, B 60, C 200, D 400, else F. A request leaves when it is due, and its time \
+         counts from then; a percentile has ten round trips beyond it, or a dash"
     )
 }
 
