@@ -12,6 +12,7 @@ pub mod calls;
 mod change;
 pub mod container;
 pub mod cpu_list;
+pub mod explored;
 pub mod fact;
 pub mod host;
 pub mod interfaces;

@@ -1,5 +1,6 @@
 //! A study: what was planned, on which hosts, and how it ended.
 
+use crate::explored::Explored;
 use crate::host::Host;
 use crate::interfaces::Interfaces;
 use crate::record::Record;
@@ -41,6 +42,9 @@ pub struct Study {
     /// Which rate a study of packets searches for, in place of repeats of every cell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Search>,
+    /// What a search for anomalies varies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explored: Option<Explored>,
     /// Whether a study was cut short to be tried.
     #[serde(default)]
     pub quick: bool,
@@ -78,6 +82,7 @@ impl Study {
             precision: None,
             spread: None,
             search: None,
+            explored: None,
             quick: false,
             together: false,
             interfaces: Interfaces::default(),

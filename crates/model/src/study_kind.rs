@@ -34,6 +34,8 @@ pub enum StudyKind {
     Packets,
     /// One RDMA measurement that the user set up.
     Rdma,
+    /// Anomalies among the options of traffic.
+    Search,
     /// Cells of a TOML file.
     Study,
     /// One TCP measurement that the user set up.
@@ -59,6 +61,7 @@ impl StudyKind {
         (Self::Mpi, "mpi"),
         (Self::Packets, "packets"),
         (Self::Rdma, "rdma"),
+        (Self::Search, "search"),
         (Self::Study, "study"),
         (Self::Tcp, "tcp"),
         (Self::Udp, "udp"),
@@ -107,7 +110,7 @@ mod tests {
     fn the_words_are_those_of_older_files() {
         let words = StudyKind::WORDS.map(|(kind, _)| kind.to_string()).join(" ");
         let wanted = "app check check-peer credits diagnose host import latency mem mesh mpi \
-                      packets rdma study tcp udp";
+                      packets rdma search study tcp udp";
         assert_eq!(words, wanted);
     }
 

@@ -274,6 +274,10 @@ fn quantity<T: std::str::FromStr>(
         Written::Whole(_) | Written::Text(_) => {
             written.to_string().parse().map_err(|_| unreadable(written, wanted))
         }
+        // A rate as this program writes it.
+        Written::Fraction(number) if number.fract() == 0.0 => {
+            written.to_string().parse().map_err(|_| unreadable(written, wanted))
+        }
         Written::Switch(_) | Written::Fraction(_) => Err(unreadable(written, wanted)),
     }
 }
