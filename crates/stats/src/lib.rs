@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod anomalies;
 mod background;
 mod bursts;
 mod capacity;
@@ -40,6 +41,10 @@ mod summary;
 mod together;
 mod traffic;
 
+pub use anomalies::{
+    Anomalies, Anomaly, Claim, Exploration, Kind as AnomalyKind, Look, PAIRS as ANOMALY_PAIRS,
+    anomalies, look,
+};
 pub use bursts::{Bursts, Limited, Range, bursts};
 pub use capacity::{Capacity, capacity, reordered_share};
 pub use changed::{Changed, Moved, TENTH, changed};
