@@ -69,6 +69,12 @@ pub fn warmed(of: Trial, warmup_ns: Nanos) -> Trial {
     trial(&of.label, of.kind, of.params, of.ends, of.path, timeline)
 }
 
+/// The same trial, with another cool-down.
+pub fn cooled(of: Trial, cooldown_ns: Nanos) -> Trial {
+    let timeline = Timeline { cooldown_ns, ..of.timeline };
+    trial(&of.label, of.kind, of.params, of.ends, of.path, timeline)
+}
+
 /// The same trial, of one peer among several.
 pub fn with(of: Trial, peer: &str) -> Trial {
     let label = format!("{} {peer}", of.label);

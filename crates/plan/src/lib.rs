@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod anomalies;
 pub mod background;
 mod by_end;
 pub mod check;

@@ -1,0 +1,435 @@
+//! What `narrows search` varies: the options of TCP, UDP and RDMA streams, each with choices that
+//! one of the other tools or an application would make, and the study that shows an anomaly again.
+
+use crate::study::Settings;
+use narrows_model::explored::{Choice, Explorable, Explored, Law, Point, Varied};
+use narrows_model::options::{flows, rdma, runs};
+use narrows_model::workload::{RdmaVerb, Transport, Workload};
+use narrows_model::{BitsPerSecond, Bytes};
+use serde::Serialize;
+use thiserror::Error;
+
+/// Seconds of a run beside its window: warm-up, cool-down, and the start of both ends.
+const BESIDE_SECONDS: f64 = WARMUP_SECONDS + COOLDOWN_SECONDS + 0.3;
+/// Seconds before each window, which do not count.
+pub const WARMUP_SECONDS: f64 = 0.15;
+/// Seconds after it in which both ends go on.
+pub const COOLDOWN_SECONDS: f64 = 0.2;
+/// A window is as long as lets so many runs fit, within bounds.
+const RUNS_WANTED: f64 = 400.0;
+const WINDOW_SECONDS: (f64, f64) = (0.2, 1.0);
+/// Fewer runs tell nothing.
+const RUNS_MIN: f64 = 25.0;
+/// What a way to send or receive, or an option of the connection, may cost each message.
+const WAY_NS: f64 = 10_000.0;
+/// Linux's own limit of a receive buffer, where the system sizes it.
+const BUFFER_OWN: f64 = (6 << 20) as f64;
+/// Headers of IP and TCP with timestamps, and of IP and UDP.
+const TCP_HEADERS: u64 = 52;
+const UDP_HEADERS: u64 = 28;
+/// Runs of each point in the study that shows an anomaly.
+const REPEATS: u32 = 6;
+
+/// What is known of the hosts and asked of the search.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Minutes that all runs may take.
+    pub minutes: f64,
+    /// Which traffic is varied, by the words of [`Traffic`].
+    pub traffic: Vec<Traffic>,
+    /// Congestion controls that both hosts have, beside the one in use.
+    pub controls: Vec<String>,
+    /// MTU of the path.
+    pub mtu_bytes: u64,
+}
+
+/// Traffic whose options are varied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Traffic {
+    /// Streams of TCP.
+    Tcp,
+    /// Datagrams, at a pace that any path has.
+    Udp,
+    /// Bandwidth of RDMA verbs.
+    Rdma,
+}
+
+impl Traffic {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Tcp, Self::Udp, Self::Rdma];
+
+    /// Its word on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Rdma => "rdma",
+        }
+    }
+
+    /// The traffic of a word.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|traffic| traffic.word() == word)
+    }
+
+    /// Its name in sentences.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "TCP",
+            Self::Udp => "UDP",
+            Self::Rdma => "RDMA",
+        }
+    }
+}
+
+/// Why nothing can be searched.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum NoSearch {
+    /// The time is too short.
+    #[error("{minutes} minutes are too short: {RUNS_MIN} runs take {least:.1}")]
+    TooShort {
+        /// What was asked for.
+        minutes: f64,
+        /// Minutes that the fewest runs take.
+        least: f64,
+    },
+}
+
+/// A study that cannot be written.
+#[derive(Debug, Error)]
+#[error("a study has no words for these options: {0}")]
+pub struct Unworded(#[from] toml::ser::Error);
+
+/// Options with what each of their choices sets.
+#[derive(Clone, Debug, Default)]
+struct Options {
+    declared: Vec<Explorable>,
+    settings: Vec<Vec<Settings>>,
+}
+
+/// Everything that a search varies, and how a point is set.
+#[derive(Clone, Debug)]
+pub struct Space {
+    /// What is varied.
+    pub explored: Explored,
+    /// Seconds that count in each run.
+    pub window_seconds: f64,
+    base: Vec<Settings>,
+    settings: Vec<Vec<Vec<Settings>>>,
+}
+
+impl Space {
+    /// What is varied between two hosts within the time.
+    pub fn of(wanted: &Wanted) -> Result<Self, NoSearch> {
+        let (least, most) = WINDOW_SECONDS;
+        let seconds = wanted.minutes * 60.0;
+        if seconds < RUNS_MIN * (least + BESIDE_SECONDS) {
+            let least = RUNS_MIN * (least + BESIDE_SECONDS) / 60.0;
+            return Err(NoSearch::TooShort { minutes: wanted.minutes, least });
+        }
+        let window_seconds = (seconds / RUNS_WANTED - BESIDE_SECONDS).clamp(least, most);
+        let (mut traffic, mut base, mut settings) = (Vec::new(), Vec::new(), Vec::new());
+        for of in &wanted.traffic {
+            let options = of_traffic(*of, wanted);
+            traffic.push(Varied { name: of.name().to_owned(), options: options.declared });
+            settings.push(options.settings);
+            base.push(common(*of, window_seconds));
+        }
+        let explored = Explored { minutes: wanted.minutes, traffic };
+        Ok(Self { explored, window_seconds, base, settings })
+    }
+
+    /// Seconds that a run should take.
+    pub fn run_seconds(&self) -> f64 {
+        self.window_seconds + BESIDE_SECONDS
+    }
+
+    /// What a point sets.
+    pub fn settings(&self, point: &Point) -> Settings {
+        self.set(point, None)
+    }
+
+    fn set(&self, point: &Point, except: Option<usize>) -> Settings {
+        let mut all = self.base[point.traffic].clone();
+        for (option, choice) in point.choices.iter().enumerate() {
+            if Some(option) != except {
+                all = merged(&all, &self.settings[point.traffic][option][*choice]);
+            }
+        }
+        all
+    }
+
+    /// The study that shows a point and the one beside it, as a file has it.
+    pub fn definition(&self, about: &str, odd: &Point, plain: &Point) -> Result<String, Unworded> {
+        let pairs = odd.choices.iter().zip(&plain.choices);
+        let option = pairs.enumerate().find(|(_, (own, other))| own != other);
+        let option = option.map_or(0, |(at, _)| at);
+        let declared = &self.explored.of(odd).options[option];
+        let base = self.set(odd, Some(option));
+        let levels = [odd, plain].map(|point| {
+            let mut settings = self.settings[odd.traffic][option][point.choices[option]].clone();
+            // A level's table takes the place of the base's as a whole.
+            settings.rdma = settings.rdma.and(self.settings(point).rdma);
+            LevelOf { name: &declared.choices[point.choices[option]].name, settings }
+        });
+        let factor = [FactorOf { name: &declared.name, levels }];
+        Ok(toml::to_string(&Written { name: "anomaly", about, repeats: REPEATS, base, factor })?)
+    }
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    name: &'static str,
+    about: &'a str,
+    repeats: u32,
+    base: Settings,
+    factor: [FactorOf<'a>; 1],
+}
+
+#[derive(Serialize)]
+struct FactorOf<'a> {
+    name: &'a str,
+    levels: [LevelOf<'a>; 2],
+}
+
+#[derive(Serialize)]
+struct LevelOf<'a> {
+    name: &'a str,
+    #[serde(flatten)]
+    settings: Settings,
+}
+
+/// Settings with what others set in their place, the table of RDMA's options key by key.
+fn merged(all: &Settings, over: &Settings) -> Settings {
+    let rdma = match (&all.rdma, &over.rdma) {
+        (Some(own), Some(over)) => Some(own.with(over)),
+        (own, over) => over.clone().or_else(|| own.clone()),
+    };
+    Settings { rdma, ..all.with(over) }
+}
+
+/// What all points of a traffic have.
+fn common(traffic: Traffic, window_seconds: f64) -> Settings {
+    let load = match traffic {
+        Traffic::Tcp => Workload::TCP_STREAM,
+        Traffic::Udp => Workload::UDP_STREAM,
+        Traffic::Rdma => Workload::Stream(Transport::Rdma(RdmaVerb::Write)),
+    };
+    let mut settings = Settings::default();
+    settings.tell(&runs::LOAD, load.to_string());
+    settings.tell(&runs::SECONDS, window_seconds);
+    settings.tell(&runs::WARMUP_SECONDS, WARMUP_SECONDS);
+    if traffic == Traffic::Rdma {
+        settings.tell(&flows::WAIT, "spin".to_owned());
+    }
+    settings
+}
+
+fn of_traffic(traffic: Traffic, wanted: &Wanted) -> Options {
+    let mut options = Options::default();
+    match traffic {
+        Traffic::Tcp => tcp(&mut options, wanted),
+        Traffic::Udp => udp(&mut options, wanted),
+        Traffic::Rdma => rdma(&mut options),
+    }
+    options
+}
+
+fn tcp(options: &mut Options, wanted: &Wanted) {
+    options.sizes("messages", &[6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18], 1 << 16, None);
+    options.flows("flows");
+    options.buffers();
+    options.segments(wanted.mtu_bytes.saturating_sub(TCP_HEADERS));
+    options.pace(&[100e6, 1e9], None);
+    options.direction();
+    let controls = wanted.controls.iter().map(|name| {
+        let mut settings = Settings::default();
+        settings.tell(&flows::CONGESTION, name.clone());
+        (alike(name, &format!("congestion control {name}"), 0.0), settings)
+    });
+    let usual = (alike("as set", "the usual congestion control", 0.0), Settings::default());
+    options.add("congestion control", Law::Alike, 0, std::iter::once(usual).chain(controls));
+    options.words(
+        "Nagle",
+        &flows::NAGLE,
+        &[("on", "Nagle's algorithm on"), ("off", "Nagle's algorithm off")],
+    );
+    options.words(
+        "sender",
+        &flows::SENDER,
+        &[
+            ("write", "write"),
+            ("sendfile", "sendfile"),
+            ("zerocopy", "zerocopy"),
+            ("vmsplice", "vmsplice"),
+        ],
+    );
+    options.words("receiver", &flows::RECEIVER, &[("recv", "recv"), ("truncate", "truncate")]);
+    let mut quick = Settings::default();
+    quick.tell(&flows::QUICKACK, true);
+    let plain = (alike("delayed", "delayed acknowledgements", 0.0), Settings::default());
+    let quick = (alike("at once", "acknowledgements at once", WAY_NS), quick);
+    options.add("acknowledgements", Law::Alike, 0, [plain, quick]);
+}
+
+fn udp(options: &mut Options, wanted: &Wanted) {
+    let whole = wanted.mtu_bytes.saturating_sub(UDP_HEADERS).clamp(1024, 65_000);
+    options.sizes("datagrams", &[6, 7, 8, 9, 10], whole, Some(whole));
+    options.flows("flows");
+    options.pace(&[100e6, 1e9], Some(100e6));
+    options.direction();
+    options.words(
+        "sender",
+        &flows::SENDER,
+        &[("send", "send"), ("sendmmsg", "sendmmsg"), ("gso", "gso")],
+    );
+    options.words("receiver", &flows::RECEIVER, &[("recv", "recv"), ("recvmmsg", "recvmmsg")]);
+}
+
+fn rdma(options: &mut Options) {
+    let verbs = [RdmaVerb::Write, RdmaVerb::Read, RdmaVerb::Send].map(|verb| {
+        let mut settings = Settings::default();
+        let load = Workload::Stream(Transport::Rdma(verb));
+        settings.tell(&runs::LOAD, load.to_string());
+        (alike(verb.name(), &format!("the verb {}", verb.name()), 0.0), settings)
+    });
+    options.add("verb", Law::Alike, 0, verbs);
+    options.sizes("messages", &[6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18], 1 << 16, None);
+    options.flows("queue pairs");
+    for (name, option, usual) in [("depth", &rdma::DEPTH, 128_u32), ("batch", &rdma::POST_LIST, 1)]
+    {
+        let choices = [1_u32, 8, 32, 128].map(|number| {
+            let mut settings = Settings::default();
+            settings.tell(option, number);
+            (amount(&number.to_string(), &format!("a {name} of {number}"), number.into()), settings)
+        });
+        let usual = choices.iter().position(|(choice, _)| choice.name == usual.to_string());
+        options.add(name, Law::Proportional, usual.unwrap_or(0), choices);
+    }
+    options.direction();
+}
+
+fn alike(name: &str, says: &str, message_ns: f64) -> Choice {
+    let (name, says) = (name.to_owned(), says.to_owned());
+    Choice { name, says, amount: None, message_ns, is_fine: false }
+}
+
+fn amount(name: &str, says: &str, amount: f64) -> Choice {
+    Choice { amount: Some(amount), ..alike(name, says, 0.0) }
+}
+
+impl Options {
+    fn add(
+        &mut self,
+        name: &str,
+        law: Law,
+        usual: usize,
+        choices: impl IntoIterator<Item = (Choice, Settings)>,
+    ) {
+        let (choices, settings): (Vec<Choice>, Vec<Settings>) = choices.into_iter().unzip();
+        // What has no second choice is not varied.
+        if choices.len() > 1 {
+            self.declared.push(Explorable { name: name.to_owned(), law, choices, usual });
+            self.settings.push(settings);
+        }
+    }
+
+    /// Messages of powers of two, of which every other is tried at first, and one more.
+    fn sizes(&mut self, what: &str, powers: &[u32], usual: u64, more: Option<u64>) {
+        let sizes = powers.iter().map(|power| 1_u64 << power).chain(more);
+        let choices = sizes.map(|bytes| {
+            let mut settings = Settings::default();
+            settings.tell(&flows::LENGTH, Bytes(bytes));
+            let name = Bytes(bytes).to_string();
+            let choice = amount(&name, &format!("{name} {what}"), bytes as f64);
+            let is_fine = bytes.is_power_of_two() && !bytes.trailing_zeros().is_multiple_of(2);
+            (Choice { is_fine, ..choice }, settings)
+        });
+        let choices: Vec<(Choice, Settings)> = choices.collect();
+        let at = choices.iter().position(|(choice, _)| choice.amount == Some(usual as f64));
+        self.add("message size", Law::MessageSize, at.unwrap_or(0), choices);
+    }
+
+    fn flows(&mut self, what: &str) {
+        let choices = [1_u32, 2, 4, 8, 16].map(|number| {
+            let mut settings = Settings::default();
+            settings.tell(&flows::PARALLEL, number);
+            let says = if number == 1 { what.trim_end_matches('s') } else { what };
+            let choice = amount(&number.to_string(), &format!("{number} {says}"), number.into());
+            (Choice { is_fine: matches!(number, 2 | 8), ..choice }, settings)
+        });
+        self.add(what, Law::Flows, 0, choices);
+    }
+
+    fn buffers(&mut self) {
+        let asked = [64_u64, 256, 1024].map(|kib| {
+            let mut settings = Settings::default();
+            settings.tell(&flows::WINDOW, Bytes::kib(kib));
+            let name = Bytes::kib(kib).to_string();
+            (amount(&name, &format!("socket buffers of {name}"), (kib << 10) as f64), settings)
+        });
+        let own = amount("as sized", "socket buffers that the system sizes", BUFFER_OWN);
+        self.add(
+            "socket buffer",
+            Law::Proportional,
+            3,
+            asked.into_iter().chain([(own, Settings::default())]),
+        );
+    }
+
+    fn segments(&mut self, whole: u64) {
+        let asked = [536_u32, 1000].map(|bytes| {
+            let mut settings = Settings::default();
+            settings.tell(&flows::MSS, bytes);
+            let name = format!("{bytes} B");
+            (amount(&name, &format!("segments of {name}"), bytes.into()), settings)
+        });
+        let own = amount("as the path", "segments that the path takes", whole.max(1001) as f64);
+        self.add(
+            "segment size",
+            Law::Proportional,
+            2,
+            asked.into_iter().chain([(own, Settings::default())]),
+        );
+    }
+
+    /// Paces in bits a second, and none.
+    fn pace(&mut self, paces: &[f64], usual: Option<f64>) {
+        let paced = paces.iter().map(|rate| {
+            let mut settings = Settings::default();
+            settings.tell(&flows::BITRATE, BitsPerSecond(*rate));
+            let name = format!("{:.0} Mb/s", rate / 1e6);
+            (amount(&name, &format!("a pace of {name}"), *rate), settings)
+        });
+        let none = (amount("none", "no pace", f64::MAX), Settings::default());
+        let at = usual.and_then(|usual| paces.iter().position(|rate| *rate == usual));
+        self.add("pace", Law::Pace, at.unwrap_or(paces.len()), paced.chain([none]));
+    }
+
+    fn direction(&mut self) {
+        let (mut back, mut both) = (Settings::default(), Settings::default());
+        back.tell(&flows::REVERSE, true);
+        both.tell(&flows::BIDIRECTIONAL, true);
+        let there = alike("there", "traffic from here to the peer", 0.0);
+        let back = (alike("back", "traffic from the peer to here", 0.0), back);
+        let both = (alike("both ways", "traffic both ways at once", 0.0), both);
+        self.add("direction", Law::Alike, 0, [(there, Settings::default()), back, both]);
+    }
+
+    /// Words of one option, the first of which is the usual one.
+    fn words(
+        &mut self,
+        name: &str,
+        option: &'static narrows_model::options::Opt<String>,
+        words: &[(&str, &str)],
+    ) {
+        let choices = words.iter().enumerate().map(|(at, (word, says))| {
+            let mut settings = Settings::default();
+            settings.tell(option, (*word).to_owned());
+            let says = if *says == *word { format!("{name} {word}") } else { (*says).to_owned() };
+            (alike(word, &says, if at == 0 { 0.0 } else { WAY_NS }), settings)
+        });
+        let choices: Vec<(Choice, Settings)> = choices.collect();
+        self.add(name, Law::Alike, 0, choices);
+    }
+}
