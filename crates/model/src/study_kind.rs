@@ -47,7 +47,7 @@ pub enum StudyKind {
 }
 
 impl StudyKind {
-    const WORDS: [(Self, &'static str); 16] = [
+    const WORDS: [(Self, &'static str); 17] = [
         (Self::App, "app"),
         (Self::Check, "check"),
         (Self::CheckPeer, "check-peer"),

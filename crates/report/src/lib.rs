@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod advised;
+pub mod anomalies;
 pub mod answer;
 pub mod app;
 pub mod brief;
@@ -57,8 +58,8 @@ use narrows_model::trial::Trial;
 use narrows_predict::{Cells, predict};
 use narrows_profile::TrialProfile;
 use narrows_stats::{
-    CopyShare, Label, LoadedLatency, NeighbourTest, Pairs, PlacedTest, Searched, Summary, Together,
-    copy_share, summarise, together,
+    Anomalies, CopyShare, Label, LoadedLatency, NeighbourTest, Pairs, PlacedTest, Searched,
+    Summary, Together, copy_share, summarise, together,
 };
 use std::collections::BTreeMap;
 
@@ -80,6 +81,8 @@ pub struct Analysis<'a> {
     pub study: Option<study::StudyResults>,
     /// What the searches of a study have come to.
     pub searches: Vec<Searched>,
+    /// What a search for anomalies has come to.
+    pub anomalies: Option<Anomalies>,
     /// Tests that were run in several placements.
     pub placements: Vec<PlacedTest>,
     /// Traffic that was run beside memory jobs, and both alone.
@@ -123,6 +126,7 @@ impl<'a> Analysis<'a> {
             summaries,
             study,
             searches: narrows_stats::searches(stored),
+            anomalies: narrows_stats::anomalies(stored),
             placements: narrows_stats::placements(stored),
             neighbours: narrows_stats::neighbours(stored),
             latency: narrows_stats::latency(stored),

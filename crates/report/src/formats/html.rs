@@ -6,8 +6,8 @@ use crate::plots::curve::{self, Axis};
 use crate::plots::{boxes, ceilings, host, percentiles};
 use crate::study::page;
 use crate::{
-    Analysis, hardware, headline, judged, latency, neighbours, placement, profiled, searched,
-    sessions, tidy, words,
+    Analysis, anomalies, hardware, headline, judged, latency, neighbours, placement, profiled,
+    searched, sessions, tidy, words,
 };
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use narrows_dimm::population::Population;
@@ -215,6 +215,7 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
         (Metric::LoadToUse, "Memory latency (load to use)"),
     ];
     html! {
+        (anomalies::section(analysis))
         (searched::section(analysis))
         h2 id="measured" { "Measured" }
         div class="scroll" { (table(analysis)) }

@@ -14,7 +14,8 @@ use narrows_model::study::{Ended, Study};
 use narrows_model::trial::Trial;
 use narrows_profile::TrialProfile;
 use narrows_stats::{
-    CopyShare, LoadedLatency, NeighbourTest, Pairs, PlacedTest, Searched, Summary, Together,
+    Anomalies, CopyShare, LoadedLatency, NeighbourTest, Pairs, PlacedTest, Searched, Summary,
+    Together,
 };
 use serde::Serialize;
 
@@ -47,6 +48,9 @@ struct Document<'a> {
     /// Of studies that search for a rate.
     #[serde(skip_serializing_if = "<[Searched]>::is_empty")]
     searches: &'a [Searched],
+    /// Of searches for anomalies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    anomalies: Option<&'a Anomalies>,
     together: Option<&'a Together>,
     /// Of trials of many pairs.
     #[serde(skip_serializing_if = "<[Pairs]>::is_empty")]
@@ -81,6 +85,7 @@ fn write(analysis: &Analysis<'_>) -> String {
         neighbours: &analysis.neighbours,
         latency: analysis.latency.as_ref(),
         searches: &analysis.searches,
+        anomalies: analysis.anomalies.as_ref(),
         together: analysis.together.as_ref(),
         pairs: &analysis.pairs,
         copy_share: analysis.copy_share.as_ref(),

@@ -4,7 +4,8 @@
 use super::Format;
 use crate::study::text::tables;
 use crate::{
-    Analysis, judged, latency, neighbours, placement, probed, profiled, searched, sessions, words,
+    Analysis, anomalies, judged, latency, neighbours, placement, probed, profiled, searched,
+    sessions, words,
 };
 use narrows_explain::Judged;
 use narrows_model::result::{Answer, Verdict, Weight};
@@ -27,6 +28,12 @@ const COLUMNS: usize = 100;
 fn write(analysis: &Analysis<'_>) -> String {
     let mut out = String::new();
     head(&mut out, analysis);
+    if analysis.anomalies.is_some() {
+        title(&mut out, "Anomalies");
+        for line_of in anomalies::text(analysis).lines() {
+            line(&mut out, line_of, 4);
+        }
+    }
     match &analysis.study {
         Some(results) => {
             if !analysis.placements.is_empty() {

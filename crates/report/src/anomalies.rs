@@ -1,0 +1,152 @@
+//! What a search for anomalies says: a sentence for each that its pairs confirm.
+
+use crate::Analysis;
+use crate::drawn::Screen;
+use crate::drawn::canvas::wrap;
+use crate::words;
+use maud::{Markup, html};
+use narrows_model::result::Unit;
+use narrows_stats::{Anomalies, Anomaly, AnomalyKind};
+
+/// One sentence: what is off, beside what, and in how many pairs.
+pub fn sentence(anomaly: &Anomaly) -> String {
+    let with = listed(&anomaly.with);
+    let pairs = anomaly.ratios.len();
+    let (traffic, plain) = (&anomaly.traffic, &anomaly.plain);
+    match anomaly.kind {
+        AnomalyKind::Slow => {
+            let ratio = narrows_stats::median(&anomaly.ratios).unwrap_or(0.0);
+            format!(
+                "{traffic} with {with} carries {} of what it carries with {plain} ({pairs} of \
+                 {pairs} pairs; {} for {}, at least {} of it expected)",
+                share(ratio),
+                words::value(anomaly.odd_bits_per_second, Unit::BitsPerSecond),
+                words::value(anomaly.plain_bits_per_second, Unit::BitsPerSecond),
+                share(anomaly.ratio_expected),
+            )
+        }
+        AnomalyKind::Troubled => format!(
+            "of {traffic} with {with} {} of the packets are lost, sent again or refused, with \
+             {plain} {} ({pairs} of {pairs} pairs)",
+            percent(anomaly.odd_trouble_share),
+            percent(anomaly.plain_trouble_share),
+        ),
+    }
+}
+
+/// Things in a row: `a, b and c`.
+fn listed(all: &[String]) -> String {
+    match all.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => all.concat(),
+    }
+}
+
+/// A share with two digits that tell something.
+fn share(of: f64) -> String {
+    match of {
+        of if of >= 0.095 => format!("{of:.2}"),
+        of if of >= 0.0095 => format!("{of:.3}"),
+        of => format!("{of:.1e}"),
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// What was found, and of how much that is.
+pub fn lines(all: &Anomalies) -> Vec<String> {
+    let mut lines: Vec<String> = all.found.iter().map(sentence).collect();
+    if lines.is_empty() {
+        lines.push("no anomaly was found".to_owned());
+    }
+    let mut looked = format!(
+        "{} at {}; usual runs differ by {}",
+        words::counted(all.runs as usize, "run"),
+        words::counted(all.points as usize, "point"),
+        percent(all.noise_share),
+    );
+    if all.unconfirmed > 0 {
+        let what = words::counted(all.unconfirmed as usize, "suspicion");
+        looked += &format!("; {what} not confirmed by all three pairs");
+    }
+    if all.refused > 0 {
+        let what = words::counted(all.refused as usize, "point");
+        looked += &format!("; {what} refused by a host or its limits");
+    }
+    lines.push(looked);
+    lines
+}
+
+/// The same for a screen.
+pub fn page(all: &Anomalies, screen: &Screen) -> String {
+    let lines = lines(all);
+    let wrapped = lines.iter().flat_map(|line| wrap(line, screen.width(), "  "));
+    wrapped.map(|line| line + "\n").collect()
+}
+
+/// The same as text; empty where nothing was searched.
+pub fn text(analysis: &Analysis<'_>) -> String {
+    let lines = analysis.anomalies.iter().flat_map(lines);
+    lines.map(|line| format!("  {line}\n")).collect()
+}
+
+/// The same for a page.
+pub fn section(analysis: &Analysis<'_>) -> Markup {
+    html! { @if let Some(all) = &analysis.anomalies {
+        h2 id="anomalies" { "Anomalies" }
+        ul { @for line in lines(all) { li { (line) } } }
+    } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::explored::Point;
+
+    fn anomaly(kind: AnomalyKind) -> Anomaly {
+        let point = Point { traffic: 0, choices: vec![0] };
+        Anomaly {
+            traffic: "TCP".into(),
+            kind,
+            with: vec!["1 KiB messages".into(), "4 flows".into()],
+            option: "message size".into(),
+            odd: "1 KiB messages".into(),
+            plain: "2 KiB messages".into(),
+            ratios: vec![0.19, 0.2, 0.22],
+            ratio_expected: 0.5,
+            odd_bits_per_second: 1e8,
+            plain_bits_per_second: 5e8,
+            odd_trouble_share: 0.2,
+            plain_trouble_share: 0.001,
+            point: point.clone(),
+            beside: point,
+        }
+    }
+
+    #[test]
+    fn an_anomaly_is_one_sentence_with_its_pairs() {
+        let says = sentence(&anomaly(AnomalyKind::Slow));
+        let wanted = "TCP with 1 KiB messages and 4 flows carries 0.20 of what it carries with \
+                      2 KiB messages (3 of 3 pairs";
+        assert!(says.starts_with(wanted), "{says}");
+        let says = sentence(&anomaly(AnomalyKind::Troubled));
+        assert!(says.contains("20.0 % of the packets are lost"), "{says}");
+    }
+
+    #[test]
+    fn where_nothing_was_found_it_is_said_of_how_much() {
+        let all = Anomalies {
+            found: Vec::new(),
+            unconfirmed: 1,
+            points: 40,
+            runs: 61,
+            refused: 2,
+            noise_share: 0.05,
+        };
+        let looked = "61 runs at 40 points; usual runs differ by 5.0 %; 1 suspicion not confirmed \
+                      by all three pairs; 2 points refused by a host or its limits";
+        assert_eq!(lines(&all), ["no anomaly was found", looked]);
+    }
+}
