@@ -77,6 +77,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Predict(args) => cmd::predict::run(&args),
         Command::Rdma(args) => cmd::rdma::run(&args),
         Command::Report(args) => cmd::report::run(&args),
+        Command::Search(args) => cmd::search::run(&args),
         Command::Serve(args) => cmd::serve::run(&args),
         Command::Study(args) => cmd::study::run(&args),
         Command::Tcp(args) => cmd::direct::tcp(&args),

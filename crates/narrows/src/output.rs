@@ -75,6 +75,16 @@ pub fn run_steps(
     planned: &Planned<'_>,
     out: &OutArgs,
 ) -> Result<CourseEnd, RunError> {
+    run_seen(controller, planned, out, &mut |_, _| ())
+}
+
+/// The same; `seen` is told of each run when it is on disk.
+pub fn run_seen(
+    controller: &mut Controller<'_>,
+    planned: &Planned<'_>,
+    out: &OutArgs,
+    seen: &mut dyn FnMut(&Trial, &Record),
+) -> Result<CourseEnd, RunError> {
     let mut shown = Shown::new();
     let stop = controller.stop;
     let mut course = Course {
@@ -91,6 +101,7 @@ pub fn run_steps(
         planned.steps,
         |progress| shown.step(progress),
         |trial: &Trial, record: &Record| {
+            seen(trial, record);
             if out.json_stream {
                 // A reader that cannot be written to is told at the end.
                 let _ = print_exact(&stream::run(trial, record));

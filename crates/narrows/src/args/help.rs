@@ -27,6 +27,7 @@ const COMMANDS: [(&str, &[&str]); 4] = [
             "app",
             "placement",
             "neighbours",
+            "search",
             "serve",
             "study",
         ],
@@ -203,6 +204,13 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 23] = [
         &[
             ("narrows report check.narrows", "all that a study says"),
             ("narrows report check.narrows --figures figures", "its figures as SVG"),
+        ],
+    ),
+    (
+        "search",
+        &[
+            ("narrows search HOST", "what makes TCP and UDP to it slow, in ten minutes"),
+            ("narrows search HOST --minutes 60 --traffic rdma", "among the options of RDMA"),
         ],
     ),
     ("serve", &[("narrows serve", "prints the command for the other host, key included")]),

@@ -16,6 +16,7 @@ mod mpi;
 mod neighbours;
 mod out;
 mod placement;
+mod search;
 mod stored;
 mod study;
 mod table;
@@ -38,6 +39,7 @@ pub use mpi::MpiArgs;
 pub use neighbours::NeighboursArgs;
 pub use out::OutArgs;
 pub use placement::PlacementArgs;
+pub use search::AnomalyArgs;
 pub use stored::{
     CompareArgs, ExplainArgs, ExportArgs, HistoryArgs, ImportArgs, ListArgs, VerifyArgs,
 };
@@ -95,8 +97,7 @@ pub enum Command {
     /// to memory (docs/no-link-full.md). Measures the part that needs no counters, and says what is
     /// known of the others.
     Credits(CreditsArgs),
-    /// Find what limits TCP to a host that runs `narrows serve`: try one change at a time, and undo
-    /// it
+    /// Find what limits TCP to a host by trying one change at a time
     ///
     /// Measures, probes the path, ranks the likely causes, and changes one thing at a time,
     /// alternating with the traffic as it is: congestion control, buffers, message size, flows,
@@ -191,6 +192,14 @@ pub enum Command {
     Rdma(RdmaArgs),
     /// Read a study file again: text, JSON or HTML; needs no root
     Report(ReportArgs),
+    /// Search for options that make traffic to a host slow
+    ///
+    /// Varies options of TCP, UDP and RDMA (message size, flows, direction, buffers, segments,
+    /// pace, congestion control, ways to send and receive) within what the two hosts and their
+    /// owners allow, and follows what carries clearly less than its neighbours, or has more lost
+    /// and sent again, to the fewest options that show it. Names only what three pairs of runs
+    /// confirm, each with a study file that shows it again.
+    Search(AnomalyArgs),
     /// Run the agent: the other end of another host's measurements
     ///
     /// Prints the exact command to run there, key included.

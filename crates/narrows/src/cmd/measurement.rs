@@ -29,6 +29,7 @@ use narrows_plan::{BackgroundLoad, Pattern, TwoPlaces, Unplaced, Where, direct a
 use narrows_runner::RunError;
 use narrows_store::Store;
 use narrows_workloads::harness::way;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -148,8 +149,34 @@ pub struct Opened {
     _put_back: Option<Guard>,
 }
 
-/// Reaches the other side and makes the file.
-pub fn open(measurement: &Measurement<'_>) -> Result<Opened, Failure> {
+/// The hosts of a direct measurement when they have met, before anything is planned.
+pub struct Met {
+    /// The other side.
+    pub far: Far,
+    /// The host that narrows runs on, as it was read.
+    pub host: Host,
+    /// Those at the other side, where they describe themselves.
+    pub peer_hosts: Vec<Host>,
+    /// What joins them.
+    pub path: NetworkPath,
+    /// Interfaces of this host that lead to the others.
+    pub interfaces: Interfaces,
+    own_address: IpAddr,
+}
+
+impl Met {
+    fn sides(&self) -> Sides<'_> {
+        Sides {
+            host: &self.host,
+            peer_hosts: &self.peer_hosts,
+            interface: self.interfaces.to(EndHost::Peer(0)),
+            round_trip: self.far.round_trip(),
+        }
+    }
+}
+
+/// Reaches the other side.
+pub fn meet(measurement: &Measurement<'_>) -> Result<Met, Failure> {
     let args = measurement.peer;
     output::check_folder(&args.out.out)?;
     // A network namespace has settings of its own under /proc/sys/net.
@@ -163,31 +190,44 @@ pub fn open(measurement: &Measurement<'_>) -> Result<Opened, Failure> {
     let far = Far::find(args, measurement.is_iperf3(), measurement.explain)?;
     let peer_hosts = far.hosts();
     let (own_address, address) = far.addresses().ok_or(RunError::NoPeer)?;
-    let params = measurement.params(largest_cache(&host, &peer_hosts))?;
     // A peer with our own address is reached over loopback, whatever the address looks like.
     let path = if own_address == address { NetworkPath::Loopback } else { NetworkPath::Peer };
     let ways = far.all_addresses().into_iter().map(|(own, there)| way::toward(there, own));
     let interfaces: Interfaces = ways.collect();
-    let sides = Sides {
-        host: &host,
-        peer_hosts: &peer_hosts,
-        interface: interfaces.to(EndHost::Peer(0)),
-        round_trip: far.round_trip(),
-    };
-    let mut trials = measurement.varied(measurement.trials(&params, path, &sides)?, &sides)?;
+    Ok(Met { far, host, peer_hosts, path, interfaces, own_address })
+}
+
+/// Reaches the other side and makes the file.
+pub fn open(measurement: &Measurement<'_>) -> Result<Opened, Failure> {
+    let met = meet(measurement)?;
+    let params = measurement.params(largest_cache(&met.host, &met.peer_hosts))?;
+    let sides = met.sides();
+    let mut trials = measurement.varied(measurement.trials(&params, met.path, &sides)?, &sides)?;
     if measurement.beside.is_some() {
         // All at one agent.
-        trials.iter().try_for_each(|trial| far.can(std::slice::from_ref(trial)))?;
+        trials.iter().try_for_each(|trial| met.far.can(std::slice::from_ref(trial)))?;
     }
-    far.can(&trials)?;
-    trials.retain(|trial| trial.kind != Workload::PathProbe || far.can_probe(trial));
-    if pattern.is_some() {
-        far.can_meet()?;
+    met.far.can(&trials)?;
+    trials.retain(|trial| trial.kind != Workload::PathProbe || met.far.can_probe(trial));
+    if measurement.pattern()?.is_some() {
+        met.far.can_meet()?;
     }
-    let study = measurement.study(path, interfaces.clone(), &far, &host)?;
+    let study = measurement.study(met.path, met.interfaces.clone(), &met.far, &met.host)?;
+    begin(measurement, met, study, trials)
+}
+
+/// Makes the file of what was planned between hosts that have met.
+pub fn begin(
+    measurement: &Measurement<'_>,
+    met: Met,
+    study: Study,
+    trials: Vec<Trial>,
+) -> Result<Opened, Failure> {
+    let Met { far, host, peer_hosts, path, own_address, .. } = met;
     // Until here there is nothing to clean up, and a peer may be slow to answer.
     let stop = stop::flag()?;
-    let file = output::study_path(&args.out, measurement.command.as_str(), study.began_unix_ns);
+    let folder = &measurement.peer.out;
+    let file = output::study_path(folder, measurement.command.as_str(), study.began_unix_ns);
     let mut draft = Store::draft(&file, &study, &host)?;
     draft.put_trials(&trials)?;
     draft.put_peer_hosts(&peer_hosts)?;
@@ -198,8 +238,43 @@ pub fn open(measurement: &Measurement<'_>) -> Result<Opened, Failure> {
         NetworkPath::Loopback => address::interface(own_address),
         _ => study.interfaces.to(EndHost::Peer(0)).map(str::to_owned),
     };
-    let _put_back = steer_interrupts(trials[0].irq(), sides_nic(&host, nic.as_deref()))?;
+    let irq = trials.first().and_then(Trial::irq);
+    let _put_back = steer_interrupts(irq, sides_nic(&host, nic.as_deref()))?;
     Ok(Opened { far, host, peer_hosts, study, trials, file, store, stop, _put_back })
+}
+
+impl Measurement<'_> {
+    /// The head of the file of hosts that have met.
+    pub fn head(&self, met: &Met) -> Result<Study, Failure> {
+        self.study(met.path, met.interfaces.clone(), &met.far, &met.host)
+    }
+
+    /// The trial of these settings between hosts that have met.
+    pub fn trial(&self, met: &Known<'_>) -> Result<Trial, Failure> {
+        let params = self.params(largest_cache(met.host, met.peer_hosts))?;
+        let sides = Sides {
+            host: met.host,
+            peer_hosts: met.peer_hosts,
+            interface: met.interface,
+            round_trip: met.round_trip,
+        };
+        let trials = self.trials(&params, met.path, &sides)?;
+        trials.into_iter().next().ok_or_else(|| RunError::NoPeer.into())
+    }
+}
+
+/// What a trial between two hosts is made of.
+pub struct Known<'a> {
+    /// The host that narrows runs on.
+    pub host: &'a Host,
+    /// The other side.
+    pub peer_hosts: &'a [Host],
+    /// The interface that leads there.
+    pub interface: Option<&'a str>,
+    /// About what a round trip takes.
+    pub round_trip: Duration,
+    /// What joins them.
+    pub path: NetworkPath,
 }
 
 impl Measurement<'_> {

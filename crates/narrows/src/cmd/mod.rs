@@ -39,6 +39,7 @@ pub mod predict;
 mod published;
 pub mod rdma;
 pub mod report;
+pub mod search;
 pub mod serve;
 pub mod study;
 pub mod tune;
