@@ -74,6 +74,7 @@ fn measurement(args: &AnomalyArgs, settings: Settings) -> Measurement<'_> {
         explain: false,
         diagnose: false,
         both_ways: false,
+        beside: None,
         sizes: Vec::new(),
     }
 }
