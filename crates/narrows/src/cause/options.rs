@@ -53,7 +53,7 @@ impl Cause {
         Self::usage("see `narrows host` on both hosts for their nodes and CPUs");
     /// A time that is too short for what is to be measured in it.
     pub const NO_TIME: Self =
-        Self::usage("give more --minutes, or fewer --repeats and --seconds for each run");
+        Self::usage("give more --minutes, or ask for fewer and shorter runs in them");
     /// A place on a host that does not describe itself.
     pub const UNKNOWN_PLACE: Self = Self::usage("name its CPUs by number");
     /// Interrupts that cannot be moved, because there are none of the NIC alone.
