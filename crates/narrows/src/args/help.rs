@@ -84,7 +84,7 @@ const COMMON: [&str; 25] = [
 const LONG: [&str; 4] = ["packets", "rdma", "tcp", "udp"];
 
 /// Examples, each a command line and what it does.
-const EXAMPLES: [(&str, &[(&str, &str)]); 23] = [
+const EXAMPLES: [(&str, &[(&str, &str)]); 24] = [
     (
         "narrows",
         &[
