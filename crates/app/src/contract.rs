@@ -48,7 +48,6 @@ pub struct Written {
     pub unit: Option<String>,
 }
 
-/// Where one figure stands.
 #[derive(Clone, Debug)]
 pub struct Contract {
     /// File in the folder of the run; `None` is what was written to standard output.

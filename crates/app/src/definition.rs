@@ -43,7 +43,6 @@ pub struct Definition {
     pub communication: Option<Contract>,
     /// Share of its CPUs that it had, where it tells.
     pub cpu_use: Option<Contract>,
-    /// What must come out.
     pub checks: Vec<Check>,
     /// Where it runs, and over which fabrics.
     pub places: Vec<Place>,
@@ -54,22 +53,18 @@ pub struct Definition {
 pub struct Check {
     /// What it is called in reports and in the file.
     pub name: String,
-    /// Where it stands.
     pub contract: Contract,
-    /// What it must be.
     pub want: f64,
     /// How far it may lie off, in the same unit.
     pub within: f64,
 }
 
 impl Check {
-    /// Whether this is right.
     pub fn is_right(&self, value: f64) -> bool {
         (value - self.want).abs() <= self.within
     }
 }
 
-/// Where ranks run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Place {

@@ -18,7 +18,6 @@ use thiserror::Error;
 pub struct AppError {
     /// Where in the file: a line, a place, a contract.
     pub at: String,
-    /// What is wrong there.
     pub why: String,
 }
 

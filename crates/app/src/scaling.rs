@@ -52,9 +52,7 @@ pub struct Point {
 /// The points of one fabric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Curve {
-    /// Where its ranks ran.
     pub place: String,
-    /// What carried their messages.
     pub fabric: String,
     /// MTU in bytes, or none.
     pub mtu: String,

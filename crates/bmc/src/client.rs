@@ -27,7 +27,6 @@ pub struct Client {
     limits: Limits,
 }
 
-/// What came back.
 pub struct Answer {
     /// Status of HTTP.
     pub status: u16,

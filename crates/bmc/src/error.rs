@@ -11,7 +11,6 @@ pub enum BmcError {
     Unreachable {
         /// Address of the controller that was asked.
         at: String,
-        /// What the system says.
         why: String,
     },
     /// Connected, and no answer in time.
@@ -19,7 +18,6 @@ pub enum BmcError {
     Silent {
         /// Address of the controller that was asked.
         at: String,
-        /// What was asked for.
         path: String,
         /// How long it was waited.
         seconds: u64,
@@ -49,7 +47,6 @@ pub enum BmcError {
     NeedsUser {
         /// Address of the controller that was asked.
         at: String,
-        /// What was asked for.
         path: String,
         /// The answer's status.
         status: u16,
@@ -59,9 +56,7 @@ pub enum BmcError {
     NotRedfish {
         /// Address of the controller that was asked.
         at: String,
-        /// What was asked for.
         path: String,
-        /// What came instead.
         why: String,
     },
     /// An answer that ends early.
@@ -69,9 +64,7 @@ pub enum BmcError {
     CutShort {
         /// Address of the controller that was asked.
         at: String,
-        /// What was asked for.
         path: String,
-        /// Where it ends.
         why: String,
     },
     /// More than any server has.
@@ -87,9 +80,7 @@ pub enum BmcError {
     Elsewhere {
         /// Address of the controller that was asked.
         at: String,
-        /// What was asked for.
         path: String,
-        /// Where it leads.
         to: String,
     },
     /// The user stopped it.

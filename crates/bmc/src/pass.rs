@@ -7,7 +7,6 @@ pub const TOKEN: &str = "X-Auth-Token";
 
 /// What a request is allowed by.
 pub enum Pass {
-    /// What everybody may see.
     Nobody,
     /// A session's token.
     Token(Zeroizing<String>),

@@ -10,7 +10,6 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
-/// What a controller told.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Its resources, in the order in which they were asked for.

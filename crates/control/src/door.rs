@@ -120,10 +120,8 @@ struct Stranger {
     stream: TcpStream,
 }
 
-/// Where a guest stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It has proved nothing.
     Stranger,
     /// It has proved what is asked of it.
     Proved,
@@ -194,7 +192,6 @@ impl Guest {
         self.standing()
     }
 
-    /// Where it stands now.
     pub fn standing(&self) -> Standing {
         if self.proved {
             return Standing::Proved;

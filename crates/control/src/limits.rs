@@ -116,7 +116,6 @@ pub enum NotLent {
     /// Too many ends at once.
     #[error("more than {WORKERS_MAX} ends at once")]
     Workers,
-    /// It makes no sense.
     #[error(transparent)]
     Senseless(#[from] LoadError),
     /// A run that is too long for the owner.

@@ -50,7 +50,6 @@ impl fmt::Display for NotOffered {
 }
 
 impl Offers {
-    /// What this program offers.
     pub fn own() -> Self {
         use narrows_workloads::{kinds, packets, tcp, udp};
         let own = kinds::KINDS.iter().map(|kind| kind.workload.clone());

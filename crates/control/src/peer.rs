@@ -79,7 +79,6 @@ struct Met {
     wire: Wire,
 }
 
-/// Why there is none.
 enum Missed {
     /// Another address may do.
     Connecting(std::io::Error),

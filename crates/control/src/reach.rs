@@ -24,7 +24,6 @@ pub struct Reached {
     pub host: Host,
 }
 
-/// How to call agents.
 #[derive(Clone)]
 pub struct Calling {
     /// TCP port of those whose name has none.

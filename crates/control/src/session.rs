@@ -31,10 +31,7 @@ use thiserror::Error;
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub enum Order {
     /// Make buffers and listening sockets.
-    Prepare {
-        /// What to run.
-        job: Box<Job>,
-    },
+    Prepare { job: Box<Job> },
     /// Connect or accept, and stand at the gate.
     Arm {
         /// Where the receiver listens; empty for the receiver itself.
@@ -68,15 +65,9 @@ pub enum Answer {
     /// The window is over; the load is held until `Release`.
     Closed,
     /// The run is over.
-    Finished {
-        /// What was measured.
-        report: Box<EndReport>,
-    },
-    /// It went wrong.
+    Finished { report: Box<EndReport> },
     Failed {
-        /// How far it got.
         at: Stage,
-        /// What went wrong.
         why: String,
         /// What kind of fault it was.
         #[serde(default, skip_serializing_if = "Fault::is_of_machine")]

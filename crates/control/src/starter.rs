@@ -35,7 +35,6 @@ const READY_TURN: Duration = Duration::from_millis(2);
 /// While a run goes on, so that it is not disturbed.
 const RUN_TURN: Duration = Duration::from_millis(20);
 
-/// What an agent lends.
 #[derive(Clone)]
 pub struct Lend {
     /// This program, for workers.
@@ -257,7 +256,6 @@ impl Starter {
         one && bind.is_none_or(|bind| bind.to_canonical() == address.to_canonical())
     }
 
-    /// What the worker says.
     fn hear(&mut self) -> Option<Said> {
         let session = self.session.as_mut()?;
         let (worker, answer) = session.hear()?;

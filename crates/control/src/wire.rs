@@ -79,7 +79,6 @@ pub enum Reply {
     Host {
         /// As it read itself.
         host: Box<Host>,
-        /// What it can run.
         offers: Offers,
     },
     /// A worker runs.
@@ -89,7 +88,6 @@ pub enum Reply {
         /// The port that its clients come to.
         port: u16,
     },
-    /// What a worker said.
     Answer {
         /// Passed on from the worker as it is.
         answer: Answer,

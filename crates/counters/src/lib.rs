@@ -29,7 +29,6 @@ impl Scene<'_> {
 
 /// One source of counters.
 pub struct Registered {
-    /// Its name in readings.
     pub source: Source,
     /// What it counts, and what it does not.
     pub says: &'static str,

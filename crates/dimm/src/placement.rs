@@ -26,7 +26,6 @@ pub struct Trace {
 pub struct Placed {
     /// Name of the rule.
     pub rule: String,
-    /// How sure it is.
     pub confidence: Confidence,
     /// Where the rule is from.
     pub source: String,

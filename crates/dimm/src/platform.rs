@@ -47,7 +47,6 @@ pub struct Platform {
     /// Whether the shares of kernel sockets were fitted on its processors (docs/predict.md).
     #[serde(default)]
     pub is_fitted: bool,
-    /// Where this is from.
     #[serde(default)]
     pub source: String,
 }

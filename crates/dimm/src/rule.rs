@@ -74,7 +74,6 @@ pub struct Rule {
     /// Labels of the channels of each memory controller, where they are not in order.
     #[serde(default)]
     pub controllers: Vec<Vec<ChannelId>>,
-    /// How sure it is.
     #[serde(default)]
     pub confidence: Confidence,
     /// Its own source, where that of the file is not meant.

@@ -12,9 +12,7 @@ pub enum WhyNot {
     Family,
     /// The rule needs as many slots (or letters) as this, and the board has others.
     Count {
-        /// What is counted.
         what: &'static str,
-        /// How many there are.
         found: usize,
         /// Of which they should be a multiple, or which they should be.
         wanted: usize,

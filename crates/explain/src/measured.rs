@@ -18,9 +18,7 @@ use narrows_stats::{Label, Summary, median, overlap_share};
 pub struct Cell<'a> {
     /// The study that it is of.
     pub study: &'a StoredStudy,
-    /// What was asked for.
     pub trial: &'a Trial,
-    /// What its records say.
     pub summary: &'a Summary,
     /// Its runs that ended well.
     pub done: Vec<&'a Record>,
@@ -147,7 +145,6 @@ pub fn finding(
 pub enum Look {
     /// Looked at and fine; what was seen.
     Fine(Evidence),
-    /// What was found.
     Found(Finding),
 }
 

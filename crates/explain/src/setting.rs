@@ -9,7 +9,6 @@ use narrows_model::result::{Finding, Inapplicable, Missing, Verdict, Weight};
 pub struct Trouble {
     /// In a sentence.
     pub says: String,
-    /// What to do.
     pub remedy: String,
 }
 

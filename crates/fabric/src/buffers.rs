@@ -57,7 +57,6 @@ pub enum Room {
 /// Ports of a switch that have the same headroom.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PortsHeld {
-    /// How many ports.
     pub ports: u32,
     /// What each of them carries at most.
     pub rate_bits_per_second: BitsPerSecond,
@@ -86,7 +85,6 @@ pub struct Lossless {
     pub needed_bytes: Option<Bytes>,
     /// What its maker says that it has.
     pub buffer_bytes: Option<Bytes>,
-    /// Whether it has that.
     pub room: Room,
 }
 

@@ -31,7 +31,6 @@ pub struct Switch {
 /// Ports of one rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ports {
-    /// How many there are.
     pub count: u32,
     /// Rate of each, in Gb/s.
     pub gbps: f64,

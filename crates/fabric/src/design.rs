@@ -34,11 +34,9 @@ pub enum Tier {
 /// Switches of one tier.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
-    /// What they are for.
     pub tier: Tier,
     /// The switches' model, as the catalogue names it.
     pub switch: String,
-    /// How many there are.
     pub count: u32,
     /// Links of one of them: all that a full leaf has, of the others the most that any has.
     pub links: u32,

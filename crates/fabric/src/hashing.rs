@@ -28,7 +28,6 @@ pub struct Carried {
     pub rounds: u32,
     /// Flows of a host, each hashed by itself.
     pub flows: u32,
-    /// Where the draws begin.
     pub seed: u64,
 }
 
@@ -104,7 +103,6 @@ impl<'a> Links<'a> {
         Self { design, capacity, up, down, pod_up, pod_down: pod_up + pod_links }
     }
 
-    /// What each host gets.
     fn shares(&self, to: &[u32], flows: u32, random: &mut Pcg64) -> Vec<f64> {
         let mut paths = Vec::with_capacity(to.len() * flows as usize);
         for (from, to) in (0..).zip(to) {

@@ -25,7 +25,6 @@ pub enum Climb {
 /// A plan in JSON: with a mesh there is one key more.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct WithMesh<'a> {
-    /// What was planned.
     #[serde(flatten)]
     pub plan: &'a Planned,
     /// What a mesh measured of it, by tier.

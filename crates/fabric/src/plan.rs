@@ -10,7 +10,6 @@ use serde::Serialize;
 /// A fabric with the switches that it is built of.
 #[derive(Clone, Debug)]
 pub struct Choice<'a> {
-    /// How it is built.
     pub design: Design,
     /// What hosts are connected to.
     pub leaf: &'a Switch,

@@ -55,7 +55,6 @@ pub enum RoundTripFrom {
 pub struct InFlight {
     /// The round trip that it is computed with.
     pub round_trip_us: f64,
-    /// Where that is from.
     pub round_trip_from: RoundTripFrom,
     /// Bytes in flight when a host's port is full.
     pub in_flight_bytes: Bytes,
@@ -67,7 +66,6 @@ pub struct InFlight {
 /// A fabric, and what it does.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Planned {
-    /// How it is built.
     pub design: Design,
     /// Models of leaf and spine.
     pub switches: Vec<Switch>,

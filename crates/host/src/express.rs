@@ -11,7 +11,6 @@ const EXPRESS_ID: u8 = 0x10;
 /// Capabilities there can be: each takes four bytes at least.
 const CAPABILITIES_MAX: usize = 48;
 
-/// Why there is none.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Gap {
     /// Only the beginning could be read.
@@ -79,7 +78,6 @@ pub fn word(config: &[u8], at: usize) -> Result<u32, Gap> {
         .ok_or_else(|| Gap::Malformed(format!("a register at {at:#x} of {:#x}", config.len())))
 }
 
-/// Where the capability begins.
 pub fn find(config: &[u8]) -> Result<usize, Gap> {
     let byte = |at: usize| config.get(at).copied();
     let lists = byte(0x06).is_some_and(|status| status & 0x10 != 0);

@@ -21,7 +21,6 @@ impl<'r> Folder<'r> {
         format!("{}/{file}", self.path)
     }
 
-    /// What a file says.
     pub fn text(&self, file: &str) -> Fact<String> {
         self.root.text(&self.path_of(file))
     }

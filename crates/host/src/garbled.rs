@@ -13,7 +13,6 @@ pub enum Garbled {
     Lacks {
         /// The line as it stands.
         line: String,
-        /// What it should tell.
         quantity: &'static str,
     },
     /// Memory in another unit, or none.

@@ -11,7 +11,6 @@ use std::process::Command;
 /// How many peers libfabric is to expect.
 const FABRIC_PEERS: &str = "FI_UNIVERSE_SIZE";
 
-/// How workers are started.
 #[derive(Clone, Debug)]
 pub struct Launcher {
     /// Path of narrows itself, which is started in the container.

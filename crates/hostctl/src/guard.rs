@@ -21,7 +21,6 @@ pub const JOURNALS: &str = "/run/narrows";
 const PLACES: [&str; 4] =
     ["/proc/irq/", "/proc/sys/net/", "/proc/sys/vm/nr_hugepages", "/sys/class/net/"];
 
-/// What a setting was.
 #[derive(Debug, Serialize, Deserialize)]
 struct Was {
     path: String,

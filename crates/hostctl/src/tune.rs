@@ -38,7 +38,6 @@ pub enum Undone {
         setting: String,
         /// Path of the file that holds it.
         path: String,
-        /// What it is again.
         was: String,
     },
     /// Somebody changed it since.
@@ -47,14 +46,12 @@ pub enum Undone {
         setting: String,
         /// Path of the file that holds it.
         path: String,
-        /// What it is.
         now: String,
         /// What it was before the first change.
         was: String,
     },
 }
 
-/// Where changes are noted.
 pub struct Ledger {
     path: PathBuf,
     places: Vec<String>,

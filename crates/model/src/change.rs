@@ -52,7 +52,6 @@ impl Change {
         (Self::Setting, "setting"),
     ];
 
-    /// Its word in files.
     pub fn word(self) -> &'static str {
         Self::WORDS.iter().find(|(change, _)| *change == self).map_or("", |(_, word)| word)
     }

@@ -34,7 +34,6 @@ pub enum Container {
     Bwrap,
     /// An image, which must hold a C library no older than this program's.
     Image {
-        /// What runs it.
         tool: Tool,
         /// Name of the image.
         image: String,

@@ -247,7 +247,6 @@ pub enum StretchOf {
     /// What was sent in the sender's window: such datagrams say so.
     #[serde(rename = "source-window")]
     SenderWindow,
-    /// All that was sent.
     WholeRun,
 }
 

@@ -23,7 +23,6 @@ pub enum Stage {
 pub struct Lost {
     /// How far it had got.
     pub at: Stage,
-    /// What became of it.
     #[serde(flatten)]
     pub cause: LostBy,
 }
@@ -55,10 +54,7 @@ pub enum LostBy {
         waited_ns: Nanos,
     },
     /// It failed, and said why.
-    Failed {
-        /// Its own words.
-        why: String,
-    },
+    Failed { why: String },
 }
 
 impl fmt::Display for LostBy {

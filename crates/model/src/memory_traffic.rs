@@ -24,7 +24,6 @@ pub struct MemoryTraffic {
 /// Bytes of one quantity on one processor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
-    /// What was counted.
     pub of: Quantity,
     /// Which hardware counted the bytes.
     pub by: CountedBy,

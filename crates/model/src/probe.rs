@@ -5,7 +5,6 @@
 use crate::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// What a probe found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PathProbe {

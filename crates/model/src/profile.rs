@@ -98,7 +98,6 @@ impl SampledBy {
     }
 }
 
-/// What was sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SampledWhat {
@@ -113,7 +112,6 @@ pub enum SampledWhat {
 pub struct Profile {
     /// What made a sample due.
     pub by: SampledBy,
-    /// What was sampled.
     pub what: SampledWhat,
     /// CPUs or threads that were sampled.
     pub targets: u32,
@@ -194,14 +192,12 @@ impl fmt::Display for Gap {
 pub struct Function {
     /// Its name, or its address where it has none.
     pub name: String,
-    /// Where it runs.
     pub mode: Mode,
     /// The kernel's module or the program's file that it belongs to; `None` for the kernel itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
 }
 
-/// Where a function runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -230,7 +226,6 @@ pub enum Task {
 /// One stack of calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
-    /// Whose task was running.
     pub task: Task,
     /// Functions by their place in [`Profile::functions`], the innermost first.
     pub frames: Vec<u32>,

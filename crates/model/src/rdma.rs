@@ -130,7 +130,6 @@ pub struct RdmaEffective {
     pub device: String,
     /// Port of the device, from 1.
     pub port: u8,
-    /// What carried its packets.
     pub transport: RdmaTransport,
     /// `cm` or `exchange`.
     pub connection: String,

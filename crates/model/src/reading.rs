@@ -56,7 +56,6 @@ impl Source {
         (Self::Udp, "udp"),
     ];
 
-    /// Its name in files.
     pub fn word(self) -> &'static str {
         Self::WORDS.iter().find(|(source, _)| *source == self).map_or("", |(_, word)| word)
     }
@@ -98,7 +97,6 @@ pub enum Unit {
     Frames,
     /// Rounds of a driver's polling.
     Polls,
-    /// Whatever a driver counts.
     Events,
     /// Counted in nanoseconds.
     Nanos,
@@ -164,18 +162,15 @@ impl Moment {
 /// A total that only grows, told by its growth over the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
-    /// Where it is read.
     pub source: Source,
     /// Without unit and scope: `received`.
     pub name: &'static str,
-    /// What it counts.
     pub unit: Unit,
 }
 
 /// A state, of which the moments are told and no growth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gauge {
-    /// Where it is read.
     pub source: Source,
     /// Without unit and scope: `rtt`.
     pub name: &'static str,
@@ -222,13 +217,10 @@ impl Gauge {
 /// One reading's name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    /// Where it was read.
     pub source: Source,
-    /// What it is of.
     pub scope: Scope,
     /// What it is, without scope and unit: `rx_dropped`.
     pub name: Cow<'static, str>,
-    /// What it counts.
     pub unit: Unit,
     /// A count or a state.
     pub kind: Kind,

@@ -21,7 +21,6 @@ pub struct Record {
     pub repeat: u32,
     /// Block of the plan it belonged to, from 0.
     pub block: u32,
-    /// How it ended.
     pub outcome: Outcome,
     /// What the ends reported, in order of the trial's ends of each role.
     pub reports: Vec<Reported>,
@@ -33,12 +32,9 @@ pub struct Record {
     pub external: Option<External>,
 }
 
-/// What one end reported.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reported {
-    /// What the end did.
     pub role: Role,
-    /// What it measured.
     pub report: Box<EndReport>,
     /// When its window was, where it ran among many on several hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -212,15 +208,12 @@ pub struct Figure {
     pub unit: Unit,
 }
 
-/// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum Outcome {
     /// It ran to its end.
     Done,
-    /// It did not.
     Failed {
-        /// How far it got.
         at: Stage,
         /// What went wrong, with the path, peer or field.
         why: String,
@@ -230,10 +223,7 @@ pub enum Outcome {
     },
     /// It was not made, or broken off through no fault of its trial: nothing was measured. The
     /// run is made again when what it needs is there, and counts as no failure.
-    Skipped {
-        /// What was not there.
-        missing: Vec<Need>,
-    },
+    Skipped { missing: Vec<Need> },
 }
 
 impl Outcome {

@@ -10,7 +10,6 @@ use crate::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What was planned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Study {
     /// Version of the JSON inside.
@@ -99,7 +98,6 @@ impl Study {
 pub struct Title {
     /// Name of the study, as its definition has it.
     pub name: String,
-    /// What it asks.
     pub about: String,
 }
 
@@ -190,7 +188,6 @@ impl Search {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spread {
-    /// How many sessions.
     pub sessions: u32,
     /// Minutes from the end of one to the start of the next, at least.
     pub apart_minutes: f64,
@@ -213,7 +210,6 @@ pub struct Reading {
     pub prices: BTreeMap<String, f64>,
 }
 
-/// How a study ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ended", rename_all = "kebab-case")]
 pub enum Ended {

@@ -39,14 +39,12 @@ pub struct Trial {
     pub id: TrialId,
     /// Short name for people, unique in a study (`tcp-stream`, `tcp-stream cubic`).
     pub label: String,
-    /// What the ends do.
     pub kind: Workload,
     /// What the workload was told beyond its name.
     pub params: Params,
     /// Who takes part. The first sender and the first receiver are a pair, the second ones
     /// another, and so on.
     pub ends: Vec<EndSpec>,
-    /// What joins the ends.
     pub path: NetworkPath,
     /// When to warm up, measure and cool down.
     pub timeline: Timeline,

@@ -73,15 +73,9 @@ pub enum Carried {
         share: Option<f64>,
     },
     /// It was not what was asked for.
-    Not {
-        /// How that is known.
-        why: String,
-    },
+    Not { why: String },
     /// Nothing shows it.
-    Unproven {
-        /// What is missing.
-        why: String,
-    },
+    Unproven { why: String },
 }
 
 /// Judges a run by the counters of its hosts.

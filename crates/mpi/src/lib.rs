@@ -32,7 +32,6 @@ pub enum MpiError {
     Strange {
         /// The file that was loaded.
         library: String,
-        /// What was looked for.
         symbol: String,
     },
     /// A launcher of one implementation, and the library of another: each rank is alone.
@@ -53,12 +52,10 @@ pub enum MpiError {
         /// What the library says that it is.
         library: String,
     },
-    /// It did not start.
     #[error("{library} did not start: MPI_Init gave {code}")]
     NotStarted {
         /// What the library says that it is.
         library: String,
-        /// Its error class.
         code: i32,
     },
 }

@@ -54,7 +54,6 @@ impl fmt::Display for Flavour {
 /// A library that is loaded and not yet started.
 pub struct Loaded {
     library: &'static Library,
-    /// What its handles are.
     pub flavour: Flavour,
     /// What it says that it is, one line: `Open MPI v4.1.4`, `MPICH 4.0.2, ch4:ucx`.
     pub version: String,

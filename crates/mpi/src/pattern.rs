@@ -4,7 +4,6 @@ use crate::samples::Summary;
 use crate::{Mpi, Window};
 use std::time::{Duration, Instant};
 
-/// What the ranks do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// A message there and one back, between the first pair of ranks.

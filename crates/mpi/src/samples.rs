@@ -18,7 +18,6 @@ pub struct Summary {
     pub p99_ns: u64,
     /// The longest of them.
     pub max_ns: u64,
-    /// All of them together.
     pub total_ns: u64,
     /// Payload sent to ranks of other hosts, those that were not timed included, in bytes.
     pub away_bytes: u64,

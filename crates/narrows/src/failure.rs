@@ -47,7 +47,6 @@ impl Failure {
         self.cause.exit().code() == STOPPED
     }
 
-    /// What went wrong.
     pub fn says(&self) -> &str {
         &self.says
     }

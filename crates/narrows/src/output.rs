@@ -290,7 +290,6 @@ pub fn passing_folder(what: &str) -> PathBuf {
     std::env::temp_dir().join(name)
 }
 
-/// What cannot be written.
 pub fn unwritable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
     Failure::of(Cause::UNWRITABLE, format!("{} cannot be written: {error}", path.display()))
 }

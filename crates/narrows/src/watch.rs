@@ -43,7 +43,6 @@ struct Known {
     failed: u32,
 }
 
-/// What the view shows.
 struct State {
     title: String,
     wanted: u32,

@@ -55,7 +55,6 @@ pub enum Traffic {
 }
 
 impl Traffic {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Tcp, Self::Udp, Self::Rdma];
 
     /// Its word on the command line.
@@ -72,7 +71,6 @@ impl Traffic {
         Self::ALL.into_iter().find(|traffic| traffic.word() == word)
     }
 
-    /// Its name in sentences.
     fn name(self) -> &'static str {
         match self {
             Self::Tcp => "TCP",
@@ -88,7 +86,6 @@ pub enum NoSearch {
     /// The time is too short.
     #[error("{minutes} minutes are too short: {RUNS_MIN} runs take {least:.1}")]
     TooShort {
-        /// What was asked for.
         minutes: f64,
         /// Minutes that the fewest runs take.
         least: f64,
@@ -110,7 +107,6 @@ struct Options {
 /// Everything that a search varies, and how a point is set.
 #[derive(Clone, Debug)]
 pub struct Space {
-    /// What is varied.
     pub explored: Explored,
     /// Seconds that count in each run.
     pub window_seconds: f64,
@@ -144,7 +140,6 @@ impl Space {
         self.window_seconds + BESIDE_SECONDS
     }
 
-    /// What a point sets.
     pub fn settings(&self, point: &Point) -> Settings {
         self.set(point, None)
     }

@@ -12,7 +12,6 @@ use std::str::FromStr;
 /// A memory kernel on this host while runs are made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackgroundLoad {
-    /// What its threads do.
     pub kernel: Kernel,
     /// How many threads run the kernel.
     pub threads: u32,

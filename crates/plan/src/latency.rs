@@ -64,7 +64,6 @@ pub enum NoLatency {
         "phases of {seconds} s: the last load would begin after {after:.0} s, at most {AFTER_SECONDS_MAX}"
     )]
     LongPhases {
-        /// What was asked for.
         seconds: f64,
         /// When the last load would begin.
         after: f64,

@@ -40,7 +40,6 @@ pub fn of_numademo(trial: &Trial) -> Option<(Kernel, Option<u32>)> {
     (is_one && NUMADEMO.contains(&kernel)).then_some((kernel, node))
 }
 
-/// What is wanted.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// What loads and stores, each in trials of its own; empty for none.

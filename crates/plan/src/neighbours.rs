@@ -76,7 +76,6 @@ impl Traffic {
         }
     }
 
-    /// Its keys there.
     fn keys(self) -> String {
         let (workload, more) = match self {
             Self::Sent(over) => (Workload::Stream(over), ""),
@@ -98,9 +97,7 @@ pub struct Wanted {
     pub repeats: u32,
     /// Most cores of a job; `None`: all that the network leaves free.
     pub cores: Option<u32>,
-    /// What the jobs do.
     pub jobs: Vec<Kernel>,
-    /// What they are beside.
     pub traffic: Vec<Traffic>,
     /// Node of the jobs' cores and memory; `None`: the NIC's.
     pub node: Option<u32>,
@@ -112,7 +109,6 @@ pub enum NoNeighbours {
     /// The time is too short for the job alone, the traffic alone, and both.
     #[error("{minutes} minutes are too short: {cells} cells take {least:.1}")]
     TooShort {
-        /// What was asked for.
         minutes: f64,
         /// How many cells are the least that say something.
         cells: usize,
@@ -127,7 +123,6 @@ pub enum NoNeighbours {
     NoHost,
 }
 
-/// Who runs where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cores {
     /// A CPU for each end of the traffic on this host.
@@ -143,7 +138,6 @@ pub struct Cores {
 /// The study of one host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbours {
-    /// Who runs where.
     pub cores: Cores,
     /// How many cores the job has, ascending.
     pub steps: Vec<u32>,

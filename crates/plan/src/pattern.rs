@@ -39,7 +39,6 @@ pub enum NoPattern {
         pattern: Pattern,
         /// The fewest hosts that it has.
         least: usize,
-        /// How many were named.
         hosts: usize,
     },
     /// Half of the others receive, half send.

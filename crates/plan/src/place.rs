@@ -24,7 +24,6 @@ pub struct Spot {
     pub working_set_bytes: Bytes,
 }
 
-/// Where two ends run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TwoPlaces {
     /// Place of the end that receives, or answers.

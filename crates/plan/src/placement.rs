@@ -46,7 +46,6 @@ pub struct Wanted {
     pub flows: u32,
     /// NICs of this host to compare; empty: the one that leads to the peer.
     pub nics: Vec<String>,
-    /// How threads are bound.
     pub threads: Threads,
     /// A background load to compare with none.
     pub beside: Option<Beside>,
@@ -123,7 +122,6 @@ pub enum NoMatrix {
     /// The time is too short for two placements, or for the only one.
     #[error("{minutes} minutes are too short: {placements} placements take {least:.1}")]
     TooShort {
-        /// What was asked for.
         minutes: f64,
         /// How many are the least that say something.
         placements: usize,

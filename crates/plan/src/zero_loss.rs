@@ -13,7 +13,6 @@ const AROUND_BYTES: u64 = 14 + FCS_BYTES;
 /// The largest MTU that every interface has.
 const MTU_BYTES: u64 = 1500;
 
-/// What is searched for.
 #[derive(Clone, Debug)]
 pub struct ZeroLoss {
     /// How packets are sent and received.

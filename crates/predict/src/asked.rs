@@ -10,7 +10,6 @@ use crate::stack::{INTERRUPTS, Interrupts, MERGING, Merging};
 use narrows_model::host::Nic;
 use narrows_model::result::Provenance;
 
-/// All of it.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// Where interrupts are taken, if that was said.

@@ -23,7 +23,6 @@ pub struct Bound {
 pub struct OutOfBounds {
     /// The bound itself, in the unit of the parameter.
     pub value: f64,
-    /// What it can be.
     pub bound: &'static Bound,
 }
 

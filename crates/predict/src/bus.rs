@@ -49,7 +49,6 @@ impl Buffer {
 pub struct Moves {
     /// Where everything that may be cached is.
     pub least: f64,
-    /// Where nothing is.
     pub most: f64,
 }
 

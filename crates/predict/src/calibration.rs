@@ -49,7 +49,6 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// What a study tells.
     pub fn of(study: &StoredStudy, all: &[Summary]) -> Self {
         let mut one = Self::default();
         if study.study.command == StudyKind::Import {

@@ -31,11 +31,9 @@ pub enum DeviceWork {
 pub struct Contention {
     /// Cores that use as much of it as they can.
     pub cores: f64,
-    /// What these do.
     pub work: CoreWork,
     /// What the device would move if it were alone, in GB/s.
     pub offered_gb_s: f64,
-    /// What it does.
     pub device: DeviceWork,
     /// Peak of the memory's channels in GB/s.
     pub peak_gb_s: f64,

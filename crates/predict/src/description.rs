@@ -32,7 +32,6 @@ pub enum Undescribed {
     Toml {
         /// Line, from 1.
         line: usize,
-        /// What the parser says.
         says: String,
     },
     /// The value of this key is neither a number nor a text, nor a list of those.

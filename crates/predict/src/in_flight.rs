@@ -21,7 +21,6 @@ pub struct Chains {
     pub load_ns: Measured,
 }
 
-/// What the curve says.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InFlight {
     /// Lines in flight at most, with the interval of both times that they are made of.

@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 /// Bits a second of a Gb/s.
 const GIGABIT: f64 = 1e9;
 
-/// What a population costs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loss {
     /// Peak of all channels that the processors have, at the speed that the modules run at.

@@ -38,7 +38,6 @@ pub struct Reached {
     pub half: f64,
     /// Rate of the link then: of another the share says nothing.
     pub link_gbps: f64,
-    /// Where it is from.
     pub from: Provenance,
 }
 
@@ -49,7 +48,6 @@ pub struct Scaled {
     pub by: f64,
     /// Half the 80 % range, as a logarithm.
     pub half: f64,
-    /// Where it is from.
     pub from: Provenance,
 }
 

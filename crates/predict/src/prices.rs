@@ -10,7 +10,6 @@ pub const PARTS: [&str; 2] = ["dimm", "nic"];
 /// A change's cost. The currency is the prices'.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cost {
-    /// All of it.
     pub total: f64,
     /// Parts, how many and at what price each.
     pub parts: Vec<(String, u32, f64)>,

@@ -20,7 +20,6 @@ pub struct Reach {
     /// Whether the value is the sum of the resources', as of a round trip, and not their least.
     #[serde(skip)]
     pub is_sum: bool,
-    /// What it should reach.
     pub value: f64,
     /// Lower end of the 80 % range.
     pub low: f64,

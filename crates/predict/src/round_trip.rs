@@ -8,7 +8,6 @@ use crate::resources::{Group, Parameter, Resource, parameter, symbols};
 use narrows_model::result::{Provenance, ResourceName};
 use narrows_model::workload::{RdmaVerb, Transport, Workload};
 
-/// What asks and answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trip {
     /// A byte over TCP and one back.

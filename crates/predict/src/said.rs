@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 pub struct Known {
     /// The figure, in the unit of what was asked.
     pub value: f64,
-    /// Where it is from.
     pub from: Provenance,
 }
 
@@ -27,7 +26,6 @@ impl Known {
 pub struct Key {
     /// Its name; `memory.socketN` stands for one of each processor.
     pub name: &'static str,
-    /// What it means.
     pub says: &'static str,
     /// What it can be, where it is one number.
     pub bound: Option<&'static Bound>,

@@ -174,7 +174,6 @@ struct Choice {
     sizes: Vec<Vec<u32>>,
     count: u32,
     sets: Vec<usize>,
-    /// How many there are.
     like_it: u64,
 }
 

@@ -43,7 +43,6 @@ pub struct Server {
     /// Ways of the interleave sets of every socket, where the modules' sizes tell them; none of a
     /// socket whose modules were said, which are taken as alike.
     pub known_sets: Vec<Vec<usize>>,
-    /// Why they are not.
     pub memory_gap: Option<String>,
     /// Slots of every channel.
     pub slots_per_channel: u32,

@@ -42,9 +42,7 @@ pub(crate) struct ByteCost {
     pub cycles: f64,
     /// How far lower the rate may be, as a logarithm.
     pub low: f64,
-    /// How far higher.
     pub high: f64,
-    /// Where that is from.
     pub from: Provenance,
 }
 

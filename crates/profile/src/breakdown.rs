@@ -42,7 +42,6 @@ pub struct FunctionShare {
 /// A part that has a name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
-    /// What it is.
     pub name: String,
     /// Part of all that counts, 0 to 1.
     pub share: f64,

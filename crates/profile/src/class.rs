@@ -142,7 +142,6 @@ struct Entry {
     modules: Vec<String>,
 }
 
-/// What a name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Says {
     /// It is of this class.
@@ -151,7 +150,6 @@ enum Says {
     Through,
 }
 
-/// What functions are for.
 #[derive(Debug, Default)]
 pub struct Table {
     exact: HashMap<String, Says>,

@@ -38,12 +38,7 @@ pub enum NativeError {
     },
     /// A call failed.
     #[error("{doing}: {source}")]
-    Call {
-        /// What was attempted.
-        doing: String,
-        /// What the system answered.
-        source: io::Error,
-    },
+    Call { doing: String, source: io::Error },
     /// The kernel's side is missing.
     #[error("{NO_KERNEL_SIDE}")]
     Kernel,

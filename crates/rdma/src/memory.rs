@@ -2,9 +2,7 @@
 
 /// A buffer that stays where it is for as long as it lives.
 pub trait Memory: Send {
-    /// Its first byte.
     fn start(&mut self) -> *mut u8;
-    /// Its length in bytes.
     fn length(&self) -> usize;
 }
 

@@ -18,7 +18,6 @@ pub enum Verb {
 /// Memory of the other end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Remote {
-    /// Where it begins.
     pub address: u64,
     /// Its key; verbs have 32 bits of it.
     pub key: u64,
@@ -27,13 +26,11 @@ pub struct Remote {
 /// A work request, as it is posted.
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
-    /// What to do.
     pub verb: Verb,
     /// Comes back with its completion.
     pub id: u64,
     /// Own memory: where it begins.
     pub address: u64,
-    /// Its length in bytes.
     pub length: u32,
     /// Its key of the own NIC.
     pub local_key: u32,
@@ -45,7 +42,6 @@ pub struct Work {
     pub inline: bool,
 }
 
-/// How a request ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Status {
     #[default]

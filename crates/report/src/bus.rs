@@ -12,7 +12,6 @@ use std::fmt::Write;
 /// One path, with the least that it needs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// How bytes travel.
     pub path: String,
     /// Memory bytes a network byte at the end that sends: from all cached to nothing cached.
     pub sends: (f64, f64),
@@ -37,7 +36,6 @@ const LOADS: [(&str, &str); 5] = [
 /// Memory bytes a payload byte of both ends together, as counted with a modelled cache.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Modelled {
-    /// How bytes travel.
     pub path: &'static str,
     /// Size of the cache, its ways, and of these those that devices' writes may take.
     pub cache: &'static str,
@@ -85,7 +83,6 @@ fn modelled_text(all: &[Modelled]) -> String {
     table::lines(&rows, |at| at > 0)
 }
 
-/// All of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BusTraffic {
     /// The last-level caches of the host together; 0 where they are not known.

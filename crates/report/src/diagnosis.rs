@@ -16,7 +16,6 @@ use serde::Serialize;
 pub struct Hypothesis {
     /// The rule that found it; `None` for a full CPU and where nothing explains the figure.
     pub rule: Option<String>,
-    /// What it is.
     pub says: String,
     /// Changes that would move the figure then.
     pub changes: &'static [Change],
@@ -25,14 +24,12 @@ pub struct Hypothesis {
 /// A change with what is said of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tried {
-    /// What it does.
     #[serde(flatten)]
     pub changed: Changed,
     /// What is said of that.
     pub moved: Moved,
 }
 
-/// All of a diagnosis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diagnosis {
     /// The traffic that was diagnosed.
@@ -47,7 +44,6 @@ pub struct Diagnosis {
     pub path: Vec<String>,
     /// What was tried, the most telling first.
     pub changes: Vec<Tried>,
-    /// What to do.
     pub action: String,
 }
 

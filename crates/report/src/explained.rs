@@ -17,9 +17,7 @@ const NEAR: f64 = 0.1;
 pub struct Cell {
     /// The trial's label: `tcp-stream`.
     pub label: String,
-    /// What was measured.
     pub measured: Option<Estimate>,
-    /// What was expected.
     pub expected: Option<Estimate>,
     /// The resource that should be the bottleneck.
     #[serde(rename = "narrowest")]
@@ -33,7 +31,6 @@ pub struct Cell {
     /// What holds it, with how sure that is, what it is not, and what is next; `None` for cells
     /// without a network.
     pub limit: Option<Limit>,
-    /// Whether something explains it.
     pub standing: Standing,
 }
 
@@ -43,13 +40,11 @@ pub struct Cell {
 pub enum Standing {
     /// As expected, within its range or a tenth.
     AsExpected,
-    /// Its runs showed why.
     Explained,
     /// Far from what was expected, and nothing says why.
     Unexplained,
     /// Nothing was expected of it, and nothing bears on it.
     NotExpected,
-    /// It has no value.
     NotMeasured,
 }
 

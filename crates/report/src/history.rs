@@ -37,7 +37,6 @@ pub struct Course {
     pub cell: String,
     /// The host that narrows ran on, and those that it measured to.
     pub hosts: Vec<String>,
-    /// What the figure is.
     pub metric: Metric,
     /// Its values, by time.
     pub points: Vec<Point>,

@@ -89,7 +89,6 @@ pub struct Analysis<'a> {
     pub neighbours: Vec<NeighbourTest>,
     /// Round trips before, beside and after streams.
     pub latency: Option<LoadedLatency>,
-    /// What should be reached.
     pub predictions: Vec<Prediction>,
     /// What each cell should reach, by its label: of the host as it was in the session that first
     /// measured it, with what else was measured on it then.

@@ -16,11 +16,9 @@ const COPY: Kernel = Kernel::Memcpy;
 
 /// One cell of the table.
 pub struct Cell {
-    /// What the thread does.
     pub kernel: Kernel,
     /// The node that its memory is bound to; `None` is its own.
     pub node: Option<u32>,
-    /// What it reached.
     pub rate: Option<Estimate>,
 }
 

@@ -20,7 +20,6 @@ pub enum Cell {
     Count(u64),
     /// A figure, in the unit that the column's name ends with, else in that of `unit`.
     Number(f64),
-    /// Yes or no.
     Flag(bool),
     /// Not measured, or not of this kind of run.
     Missing,
@@ -44,7 +43,6 @@ pub enum Holds {
 pub struct Column {
     /// Its name, with the unit last.
     pub name: String,
-    /// What its cells hold.
     pub holds: Holds,
 }
 

@@ -22,7 +22,6 @@ pub struct Change<'a> {
     pub before: Option<&'a [Reach]>,
     /// What is reached after it.
     pub after: &'a [Reach],
-    /// What was measured.
     pub measured: &'a Calibration,
     /// What it costs, where there are prices.
     pub cost: Option<&'a Cost>,

@@ -47,9 +47,7 @@ pub enum Ends<'a> {
 
 /// Drives the ends of trials.
 pub struct Controller<'a> {
-    /// How workers are started.
     pub launcher: Launcher,
-    /// Where the ends are.
     pub ends: Ends<'a>,
     /// Whether a step is a run of all trials at once, each with an agent of its own.
     pub together: bool,

@@ -16,13 +16,11 @@ use std::time::Duration;
 pub struct Course<'a> {
     /// The study's cells, in the order of its file.
     pub trials: &'a [Trial],
-    /// Where runs are made.
     pub ends: &'a mut dyn Ends,
     /// Where runs go on without the agents that are gone; without it the first ends them all.
     pub hosts: Option<&'a mut Hosts>,
     /// What trials vary on the host, and how it is set.
     pub settings: Option<(&'a mut Settings, &'a mut dyn HostSettings)>,
-    /// Where records go.
     pub disk: &'a dyn Disk,
     /// For the time left.
     pub clock: &'a dyn Clock,
@@ -32,10 +30,8 @@ pub struct Course<'a> {
     pub session: u32,
 }
 
-/// How a course ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CourseEnd {
-    /// All runs are over.
     Complete,
     /// The user stopped it.
     Stopped,

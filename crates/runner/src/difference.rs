@@ -47,9 +47,7 @@ impl fmt::Display for Part {
 pub struct Difference {
     /// The part that is not as it was.
     pub part: Part,
-    /// What it was.
     pub was: String,
-    /// What it is.
     pub now: String,
 }
 

@@ -16,7 +16,6 @@ use std::cell::RefCell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// How a session ended.
 #[derive(Clone, Copy)]
 enum SessionEnd {
     /// It was the last one, and the study ended in this way.

@@ -45,7 +45,6 @@ impl Hosts {
         })
     }
 
-    /// All that are gone.
     pub fn gone(&self) -> Vec<Need> {
         self.gone.iter().map(|(peer, why)| self.need(*peer, why.to_string())).collect()
     }

@@ -32,7 +32,6 @@ pub trait Disk {
     fn put_ended(&self, ended: &Ended) -> Result<(), StoreError>;
 }
 
-/// What time it is.
 pub trait Clock {
     /// Unix time, which somebody may set.
     fn now(&self) -> Nanos;
@@ -50,7 +49,6 @@ pub trait HostSettings {
     fn interrupts(&self, device: Option<&str>) -> Vec<String>;
     /// Whether routes can be given a congestion control: those of namespaces can.
     fn has_routes(&self) -> bool;
-    /// What a setting is.
     fn get(&mut self, setting: &Setting) -> Result<String, SettingError>;
     /// Sets it, as the study's level has it.
     fn set(&mut self, setting: &Setting, value: &str) -> Result<(), SettingError>;
@@ -70,7 +68,6 @@ pub struct Progress<'a> {
     pub left: Duration,
 }
 
-/// Whoever looks on.
 pub trait Audience {
     /// A session is stored and begins. An error ends it.
     fn begins(&mut self) -> Result<(), RunError>;
@@ -94,7 +91,6 @@ pub struct Outside<'a> {
     pub ends: &'a mut dyn Ends,
     /// What its trials vary on the host.
     pub settings: &'a mut dyn HostSettings,
-    /// Where its runs go.
     pub disk: &'a dyn Disk,
     /// For sessions apart, and the time left.
     pub clock: &'a dyn Clock,

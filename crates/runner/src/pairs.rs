@@ -82,7 +82,6 @@ struct Run<'a> {
     stop: &'a AtomicBool,
     /// Sender and receiver of the first pair, of the second, and so on.
     seats: Vec<Seat<'a>>,
-    /// Where each pair meets.
     meetings: Vec<Meeting>,
     /// Whether it must be said which end failed.
     many: bool,

@@ -42,7 +42,6 @@ pub enum Refusal {
         /// What joins them, in words.
         now: String,
     },
-    /// It is another machine.
     #[error("this is not the machine of the study's sessions: {}", Listed(.0))]
     OtherMachine(Vec<Difference>),
     /// The machines cannot be reached, or not be looked at.

@@ -78,7 +78,6 @@ impl Site {
 /// What of a study a session can run.
 #[derive(Clone, Debug)]
 pub struct SessionPlan {
-    /// Where it runs.
     pub site: Site,
     /// Levels of the factors that are changed by hand.
     pub levels: BTreeMap<String, Found>,

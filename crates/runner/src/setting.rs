@@ -57,7 +57,6 @@ pub enum SettingError {
     Refused {
         /// Setting that was to be made.
         setting: Setting,
-        /// What the system says.
         why: HostError,
     },
 }

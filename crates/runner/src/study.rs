@@ -6,7 +6,6 @@ use narrows_plan::study::{Cell, Definition, StudyError, cells};
 
 /// A study's definition with its cells.
 pub struct Defined {
-    /// What its file says.
     pub definition: Definition,
     /// Every combination of levels that is not excluded.
     pub cells: Vec<Cell>,

@@ -153,7 +153,6 @@ struct Watching<'a> {
     readings: Readings,
     /// Until the window closes; `None` at ends that do not count it.
     memory: Option<MemoryMeters>,
-    /// What those counted.
     traffic: Option<MemoryTraffic>,
     /// `None` where no profile was asked for.
     profiler: Option<Result<Profiler, NotProfiled>>,

@@ -10,10 +10,8 @@ use narrows_model::trial::{Trial, TrialId};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What a change does.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Changed {
-    /// What is changed.
     pub change: Change,
     /// The trial that changes it.
     pub trial: TrialId,

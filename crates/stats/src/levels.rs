@@ -64,7 +64,6 @@ pub enum Levels {
 /// Levels, and what they rest on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grouping {
-    /// What is claimed.
     #[serde(flatten)]
     pub levels: Levels,
     /// Kruskal and Wallis' probability of such differences if no cell differed.

@@ -37,7 +37,6 @@ impl Limits {
     }
 }
 
-/// Whether less is better.
 pub fn is_time(unit: Unit) -> bool {
     matches!(unit, Unit::Nanos)
 }
@@ -53,7 +52,6 @@ pub struct Look {
     pub value: Option<f64>,
 }
 
-/// How a pair stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
@@ -76,7 +74,6 @@ pub struct Cell {
     pub to: usize,
     /// Its runs, in their order.
     pub looks: Vec<Look>,
-    /// How it stands.
     pub state: State,
     /// What its last failure said, where it failed.
     pub failed: Option<String>,
@@ -163,7 +160,6 @@ pub struct Round {
 /// A mesh, evaluated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mesh {
-    /// What figures are in.
     pub unit: Unit,
     /// Pairs in order of their hosts.
     pub cells: Vec<Cell>,
@@ -173,7 +169,6 @@ pub struct Mesh {
     pub rounds: Vec<Round>,
     /// Suspects, those with the most pairs first.
     pub named: Vec<Named>,
-    /// What counts as slow.
     pub limits: Limits,
 }
 

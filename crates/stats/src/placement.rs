@@ -38,7 +38,6 @@ pub enum Move {
 /// What a move does to a test's figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Effect {
-    /// What is moved.
     pub of: Move,
     /// Node from which it is moved, where it is one thing.
     pub from: Option<u32>,
@@ -72,7 +71,6 @@ pub enum Cost {
 pub struct PlacedCell {
     /// Index of its trial and summary.
     pub trial: usize,
-    /// Where its ends are.
     pub seating: Seating,
     /// What the sending host had to do.
     pub sender: HostLoad,
@@ -118,11 +116,9 @@ fn per_second(end: &EndReport, bytes: fn(&MemoryTraffic) -> Option<u64>) -> Opti
 pub struct PlacedTest {
     /// Its name: levels of the factors that are no places.
     pub name: String,
-    /// What its figures are.
     pub metric: Metric,
     /// The placements, that with everything near the NIC first.
     pub cells: Vec<PlacedCell>,
-    /// What each move does.
     pub effects: Vec<Effect>,
 }
 

@@ -123,11 +123,9 @@ pub enum Verdict {
     },
 }
 
-/// What a count exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Than {
-    /// What the interface carried.
     Interface,
     /// What TCP received.
     TcpInfo,

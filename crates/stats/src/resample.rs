@@ -152,7 +152,6 @@ pub struct Equivalence {
     /// Upper end of the 90 % interval of the largest quotient, over all pairs: with two one-sided
     /// tests at 5 %, the claim holds when this stays within the margin.
     pub bound: f64,
-    /// Whether the claim holds.
     pub holds: bool,
 }
 

@@ -20,7 +20,6 @@ pub struct Searched {
     pub of: String,
     /// Size of its frames, in bytes with the check sequence.
     pub frame_bytes: u64,
-    /// How it ended.
     pub end: SearchEnd,
     /// The highest rate that passes, at the search's confidence, in packets a second; `None` where
     /// even the lowest rate loses.
@@ -37,7 +36,6 @@ pub struct Searched {
     pub curve: Vec<RatePoint>,
 }
 
-/// How a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SearchEnd {
@@ -47,7 +45,6 @@ pub enum SearchEnd {
     SenderBound,
     /// As many runs as were allowed left it open.
     Undecided,
-    /// It is not over.
     Unfinished,
 }
 

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 /// What one end read back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EndSettings {
-    /// What the end did.
     pub role: Role,
     /// The host that it ran on.
     pub host: EndHost,

@@ -43,14 +43,11 @@ pub struct CpuUse {
 pub struct Summary {
     /// The trial's label.
     pub label: String,
-    /// What its runs did.
     pub kind: Workload,
     /// The outside tool that made the load.
     #[serde(default)]
     pub engine: Option<String>,
-    /// What joins the ends.
     pub path: NetworkPath,
-    /// What the figures are.
     pub metric: Metric,
     /// Runs that were made to the end.
     pub done: u32,
@@ -80,7 +77,6 @@ pub struct Summary {
     pub round_trips: Option<Percentiles>,
     /// CPU of both ends.
     pub cpu: Option<CpuUse>,
-    /// Where datagrams went.
     pub loss: Option<Loss>,
     /// Round trips whose response did not come in time (UDP).
     #[serde(default)]
@@ -133,7 +129,6 @@ pub struct Summary {
     /// The busiest CPUs of both ends' hosts.
     #[serde(default)]
     pub busy_cpus: BusyCpus,
-    /// What measuring itself cost.
     #[serde(default)]
     pub overhead: Overhead,
     /// What was in force at each end, read back in the first run.

@@ -159,7 +159,6 @@ pub struct Overhead {
     pub controller_cpus: Option<f64>,
 }
 
-/// What measuring cost.
 pub(crate) fn overhead(done: &[Done<'_>]) -> Overhead {
     let ends = done.iter().flat_map(|run| run.sender.into_iter().chain([run.receiver]));
     Overhead {

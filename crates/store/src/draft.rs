@@ -20,7 +20,6 @@ const STALE: Duration = Duration::from_secs(60);
 /// A study that nobody sees yet.
 pub struct Draft {
     store: Store,
-    /// Where it will be.
     path: PathBuf,
     /// Removed unless it is published.
     unseen: Unseen,

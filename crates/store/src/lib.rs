@@ -44,7 +44,6 @@ pub enum StoreError {
     Foreign {
         /// Path of the study file.
         path: PathBuf,
-        /// What it is instead.
         why: String,
     },
     /// The system does not let us read it.
@@ -131,7 +130,6 @@ impl Store {
         Ok(store)
     }
 
-    /// Where the file is.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -8,7 +8,6 @@ use narrows_dimm::platform;
 use narrows_predict::contention::{Contention, CoreWork, DeviceWork};
 use narrows_predict::domains;
 
-/// What this answers.
 const QUESTION: &str = "cores beside a device";
 const FIGURES: [&str; 2] = ["core_slowdown", "device_slowdown"];
 /// Half the 80 % range as a logarithm: latencies were published to two digits and the peak's share

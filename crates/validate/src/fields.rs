@@ -17,7 +17,6 @@ enum Form {
     Text,
     /// One of these words, in letters of either case.
     Word(&'static [&'static str]),
-    /// Yes or no.
     Flag,
     /// Channels as a number, or the modules of each.
     Population,

@@ -6,7 +6,6 @@ use super::{Answer, Cell, Kind, Row, Table};
 use narrows_predict::framing;
 use serde::Deserialize;
 
-/// What this answers.
 pub const QUESTION: &str = "single figures";
 /// Load-to-use latency of local memory as a share of the other socket's (80.8 and 140.4 ns on a
 /// Skylake-SP node, measured with a vendor's checker; field notes).

@@ -134,7 +134,6 @@ pub struct Parameter {
     pub value: f64,
     /// Empty for shares and factors.
     pub unit: &'static str,
-    /// What it is.
     pub says: &'static str,
     /// Where its value is from.
     pub from: String,
@@ -269,7 +268,6 @@ pub enum NoTable {
         name: String,
         /// Line, from 1.
         line: usize,
-        /// What the parser says.
         says: String,
     },
     /// A field is refused.

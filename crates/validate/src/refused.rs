@@ -16,7 +16,6 @@ pub enum Refused {
     },
     /// A field that goes into no figure.
     Unused {
-        /// Where it stands.
         at: String,
         /// Name of the field in the table.
         field: String,
@@ -25,7 +24,6 @@ pub enum Refused {
     },
     /// A field with what it cannot have.
     Wrong {
-        /// Where it stands.
         at: String,
         /// Name of the field in the table.
         field: String,

@@ -26,7 +26,6 @@ pub struct ServerRow {
     pub verdict: Verdict,
     /// What a rule of thumb says, where the table has one.
     pub rule: Option<bool>,
-    /// What the source says.
     pub said: String,
 }
 

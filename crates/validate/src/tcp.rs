@@ -6,7 +6,6 @@ use super::asked::{self, Unasked};
 use super::{Answer, Cell, Kind, Row, Table};
 use narrows_predict::{Reach, Said};
 
-/// What this answers.
 pub const QUESTION: &str = "TCP by processor and streams";
 /// The same where a row tells nothing of the processor: the model takes one in the middle.
 pub const UNNAMED: &str = "TCP by streams, processor not stated";

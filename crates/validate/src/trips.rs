@@ -5,7 +5,6 @@ use super::asked::{self, Unasked};
 use super::{Answer, Cell, Kind, Row, Table};
 use narrows_predict::{Reach, Said, TRIPS};
 
-/// What this answers.
 const QUESTION: &str = "round trips";
 
 /// The answer for a table of this kind.

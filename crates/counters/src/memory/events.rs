@@ -57,9 +57,7 @@ pub enum BadEvents {
     Misplaced {
         /// Its name in the file.
         event: String,
-        /// What the event counts.
         quantity: Quantity,
-        /// What the group counts.
         counts: Counts,
     },
     /// A range of models whose end is before its beginning.
@@ -80,7 +78,6 @@ pub enum Counts {
     Memory,
     /// What left over the links to other sockets.
     SocketLinks,
-    /// What devices wrote.
     Devices,
 }
 
@@ -98,7 +95,6 @@ pub struct Family {
     /// Its processors; empty: whichever has the PMUs.
     #[serde(default)]
     pub processor: Vec<Models>,
-    /// What is counted.
     pub group: Vec<Group>,
 }
 
@@ -138,9 +134,7 @@ pub struct Group {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EventRow {
-    /// What it counts.
     pub quantity: Quantity,
-    /// Its maker's name.
     pub name: String,
     /// Codes as the kernel takes them: `event=0x04,umask=0x0f`.
     #[serde(default)]

@@ -44,7 +44,6 @@ impl Read for FromStart {
 /// A function of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// Where it begins.
     at: u64,
     /// Name of the symbol, as kallsyms has it.
     pub name: Box<str>,

@@ -42,7 +42,6 @@ pub struct Profiler {
     reading: Duration,
 }
 
-/// What is opened together.
 #[derive(Clone, Copy)]
 struct Attempt {
     by: SampledBy,

@@ -70,7 +70,6 @@ fn sorted(counts: Counts) -> Vec<Stack> {
     all
 }
 
-/// Whose each process is.
 struct Tasks {
     keeper: i32,
     known: HashMap<u32, Task>,

@@ -16,7 +16,6 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
-/// Which values cost.
 enum Costs {
     /// A number below this.
     Below(i64),
@@ -28,9 +27,7 @@ enum Costs {
 struct Setting {
     name: &'static str,
     costs: Costs,
-    /// What the kernel sets.
     usual: &'static str,
-    /// What the value does.
     does: &'static str,
 }
 

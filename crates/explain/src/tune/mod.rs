@@ -61,11 +61,8 @@ impl Profile {
 pub struct Advice {
     /// Its name: a sysctl's, or `cpu.governor`, `nic.eth0.rings`.
     pub setting: String,
-    /// What it is.
     pub now: String,
-    /// Where that was read.
     pub from: String,
-    /// What it should be.
     pub wanted: String,
     /// What it changes, and what it costs.
     pub because: String,
@@ -87,7 +84,6 @@ pub struct Advice {
 pub struct Unknown {
     /// Its name, as in [`Advice::setting`].
     pub setting: String,
-    /// What advice would need.
     pub missing: Missing,
 }
 

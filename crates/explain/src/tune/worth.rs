@@ -37,7 +37,6 @@ pub struct Worth {
     pub low: f64,
     /// How many times better at most.
     pub high: f64,
-    /// Where that is from.
     pub basis: Basis,
     /// Which figure that is: `TCP over 1 ms: up to 50.0 in place of 25.0 Gb/s`.
     pub says: String,

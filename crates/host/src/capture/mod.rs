@@ -18,7 +18,6 @@ use thiserror::Error;
 
 /// Version of the file's form.
 const CAPTURE_VERSION: u32 = 1;
-/// What a file held.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Content {

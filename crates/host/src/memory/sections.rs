@@ -143,7 +143,6 @@ pub struct Section {
     pub handle: Option<u16>,
     /// Type of the structure; none with `-q`.
     pub kind: Option<u8>,
-    /// What it is.
     pub title: String,
     fields: Vec<(String, String)>,
     /// Which of the joined reports it is of.

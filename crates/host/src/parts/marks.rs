@@ -69,11 +69,9 @@ impl Function {
 pub struct TwoHosts {
     /// The mark in which they differ: `host name`, `serial number`, `UUID`, `processor` and so on.
     pub what: &'static str,
-    /// What the first says.
     pub a: String,
     /// The first source.
     pub a_from: String,
-    /// What the second says.
     pub b: String,
     /// The second source.
     pub b_from: String,

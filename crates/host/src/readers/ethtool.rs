@@ -27,7 +27,6 @@ const HEADS: [(&str, Output); 7] = [
     ("Channel parameters for ", Output::Channels),
 ];
 
-/// What is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Output {
     Link,

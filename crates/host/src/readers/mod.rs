@@ -54,7 +54,6 @@ pub enum BadText {
     /// It ends before it tells what its own counts or its structure promise.
     #[error("the output of {program} is cut short: {missing}")]
     CutShort {
-        /// Who wrote it.
         program: &'static str,
         /// What is promised and not there.
         missing: String,
@@ -62,25 +61,16 @@ pub enum BadText {
     /// The program wrote in a language that is not read.
     #[error("the output of {program} is translated ('{line}'): run it again as LC_ALL=C {program}")]
     Translated {
-        /// Who wrote it.
         program: &'static str,
         /// The first line.
         line: String,
     },
     /// A value that cannot be one.
     #[error("{program}: '{text}' is no {what}")]
-    Value {
-        /// Who wrote it.
-        program: &'static str,
-        /// What should stand there.
-        what: &'static str,
-        /// What stands there.
-        text: String,
-    },
+    Value { program: &'static str, what: &'static str, text: String },
     /// JSON that is none, or of another shape.
     #[error("{program}: {error}")]
     Json {
-        /// Who wrote it.
         program: &'static str,
         /// What is wrong, and where.
         error: serde_json::Error,
@@ -88,7 +78,6 @@ pub enum BadText {
     /// XML that is none.
     #[error("{program}: {error}")]
     Xml {
-        /// Who wrote it.
         program: &'static str,
         /// What is wrong, and where.
         error: roxmltree::Error,
@@ -102,7 +91,6 @@ pub enum BadText {
     /// An output that tells nothing that is read here.
     #[error("{program} printed nothing: {why}")]
     Nothing {
-        /// Who wrote it.
         program: &'static str,
         /// What was asked of it, or what it said.
         why: &'static str,

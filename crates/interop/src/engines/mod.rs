@@ -84,7 +84,6 @@ pub enum NoEngine {
     OtherLoad {
         /// Name of the tool.
         tool: &'static str,
-        /// What it makes.
         makes: &'static [Workload],
         /// What the trial asks for.
         workload: Workload,

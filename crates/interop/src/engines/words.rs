@@ -4,7 +4,6 @@
 
 use std::fmt;
 
-/// What follows an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     /// Nothing: it is a switch.
@@ -58,7 +57,6 @@ impl fmt::Display for Takes {
 /// Options of one sort. A name without a dash is a word by itself.
 pub type Allowed = (Takes, &'static [&'static str]);
 
-/// Why words are refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// It is not among the words that a study may give.
@@ -74,7 +72,6 @@ pub enum Refused {
         tool: &'static str,
         /// The option whose value does not fit.
         word: String,
-        /// What it takes.
         wants: Takes,
     },
 }

@@ -56,7 +56,6 @@ pub static TOOLS: &[&Tool] = &[
     &stream::TOOL,
 ];
 
-/// What a text holds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Output {
     /// Version of the tool, where it tells.
@@ -80,7 +79,6 @@ pub struct Run {
     pub notes: Vec<Level>,
     /// Its figures, the one that counts first.
     pub figures: Vec<Figure>,
-    /// Why it failed.
     pub failed: Option<String>,
 }
 

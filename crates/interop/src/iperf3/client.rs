@@ -52,7 +52,6 @@ impl Iperf3Server {
         Err(last)
     }
 
-    /// Where it is.
     pub fn at(&self) -> SocketAddr {
         self.at
     }

@@ -20,7 +20,6 @@ pub enum Iperf3Error {
     /// No route leads to the server.
     #[error("iperf3 server at {host} port {port}: {error}")]
     NoRoute {
-        /// Its name or address.
         host: String,
         /// Its TCP port.
         port: u16,
@@ -30,27 +29,19 @@ pub enum Iperf3Error {
     /// The server cannot be reached, or closed.
     #[error("iperf3 server at {at}: {error}")]
     Closed {
-        /// Where it is.
         at: SocketAddr,
         /// What the system says of the connection.
         error: io::Error,
     },
     /// The server has another client's test.
     #[error("iperf3 server at {at}: busy with another test")]
-    Busy {
-        /// Where it is.
-        at: SocketAddr,
-    },
+    Busy { at: SocketAddr },
     /// The server does not make this test.
     #[error("iperf3 server at {at}: it refuses the test")]
-    Refused {
-        /// Where it is.
-        at: SocketAddr,
-    },
+    Refused { at: SocketAddr },
     /// The server leads the test elsewhere than its protocol does.
     #[error("iperf3 server at {at}: {heard:?} in place of {wanted:?}")]
     OutOfTurn {
-        /// Where it is.
         at: SocketAddr,
         /// The state that it went to.
         heard: State,

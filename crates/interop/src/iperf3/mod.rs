@@ -37,7 +37,6 @@ const UDP_REPLY: u32 = 987_654_321;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i8)]
 pub enum State {
-    /// All streams are there.
     TestStart = 1,
     /// The streams carry data from here on.
     TestRunning = 2,
@@ -152,7 +151,6 @@ struct Parameters {
     client_version: String,
 }
 
-/// What one side measured.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Results {

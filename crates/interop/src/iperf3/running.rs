@@ -240,7 +240,6 @@ impl Streams {
         self.run.sends(self.threads.len())
     }
 
-    /// Whether streams are missing.
     pub fn are_missing(&self) -> bool {
         self.threads.len() < self.run.count as usize
     }

@@ -35,7 +35,6 @@ pub struct Effective {
     /// How bytes are taken from the kernel.
     #[serde(default)]
     pub receiver: Option<String>,
-    /// How threads wait.
     #[serde(default)]
     pub wait: Option<Wait>,
     /// Largest segment of the connection as it began (TCP).

@@ -475,7 +475,6 @@ pub static REVERSE: Opt<bool> = Opt::new(Declared {
     ..OLD
 });
 
-/// Whether both ends send.
 pub static BIDIRECTIONAL: Opt<bool> = Opt::new(Declared {
     key: "bidirectional",
     help: "As many flows again in the other direction, at the same time",

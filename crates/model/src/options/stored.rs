@@ -40,7 +40,6 @@ pub struct StoredParams {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoredLoad {
-    /// Its memory kernel.
     pub kind: Workload,
     /// How many threads run it.
     pub threads: u32,

@@ -156,21 +156,14 @@ pub enum Form {
 pub enum WrongValue {
     /// It is no such value at all: what was written, and what is wanted.
     Unreadable {
-        /// What was written.
         text: String,
         /// What is wanted, as it follows "is not".
         wanted: &'static str,
     },
     /// It is none of the words or numbers that there are.
-    NoneOf {
-        /// What was written.
-        text: String,
-        /// All that there are.
-        known: String,
-    },
+    NoneOf { text: String, known: String },
     /// It is out of bounds.
     OutOfBounds {
-        /// What was asked for.
         value: Value,
         /// The least and the most.
         bounds: (Value, Value),

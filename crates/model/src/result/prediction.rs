@@ -5,10 +5,8 @@ use crate::workload::{RdmaVerb, Transport, Workload};
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// What one resource allows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ceiling {
-    /// What carries it.
     pub resource: ResourceAt,
     /// Most payload it can carry.
     pub range: Estimate,
@@ -92,9 +90,7 @@ impl Serialize for PredictedPath {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(into = "Written")]
 pub struct Prediction {
-    /// Where it goes.
     pub path: PredictedPath,
-    /// What goes there.
     pub workload: Workload,
     /// Label of the cell whose parameters it is of; `None` of a path that no cell went.
     pub cell: Option<String>,

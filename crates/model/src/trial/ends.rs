@@ -60,7 +60,6 @@ pub enum EndHost {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryLoad {
-    /// Its memory kernel.
     pub kind: Workload,
     /// How many threads run it.
     pub threads: u32,
@@ -72,9 +71,7 @@ pub struct MemoryLoad {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndSpec {
-    /// What it does.
     pub role: Role,
-    /// Where it runs.
     #[serde(default)]
     pub host: EndHost,
     /// Its CPUs and memory there.

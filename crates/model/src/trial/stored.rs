@@ -8,7 +8,6 @@ use crate::workload::Workload;
 use serde::ser::SerializeTuple;
 use serde::{Deserialize, Serialize, Serializer};
 
-/// Where two ends run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct StoredPlace {
     sink: CpuList,
@@ -81,7 +80,6 @@ fn stored_load(trial: &Trial) -> Option<StoredLoad> {
     Some(StoredLoad { kind, threads, cpus, binding, node, working_set_bytes })
 }
 
-/// What is read.
 #[derive(Deserialize)]
 pub struct Stored {
     id: TrialId,
@@ -121,7 +119,6 @@ impl From<Stored> for Trial {
     }
 }
 
-/// What is written.
 #[derive(Serialize)]
 struct Storing<'a> {
     id: &'a TrialId,

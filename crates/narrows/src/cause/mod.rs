@@ -9,7 +9,6 @@ mod options;
 mod parts;
 mod studies;
 
-/// How a command ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
@@ -30,7 +29,6 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// All of them.
     pub const ALL: [Self; 7] = [
         Self::Ok,
         Self::Verdict,
@@ -46,7 +44,6 @@ impl Exit {
         self as u8
     }
 
-    /// What it means.
     pub const fn says(self) -> &'static str {
         match self {
             Self::Ok => "ok, advice and cautions included",
@@ -95,7 +92,6 @@ impl Cause {
         Self { exit: Exit::Machine, hint }
     }
 
-    /// How the command ends.
     pub const fn exit(self) -> Exit {
         self.exit
     }

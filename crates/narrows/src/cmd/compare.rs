@@ -25,7 +25,6 @@ struct Both {
     after: Vec<Vec<f64>>,
 }
 
-/// What is compared.
 struct Sides {
     cells: Vec<Both>,
     /// What the ends of both spent their CPU time on, where both sides were profiled.
@@ -42,7 +41,6 @@ impl Sides {
     }
 }
 
-/// Runs the command.
 pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
     let (text, changes) = changes(args)?;
     output::print(&text)?;

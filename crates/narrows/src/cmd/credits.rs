@@ -17,7 +17,6 @@ use narrows_predict::domains::{self, Domains};
 use narrows_predict::in_flight::{Chains, InFlight, plateau};
 use narrows_stats::{Label, summarise};
 
-/// Runs the command.
 pub fn run(args: &CreditsArgs) -> Result<u8, Failure> {
     let out = args.results();
     output::check_folder(&out.out)?;

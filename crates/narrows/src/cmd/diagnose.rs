@@ -38,7 +38,6 @@ const SETTINGS: usize = 4;
 /// Of what a path carries so much is payload of full segments at 1500 B, less a twentieth.
 const PACE_SHARE: f64 = 0.9;
 
-/// Runs the command.
 pub fn run(args: &DiagnoseArgs) -> Result<u8, Failure> {
     let began = Instant::now();
     let mut settings = args.told.of_load(&Workload::TCP_STREAM);

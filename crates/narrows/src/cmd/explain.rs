@@ -5,7 +5,6 @@ use crate::failure::Failure;
 use crate::output;
 use narrows_report::{Analysis, explained};
 
-/// Runs the command.
 pub fn run(args: &ExplainArgs) -> Result<u8, Failure> {
     let stored = narrows_store::read(&args.file)?;
     let analysis = Analysis::of(&stored);

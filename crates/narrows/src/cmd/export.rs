@@ -5,7 +5,6 @@ use crate::failure::Failure;
 use crate::{columns, output};
 use narrows_report::{Analysis, tidy};
 
-/// Runs the command.
 pub fn run(args: &ExportArgs) -> Result<u8, Failure> {
     let stored = narrows_store::read(&args.file)?;
     let (for_people, text) = match (args.format.as_str(), &args.output) {

@@ -14,7 +14,6 @@ use narrows_report::fabric;
 use narrows_stats::mesh::{Cell, Limits, Mesh, is_time};
 use std::path::Path;
 
-/// Runs the command.
 pub fn run(args: &FabricArgs) -> Result<u8, Failure> {
     let screen = screen::of_output();
     let (Some(hosts), Some(rate)) = (args.hosts, args.speed) else {

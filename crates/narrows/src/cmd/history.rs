@@ -7,7 +7,6 @@ use crate::failure::{Failure, VERDICT};
 use crate::output;
 use narrows_report::history::History;
 
-/// Runs the command.
 pub fn run(args: &HistoryArgs) -> Result<u8, Failure> {
     let mut files = Vec::new();
     for path in &args.paths {

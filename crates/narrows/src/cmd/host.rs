@@ -15,7 +15,6 @@ use narrows_report::results::{self, HostDocument, Results};
 use narrows_report::{placed, views};
 use std::path::{Path, PathBuf};
 
-/// Runs the command.
 pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     if args.schema {
         output::print_exact(&results::schema())?;
@@ -73,7 +72,6 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
     Ok(code)
 }
 
-/// What differs between hosts.
 fn differences(paths: &[PathBuf], bmc: &BmcArgs) -> Result<u8, Failure> {
     let one = |path: &PathBuf| {
         if bmc::is_address(path) {

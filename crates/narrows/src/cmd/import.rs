@@ -25,7 +25,6 @@ const KEPT_BYTES: usize = 64 << 10;
 /// Larger files are no output of a tool.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
-/// Runs the command.
 pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
     let mut gathered = match &args.into {
         Some(file) => Gathered::of(file)?,

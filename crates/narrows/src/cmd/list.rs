@@ -8,7 +8,6 @@ use narrows_model::study::Ended;
 use narrows_store::StoreError;
 use std::path::{Path, PathBuf};
 
-/// Runs the command.
 pub fn run(args: &ListArgs) -> Result<u8, Failure> {
     let mut files = Vec::new();
     for path in &args.paths {

@@ -35,13 +35,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// What is measured.
 pub struct Measurement<'a> {
     /// Name of the command.
     pub command: StudyKind,
-    /// Who is measured.
     pub peer: &'a PeerArgs,
-    /// What only sockets have.
     pub socket: Option<&'a SocketArgs>,
     /// The workload and its options, as a cell of a study has them.
     pub settings: Settings,
@@ -139,7 +136,6 @@ pub struct Opened {
     pub study: Study,
     /// Trials, one a cell, in their order.
     pub trials: Vec<Trial>,
-    /// Where the file is.
     pub file: PathBuf,
     /// The file itself, open.
     pub store: Store,
@@ -157,7 +153,6 @@ pub struct Met {
     pub host: Host,
     /// Those at the other side, where they describe themselves.
     pub peer_hosts: Vec<Host>,
-    /// What joins them.
     pub path: NetworkPath,
     /// Interfaces of this host that lead to the others.
     pub interfaces: Interfaces,
@@ -273,7 +268,6 @@ pub struct Known<'a> {
     pub interface: Option<&'a str>,
     /// About what a round trip takes.
     pub round_trip: Duration,
-    /// What joins them.
     pub path: NetworkPath,
 }
 

@@ -25,7 +25,6 @@ use narrows_store::Store;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-/// Runs the command.
 pub fn run(args: &MemArgs) -> Result<u8, Failure> {
     output::check_folder(&args.out.out)?;
     let host = narrows_host::read(&Root::live());
@@ -77,7 +76,6 @@ pub(super) struct Measurement<'a> {
     pub host: &'a Host,
     /// Whose CPUs run.
     pub spot: &'a Spot,
-    /// What is run.
     pub trials: &'a [Trial],
     /// Runs of each.
     pub repeats: u32,
@@ -85,7 +83,6 @@ pub(super) struct Measurement<'a> {
     pub seed: u64,
     /// The node that the memory is taken from, where it is bound to one.
     pub memory_node: Option<u32>,
-    /// Where the study goes.
     pub out: &'a OutArgs,
 }
 

@@ -27,7 +27,6 @@ use std::sync::atomic::AtomicBool;
 /// More suspects than these are not measured again: then it is no few hosts that are slow.
 const SUSPECTS_MAX: usize = 512;
 
-/// Runs the command.
 pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
     let names = hostset::expand(&args.hosts)
         .map_err(|why| Failure::of(Cause::HOST_SET, why.to_string()))?;

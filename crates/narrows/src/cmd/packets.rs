@@ -36,7 +36,6 @@ const LOCAL: &str = "xdp";
 /// What sends a mix of sizes there.
 const LOCAL_MIX: &str = "af-xdp";
 
-/// Runs the command.
 pub fn run(args: &PacketsArgs) -> Result<u8, Failure> {
     let mut settings = args.told.of_load(&Workload::Packets);
     let is_local = args.peer.hosts.is_empty();

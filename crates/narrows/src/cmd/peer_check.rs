@@ -20,7 +20,6 @@ use std::path::Path;
 /// Runs of each cell, the least for a 95 % interval.
 const REPEATS: u32 = 6;
 
-/// Runs the command.
 pub fn run(args: &CheckArgs, peer: &str) -> Result<u8, Failure> {
     let peer = PeerArgs {
         hosts: vec![peer.to_owned()],

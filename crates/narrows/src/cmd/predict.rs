@@ -28,7 +28,6 @@ struct Base {
     described: Description,
 }
 
-/// Runs the command.
 pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
     if !args.published.is_empty() {
         return super::published::beside(&args.published, args.json);

@@ -7,7 +7,6 @@ use crate::output;
 use crate::raster::Rasteriser;
 use narrows_report::{Analysis, data, figures};
 
-/// Runs the command.
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let stored = narrows_store::read(&args.file)?;
     let reference = args.reference.as_ref().map(|file| narrows_store::read(file)).transpose()?;

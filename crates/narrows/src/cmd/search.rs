@@ -37,7 +37,6 @@ const MTU_BYTES: u64 = 1500;
 /// Runs that are made until one says something.
 const TRIES: u32 = 3;
 
-/// Runs the command.
 pub fn run(args: &AnomalyArgs) -> Result<u8, Failure> {
     let mut settings = Settings::default();
     settings.tell(&runs::LOAD, Workload::TCP_STREAM.to_string());

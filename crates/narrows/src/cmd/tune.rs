@@ -17,7 +17,6 @@ use narrows_stats::Change;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs the command.
 pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
     if args.undo {
         return undo(args);
@@ -126,7 +125,6 @@ fn apply(args: &TuneArgs, profile: Profile, told: &Advised) -> Result<u8, Failur
     Ok(0)
 }
 
-/// How a measurement ended.
 enum Ran {
     /// With this file.
     Study(PathBuf),

@@ -17,7 +17,6 @@ use std::path::Path;
 /// Most problems of a file that are told.
 const TOLD_MAX: usize = 20;
 
-/// Runs the command.
 pub fn run(args: &VerifyArgs) -> Result<u8, Failure> {
     if args.head.is_some() && args.files.len() > 1 {
         let says = "--head is for one file";

@@ -30,7 +30,6 @@ pub struct Definition {
     pub search: Option<Search>,
     /// How to try it quickly.
     pub quick: Quick,
-    /// What every cell has.
     pub base: Settings,
     /// What is varied, in order.
     pub factors: Vec<Factor>,
@@ -88,7 +87,6 @@ pub struct Factor {
 pub struct LevelOf {
     /// Name that is unique in the study.
     pub name: String,
-    /// What it sets.
     pub settings: Settings,
     /// How the machine is known to be at it; `None` when only the user can tell.
     pub when: Option<When>,

@@ -27,7 +27,6 @@ pub struct Ends<'a> {
     pub host: &'a Host,
     /// The others; empty: both ends are on this host.
     pub peers: &'a [PeerHost<'a>],
-    /// What joins them.
     pub path: NetworkPath,
     /// Interface that leads to the first peer.
     pub interface: Option<&'a str>,

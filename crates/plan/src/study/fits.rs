@@ -31,24 +31,11 @@ pub struct Unread {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoLevel {
     /// The user names a level that the factor does not have.
-    NoSuch {
-        /// What was named.
-        said: String,
-        /// What there is.
-        levels: Vec<String>,
-    },
+    NoSuch { said: String, levels: Vec<String> },
     /// The user names one level, and the machine is at another.
-    Other {
-        /// Where it is.
-        at: String,
-        /// What was named.
-        said: String,
-    },
+    Other { at: String, said: String },
     /// The user names a level, and the machine is at none.
-    NotAt {
-        /// What was named.
-        said: String,
-    },
+    NotAt { said: String },
     /// The machine is at none of the levels.
     None {
         /// The nearest, where it is a matter of moving modules.
@@ -63,7 +50,6 @@ pub enum NoLevel {
     Untold {
         /// Factor whose levels are changed by hand.
         factor: String,
-        /// What is missing.
         missing: Option<Untold>,
     },
 }

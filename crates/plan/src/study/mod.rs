@@ -25,7 +25,6 @@ use thiserror::Error;
 pub struct StudyError {
     /// Where in the file: a line, a factor, a level.
     pub at: String,
-    /// What is wrong there.
     pub why: String,
 }
 

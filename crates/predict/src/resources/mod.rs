@@ -65,7 +65,6 @@ pub struct Parameter {
     pub value: f64,
     /// Empty for shares and counts.
     pub unit: &'static str,
-    /// Where it is from.
     #[serde(serialize_with = "told")]
     pub from: Provenance,
 }
@@ -73,20 +72,16 @@ pub struct Parameter {
 /// What one resource allows, in the unit of the path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Resource {
-    /// Which of them.
     pub name: ResourceName,
-    /// What it carries.
     pub value: f64,
     /// Lower end of its 80 % range.
     pub low: f64,
     /// Upper end of its 80 % range.
     pub high: f64,
-    /// How that comes about.
     pub says: String,
     /// What has to be so for it to hold the path back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub only_if: Option<String>,
-    /// What went into it.
     pub parameters: Vec<Parameter>,
 }
 

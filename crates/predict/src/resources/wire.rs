@@ -15,7 +15,6 @@ const KERNEL_LEAST: f64 = 0.915;
 const RDMA_LEAST: f64 = 0.95;
 
 impl Engine {
-    /// What the ports carry.
     pub(super) fn wire(&self, traffic: Traffic, group: &Group) -> Stated {
         let ports = self.ports(group);
         let rate = self.server.link.as_ref();

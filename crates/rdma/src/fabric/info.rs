@@ -30,7 +30,6 @@ pub struct Asked<'a> {
     pub delivered: bool,
 }
 
-/// What was found.
 pub struct Info {
     raw: *mut fi_info,
     /// Completions of writes say that the bytes are in the other end's memory.
@@ -177,7 +176,6 @@ impl Info {
         unsafe { &*self.raw }
     }
 
-    /// Its provider and device.
     pub fn provider(&self) -> Provider {
         provider(self.first())
     }

@@ -199,7 +199,6 @@ impl Domain {
         name_of(unsafe { (*self.context()).device })
     }
 
-    /// What carries its messages.
     pub fn transport(&self) -> Transport {
         // SAFETY: as above.
         let kind = unsafe { (*(*self.context()).device).transport_type };

@@ -12,7 +12,6 @@ use std::time::Instant;
 /// What reliable connections are called here.
 const PORT_SPACE: rdma_port_space = RDMA_PS_TCP;
 
-/// Where events come from.
 pub struct Channel(*mut rdma_event_channel);
 
 // SAFETY: librdmacm may be called from any thread.
@@ -34,7 +33,6 @@ impl Channel {
         Ok(Arc::new(Self(channel)))
     }
 
-    /// What comes next.
     fn next(&self, doing: &str, deadline: Instant) -> Result<Event, NativeError> {
         let cm = cm_library()?;
         loop {

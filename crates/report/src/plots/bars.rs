@@ -12,7 +12,6 @@ const ROW: f64 = 34.0;
 /// A bar with its label and range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
-    /// What it is of.
     pub name: String,
     /// Its length, in the figure's unit.
     pub value: f64,

@@ -13,7 +13,6 @@ const GRID_LINES: usize = 4;
 /// One number of cores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// How many cores.
     pub cores: u32,
     /// Times slower than alone.
     pub times: f64,
@@ -23,7 +22,6 @@ pub struct Point {
     pub high: f64,
 }
 
-/// What is slower.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     /// Its name in the key.

@@ -50,7 +50,6 @@ pub struct StudyResults {
 pub struct Panel {
     /// The other factors' levels.
     pub name: String,
-    /// What the figures are.
     pub metric: Metric,
     /// Unit of all figures in the panel.
     pub unit: Unit,
@@ -76,7 +75,6 @@ pub struct Panel {
 pub struct Failure {
     /// Why they failed, as their records say it.
     pub why: String,
-    /// How many runs.
     pub runs: usize,
     /// Indices of their rows.
     pub rows: Vec<usize>,

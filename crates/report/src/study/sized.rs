@@ -13,7 +13,6 @@ const SIZES_MIN: usize = 3;
 /// One figure of several tests over sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sized {
-    /// What its figures are.
     pub title: String,
     /// Unit of all values of the figure.
     pub unit: Unit,

@@ -32,7 +32,6 @@ pub fn command(analysis: &Analysis<'_>) -> String {
     format!("narrows {}{name}", study.command)
 }
 
-/// Where it was done.
 pub fn place(analysis: &Analysis<'_>) -> String {
     if analysis.is_imported() {
         "another host".to_owned()

@@ -42,16 +42,12 @@ pub enum SshError {
     Destination(String),
     /// The system's ssh cannot be started.
     #[error("{program} cannot be run")]
-    NoSsh {
-        /// Its name or path.
-        program: String,
-    },
+    NoSsh { program: String },
     /// The connection was refused, or ended before an agent was there; ssh has said why.
     #[error("{host}: ssh ended before the agent listened ({ended})")]
     Ended {
         /// The destination, as it was named.
         host: String,
-        /// How ssh ended.
         ended: String,
     },
     /// The host has another processor or system, and there is no program for it.

@@ -43,9 +43,7 @@ struct Confirming {
 /// An anomaly that all its pairs have shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// What is off.
     pub kind: Kind,
-    /// Where it is.
     pub odd: Point,
     /// The same with one option put back, where it is not.
     pub plain: Point,

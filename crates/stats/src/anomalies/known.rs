@@ -53,7 +53,6 @@ impl Known {
         }
     }
 
-    /// What is varied.
     pub fn explored(&self) -> &Explored {
         &self.explored
     }

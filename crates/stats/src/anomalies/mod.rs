@@ -25,7 +25,6 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// It carries less.
     Slow,
     /// More of its packets are lost, sent again or refused.
     Troubled,
@@ -55,7 +54,6 @@ const PACED_BPS_MAX: u64 = 1_000_000_000;
 pub struct Anomaly {
     /// Name of the traffic.
     pub traffic: String,
-    /// What is off.
     pub kind: Kind,
     /// The options that show it, with their choices, in the words of a sentence.
     pub with: Vec<String>,
@@ -63,7 +61,6 @@ pub struct Anomaly {
     pub option: String,
     /// Its choice in the anomaly.
     pub odd: String,
-    /// Its choice beside it.
     pub plain: String,
     /// Figure of the anomaly by that beside it, of each pair; of trouble those of the anomaly.
     pub ratios: Vec<f64>,

@@ -9,7 +9,6 @@ use super::judge::is_ordered;
 use super::known::Known;
 use narrows_model::explored::Point;
 
-/// Where the way ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shrunk {
     /// At a point whose run is needed.

@@ -47,7 +47,6 @@ impl TripTimes {
 /// The round trips of one phase, over all runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseTimes {
-    /// Which phase it is.
     pub phase: Phase,
     /// When it began in the first run, from the first request that counts.
     pub from_ns: Nanos,

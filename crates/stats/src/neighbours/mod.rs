@@ -34,7 +34,6 @@ const SCALES_SHARE: f64 = 0.85;
 pub struct NeighbourTest {
     /// Name of the traffic: the levels that all its cells have.
     pub name: String,
-    /// What the job does.
     pub job: Workload,
     /// What the traffic's figures are.
     pub metric: Metric,
@@ -61,7 +60,6 @@ pub struct NeighbourStep {
     pub job_alone: Option<Estimate>,
     /// What it moves beside the traffic.
     pub job_beside: Option<Estimate>,
-    /// What it shows.
     pub regime: Regime,
 }
 
@@ -74,7 +72,6 @@ pub struct Slowdown {
     pub verdict: Cost,
 }
 
-/// Who is slower together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Regime {
@@ -89,7 +86,6 @@ pub enum Regime {
         /// Whether the job is slower too.
         with_job: bool,
     },
-    /// It cannot be said.
     Open(Open),
 }
 

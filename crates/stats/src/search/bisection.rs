@@ -26,7 +26,6 @@ pub struct Seen {
     pub lost_share: f64,
 }
 
-/// Where a search stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stand {
     /// Another run is wanted, at the rate of this index.
@@ -162,7 +161,6 @@ impl Bisection {
         (low, high.max(low))
     }
 
-    /// Where it stands.
     pub fn stand(&self) -> Stand {
         self.stand
     }

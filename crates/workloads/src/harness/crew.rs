@@ -181,7 +181,6 @@ pub struct CrewPlan {
 /// How a wait for the end of a slice ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
-    /// Its time is over.
     Out,
     /// The window is to end.
     Told,

@@ -12,7 +12,6 @@ use std::net::SocketAddr;
 /// What a flow's loop is told.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// What the controller ordered.
     pub job: Job,
     /// By which the ends know each other.
     pub token: Token,

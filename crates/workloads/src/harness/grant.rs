@@ -209,7 +209,6 @@ impl Granted {
     }
 }
 
-/// Who makes a seal.
 #[derive(Clone, Copy)]
 enum Part {
     Listens = 1,

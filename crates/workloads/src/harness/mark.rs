@@ -3,7 +3,6 @@
 //! the window's edges stand beside the readings of the tallies, so that what is counted between two
 //! marks belongs to the payload between two readings. They cost some nanoseconds a run.
 
-/// Where an end is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     /// The load begins, before the warm-up.

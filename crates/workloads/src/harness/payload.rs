@@ -28,7 +28,6 @@ fn mix(index: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// What came of comparing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compared {
     /// Bytes that were compared with the pattern.

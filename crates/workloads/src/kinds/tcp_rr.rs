@@ -33,7 +33,6 @@ const LANES: LaneMaker =
 /// How a transfer of one message ended.
 #[derive(PartialEq, Eq)]
 enum Moved {
-    /// All of it went.
     Whole,
     /// The run ended meanwhile.
     Over,

@@ -26,7 +26,6 @@ pub struct Link {
     pub name: String,
     /// Index by which the kernel knows the interface.
     pub index: u32,
-    /// Its own address.
     pub mac: Mac,
     /// The largest IP packet that it takes, in bytes.
     pub mtu_bytes: u32,

@@ -54,7 +54,6 @@ const TRAIN_PACKET_MAX: u64 = 9000;
 /// The largest interface of which two fragments make one datagram.
 const FRAGMENTED_MAX: u64 = 60_000;
 
-/// Which way packets go.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     There,

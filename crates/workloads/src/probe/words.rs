@@ -50,7 +50,6 @@ impl Says {
 /// The head of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word {
-    /// What it is for.
     pub says: Says,
     /// Number of the question or volley that it belongs to.
     pub round: u32,

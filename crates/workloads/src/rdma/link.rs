@@ -47,13 +47,11 @@ pub struct Need {
 pub struct Link {
     /// It, and own memory.
     pub pair: Pair,
-    /// Where that begins.
     pub base: u64,
     /// The other end's memory.
     pub remote: Remote,
     /// The connection beside it.
     pub talk: Talk,
-    /// What was chosen.
     pub told: RdmaEffective,
     /// Wakes this thread now and then, where it sleeps until something completes.
     pub(super) _ticker: Option<Ticker>,
@@ -97,9 +95,7 @@ struct Made {
 pub struct Room {
     /// What comes back with what arrived.
     pub id: u64,
-    /// Where it begins.
     pub address: u64,
-    /// Its length in bytes.
     pub length: u32,
 }
 

@@ -22,7 +22,6 @@ pub enum Pair {
 }
 
 impl Pair {
-    /// Where the memory begins.
     pub fn base(&mut self) -> u64 {
         match self {
             Self::Verbs { region, .. } => region.address(),

@@ -406,7 +406,6 @@ fn receive(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<Lan
     Ok(LaneEnd { compared, unacknowledged, rdma, ..LaneEnd::default() })
 }
 
-/// Where arrivals go.
 #[derive(Clone, Copy)]
 struct Slots {
     count: u64,

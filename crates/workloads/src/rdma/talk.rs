@@ -21,7 +21,6 @@ pub enum Word {
     Card = 2,
     /// This end is over and out; how many messages it sent.
     Done = 3,
-    /// Why this end cannot.
     Failed = 4,
 }
 

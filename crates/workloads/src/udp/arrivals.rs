@@ -3,14 +3,12 @@
 /// Sequence numbers behind the newest that are remembered.
 const REMEMBERED: u64 = 4096;
 
-/// What a datagram is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// Newer than all before it.
     New,
     /// Older than one that came before it.
     Late,
-    /// It came before.
     Duplicate,
 }
 

@@ -24,7 +24,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// More than this is no study that a person wrote, in bytes.
 const STUDY_BYTES_MAX: u64 = 16 << 20;
 
-/// Runs the command.
 pub fn run(args: &AppArgs) -> Result<u8, Failure> {
     if args.study.extension().is_some_and(|ending| ending == "narrows") {
         return present(args, &args.study);

@@ -26,7 +26,6 @@ const STORED_BYTES: usize = 4 << 10;
 
 /// A run that was made.
 pub struct Ran {
-    /// Whether it counts.
     pub outcome: Outcome,
     /// What was run, and its figures.
     pub external: External,

@@ -84,7 +84,6 @@ impl Sheet {
         &self.curves
     }
 
-    /// Where it is.
     pub fn file(&self) -> &Path {
         self.store.path()
     }

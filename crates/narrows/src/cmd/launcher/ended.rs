@@ -37,7 +37,6 @@ pub enum How {
 
 /// A launcher that has ended.
 pub struct Done {
-    /// How it ended.
     pub how: How,
     /// What it and its ranks wrote to standard output.
     pub out: String,

@@ -28,7 +28,6 @@ const VERSION_TIME: Duration = Duration::from_secs(20);
 pub struct Launcher {
     /// Its file, or its name.
     pub program: PathBuf,
-    /// Whose it is.
     pub flavour: Flavour,
 }
 

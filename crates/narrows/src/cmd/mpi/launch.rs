@@ -12,7 +12,6 @@ use narrows_store::Store;
 use std::env;
 use std::time::Duration;
 
-/// Runs the command.
 pub fn run(args: &MpiArgs) -> Result<u8, Failure> {
     alone()?;
     let hosts = hosts(&args.hosts)?;

@@ -16,7 +16,6 @@ use narrows_mpi::{Flavour, MpiError};
 use std::env;
 use std::path::Path;
 
-/// Runs the command.
 pub fn run(args: &MpiArgs) -> Result<u8, Failure> {
     match Flavour::of_launcher(|name| env::var(name).ok()) {
         Some(launched) => rank::run(args, launched),

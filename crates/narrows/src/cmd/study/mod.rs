@@ -14,7 +14,6 @@ use narrows_plan::study::StudyError;
 use narrows_runner::{Defined, Refusal};
 use std::path::Path;
 
-/// Runs the command.
 pub fn run(args: &StudyArgs) -> Result<u8, Failure> {
     match &args.command {
         StudyCommand::Merge(args) => merge::run(args),

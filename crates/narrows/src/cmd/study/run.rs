@@ -49,7 +49,6 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
 
 /// A study that is to be begun.
 pub struct New<'a> {
-    /// Its definition and cells.
     pub defined: &'a Defined,
     /// The definition as it is stored.
     pub text: &'a str,

@@ -12,7 +12,6 @@ use narrows_store::Counts;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Runs the command.
 pub fn run(args: &StatusArgs) -> Result<u8, Failure> {
     let stored = narrows_store::head(&args.file)?;
     let counts = narrows_store::counts(&args.file)?;
