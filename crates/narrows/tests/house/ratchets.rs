@@ -10,7 +10,7 @@ const NAMED_CLOSURES_MAX: usize = 55;
 /// `match` on a bool, in 10,000 lines of code.
 const BOOL_MATCHES_MAX: usize = 3;
 /// Decisions on how a word begins or ends.
-const TEXT_DECISIONS_MAX: usize = 36;
+const TEXT_DECISIONS_MAX: usize = 29;
 
 /// How far a figure of HACKING.md may be off: it is counted again now and then.
 const STALE_SHARE: f64 = 0.05;
