@@ -4,7 +4,7 @@
 
 use super::Kind;
 use super::Look;
-use super::known::Known;
+use super::known::{Claim, Known};
 use super::shrink::{Shrunk, shrink};
 use narrows_model::explored::{Explored, Law, Point};
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -38,15 +38,6 @@ struct Confirming {
     odd: Point,
     plain: Point,
     shown: usize,
-}
-
-/// An anomaly that all its pairs have shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
-    pub kind: Kind,
-    pub odd: Point,
-    /// The same with one option put back, where it is not.
-    pub plain: Point,
 }
 
 /// A search while it goes on.
@@ -291,17 +282,5 @@ impl Exploration {
     fn candidate(&self) -> Option<(Kind, Point, u32)> {
         let worst = self.worst().into_iter().next();
         worst.filter(|(excess, ..)| *excess > 0.0).map(|(_, kind, point)| (kind, point, 0))
-    }
-}
-
-impl Claim {
-    /// Whether a point has all options of the anomaly, or more of them.
-    pub fn explains(&self, explored: &Explored, point: &Point) -> bool {
-        let of = explored.of(&self.odd);
-        point.traffic == self.odd.traffic
-            && of.changed(&self.odd).iter().all(|option| {
-                let (own, edge) = (point.choices[*option], self.odd.choices[*option]);
-                Known::is_beyond(&of.options[*option], own, edge)
-            })
     }
 }

@@ -1,12 +1,32 @@
 //! What the runs of a search say: the rate and the trouble of each point, what a point is expected
 //! to have by the others, and by how much it is off.
 
-use super::explore::Claim;
 use super::judge::{TROUBLE_LEAST, TROUBLE_TIMES, clearly, is_ordered, least, message_bytes};
 use super::{Kind, Look};
 use crate::median;
 use narrows_model::explored::{Explorable, Explored, Law, Point};
 use std::collections::BTreeMap;
+
+/// An anomaly that all its pairs have shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    pub kind: Kind,
+    pub odd: Point,
+    /// The same with one option put back, where it is not.
+    pub plain: Point,
+}
+
+impl Claim {
+    /// Whether a point has all options of the anomaly, or more of them.
+    pub fn explains(&self, explored: &Explored, point: &Point) -> bool {
+        let of = explored.of(&self.odd);
+        point.traffic == self.odd.traffic
+            && of.changed(&self.odd).iter().all(|option| {
+                let (own, edge) = (point.choices[*option], self.odd.choices[*option]);
+                Known::is_beyond(&of.options[*option], own, edge)
+            })
+    }
+}
 
 /// Rounds in which the effects of options are fitted.
 const ROUNDS: usize = 5;
