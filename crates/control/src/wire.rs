@@ -371,8 +371,8 @@ impl Wire {
     }
 
     fn receive_piece(&mut self) -> Result<(), ControlError> {
-        // The peer has proved the key, and its path may lose much: the rest of a message has as long
-        // as the next one would.
+        // The peer has proved the key, and its path may lose much: the rest of a message has as
+        // long as the next one would.
         let within = self.silent_max.clamp(HANDSHAKE_WITHIN, Patience::default().silent_max);
         let frame = read_frame(&self.stream, Instant::now() + within, usize::from(u16::MAX));
         let sealed = frame.map_err(|error| match error.kind() {

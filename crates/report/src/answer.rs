@@ -2,7 +2,7 @@
 
 use crate::drawn::canvas::cut;
 use crate::explained::{self, Standing};
-use crate::formats::text::no_value;
+use crate::sentences::Answer;
 use crate::{Analysis, latency, words};
 use narrows_explain::limits::{Limit, Sureness};
 use narrows_model::result::ResourceAt;
@@ -27,19 +27,6 @@ pub enum Bottleneck {
     Unexplained(ResourceAt, f64),
     /// What the path should reach is not known, and no run shows what limits it.
     Unknown,
-}
-
-/// The answer, a sentence each.
-#[derive(Clone, Debug)]
-pub struct Answer {
-    /// The figure, after its cell's label.
-    pub figure: String,
-    /// Its interval, and the runs that it is of.
-    pub spread: String,
-    /// The bottleneck, how sure that is, and what disturbs it.
-    pub bottleneck: String,
-    /// What to do; the first of several findings.
-    pub action: String,
 }
 
 /// The figure that a study was made for: a rate over the network before one of memory, a time or a
@@ -85,7 +72,7 @@ fn figure(summary: &Summary) -> String {
 
 /// `95 % interval 9.40 to 9.42 Gb/s, 6 runs`, or why there is no figure.
 fn spread(summary: &Summary) -> String {
-    let Some(estimate) = &summary.estimate else { return no_value(summary) };
+    let Some(estimate) = &summary.estimate else { return words::no_value(summary) };
     let what = if estimate.by == Method::Range { "range" } else { "95 % interval" };
     let runs = words::counted(estimate.n as usize, "run");
     format!("{what} {}, {runs}", words::range(estimate))

@@ -1,10 +1,11 @@
 //! One screen of a measurement: the answer first, a line a cell and a line a finding. All that is
 //! left out is in `text`.
 
-use crate::answer::{self, Answer};
+use crate::answer;
 use crate::drawn::Screen;
 use crate::drawn::canvas::{BOLD, PLAIN, RED, cut, display_width, wrap};
-use crate::formats::text::{details, no_value, styled};
+use crate::formats::text::{details, styled};
+use crate::sentences::Answer;
 use crate::{Analysis, judged, latency, probed, profiled, words};
 use narrows_model::result::{Finding, Prediction, Weight};
 use narrows_model::shown;
@@ -170,7 +171,7 @@ fn cells(analysis: &Analysis<'_>, columns: usize, room: usize) -> Vec<String> {
 fn cell(analysis: &Analysis<'_>, summary: &Summary, width: usize) -> String {
     let label = cut(&shown::line(&summary.label), width);
     let Some(estimate) = &summary.estimate else {
-        let why = no_value(summary);
+        let why = words::no_value(summary);
         return shown::line(&format!("  {label:<width$} no value: {why}")).into_owned();
     };
     let middle = words::middle(estimate);

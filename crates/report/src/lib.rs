@@ -38,6 +38,7 @@ mod rdma;
 pub mod results;
 pub mod score;
 mod searched;
+pub mod sentences;
 pub mod sessions;
 mod sources;
 pub mod stream;

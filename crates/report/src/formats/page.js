@@ -68,10 +68,9 @@ const alone = (svg) => {
     DRAWN.forEach((name) => to[at].style.setProperty(name, drawn.getPropertyValue(name)));
   });
   const { width, height } = svg.viewBox.baseVal;
-  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copy.setAttribute("width", width);
   copy.setAttribute("height", height);
-  const paper = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+  const paper = document.createElementNS(svg.namespaceURI, "rect");
   Object.entries({ width, height, fill: "#fff" }).forEach(([name, to]) => paper.setAttribute(name, to));
   copy.prepend(paper);
   return { text: new XMLSerializer().serializeToString(copy), width, height };

@@ -179,7 +179,8 @@ fn measured(out: &mut String, analysis: &Analysis<'_>) {
 fn row(out: &mut String, analysis: &Analysis<'_>, summary: &Summary, width: usize) {
     let Some(estimate) = &summary.estimate else {
         let label = &summary.label;
-        let text = format!("  {label:<width$} {YELLOW}no value{PLAIN}: {}", no_value(summary));
+        let text =
+            format!("  {label:<width$} {YELLOW}no value{PLAIN}: {}", words::no_value(summary));
         return line(out, &text, 20);
     };
     let mut text = format!(
@@ -197,26 +198,6 @@ fn row(out: &mut String, analysis: &Analysis<'_>, summary: &Summary, width: usiz
     for text in details(analysis, summary) {
         line(out, &format!("{:indent$}{text}", ""), indent + 2);
     }
-}
-
-/// Why a cell has no figure.
-pub(crate) fn no_value(summary: &Summary) -> String {
-    let short = narrows_stats::Label::ShortWindow;
-    let none = match summary.done {
-        0 => "no run was made",
-        _ if summary.labels.contains(&short) => short.says(),
-        _ => "the runs gave no figure",
-    };
-    let refused = narrows_stats::Label::Impossible;
-    let refused = summary.labels.contains(&refused).then(|| words::label(refused, summary));
-    let nothing = summary.labels.contains(&narrows_stats::Label::Nothing);
-    let lost = summary
-        .lost_round_trips
-        .filter(|_| nothing)
-        .map(|lost| format!("{lost} of {} lost", words::counted(lost as usize, "round trip")));
-    let corrupted = summary.corrupted.first().map(ToString::to_string);
-    let why = corrupted.or_else(|| summary.failed.first().cloned()).or(refused).or(lost);
-    why.unwrap_or_else(|| none.to_owned())
 }
 
 /// Whether a figure is of what went over the network, which costs CPU time.

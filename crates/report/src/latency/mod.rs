@@ -4,7 +4,7 @@ pub mod page;
 pub mod text;
 
 use crate::Analysis;
-use crate::answer::Answer;
+use crate::sentences::Answer;
 use narrows_model::Nanos;
 use narrows_model::result::{Estimate, Method};
 use narrows_stats::{Grade, LoadedLatency, Phase, PhaseTimes};

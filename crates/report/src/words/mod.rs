@@ -2,6 +2,7 @@
 
 mod delays;
 mod memory;
+mod no_value;
 mod pairs;
 mod reconciled;
 mod set_up;
@@ -9,6 +10,7 @@ mod traffic;
 
 pub use delays::delays;
 pub use memory::{memory_missing, memory_use, moves};
+pub use no_value::no_value;
 pub use pairs::pairs;
 pub use set_up::{brief, path_of, set_up};
 pub use traffic::traffic;
