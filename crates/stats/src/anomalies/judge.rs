@@ -46,7 +46,7 @@ pub fn least(law: Law, of: &Choice, beside: &Choice, rate: f64, message_bytes: f
 
 /// A rate in bits a second when each byte takes so much longer.
 fn slowed(rate: f64, byte_ns: f64) -> f64 {
-    1.0 / (1.0 / rate + byte_ns * 1e-9 / 8.0)
+    rate / (1.0 + rate * byte_ns * 1e-9 / 8.0)
 }
 
 /// Bytes of a point's messages; so many that no message costs anything where none are varied.
