@@ -267,10 +267,6 @@ fn quantity<T: std::str::FromStr>(
         Written::Whole(_) | Written::Text(_) => {
             written.to_string().parse().map_err(|_| unreadable(written, wanted))
         }
-        // A rate as this program writes it.
-        Written::Fraction(number) if number.fract() == 0.0 => {
-            written.to_string().parse().map_err(|_| unreadable(written, wanted))
-        }
         Written::Switch(_) | Written::Fraction(_) => Err(unreadable(written, wanted)),
     }
 }
@@ -305,6 +301,10 @@ impl Takes {
             }
             (Self::Seconds(..), _) => return Err(unreadable(written, "a number of seconds")),
             (Self::Size(..), _) => Value::Size(quantity(written, "a size such as 64K")?),
+            // A whole rate has a point where this program wrote the file.
+            (Self::Rate, Written::Fraction(bps)) if bps.fract() == 0.0 && *bps >= 0.0 => {
+                Value::Rate(BitsPerSecond(*bps))
+            }
             (Self::Rate, _) => Value::Rate(quantity(written, "a rate such as 10G")?),
             (_, Written::Text(text)) => Value::Text(text.clone()),
             _ => return Err(unreadable(written, "a text between quotes")),
@@ -443,6 +443,9 @@ mod tests {
         assert_eq!(read(Takes::Size(0, 9), Written::Whole(9)), Ok(Value::Size(Bytes(9))));
         assert_eq!(read(Takes::Size(0, 9999), text("1K")), Ok(Value::Size(Bytes(1024))));
         assert!(read(Takes::Size(0, 9), Written::Fraction(1.0)).is_err());
+        let rate = |bps| read(Takes::Rate, Written::Fraction(bps));
+        assert_eq!(rate(1e8), Ok(Value::Rate(BitsPerSecond(1e8))), "as this program writes it");
+        assert!(rate(0.5).is_err() && rate(-1.0).is_err() && rate(f64::NAN).is_err());
         assert_eq!(read(Takes::Seconds(1.0, 2.0), Written::Whole(9)), Ok(Value::Seconds(9.0)));
         assert!(read(Takes::Text(Form::Any), Written::Whole(9)).is_err());
     }
