@@ -202,7 +202,7 @@ fn memory_that_does_not_add_up_is_found_with_both_values() {
         assert!(findings[0].says.contains(says), "{}", findings[0].says);
         assert!(findings[0].says.contains("128 GiB"), "{}", findings[0].says);
     }
-    // Less than the kernel manages is ordinary where a hypervisor takes pages back, and more is not.
+    // Less than the kernel manages is ordinary where a hypervisor takes pages back; more is not.
     for (node_gib, is_wrong) in [(32, false), (96, true)] {
         let mut guest = host.clone();
         guest.virtualised = known("KVM".to_owned());
