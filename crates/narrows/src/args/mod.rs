@@ -125,9 +125,9 @@ pub enum Command {
     /// Follow figures over many study files: steps, and what changed
     ///
     /// A figure is one cell between the same hosts; each file counts once, by its median. A step is
-    /// reported where chance makes one as large in less than 1 % for all figures together, with what
-    /// differs in the hosts' settings and hardware before and after it. Exits with 1 where the last
-    /// step of any figure is for the worse.
+    /// reported where chance makes one as large in less than 1 % for all figures together, with
+    /// what differs in the hosts' settings and hardware before and after it. Exits with 1 where the
+    /// last step of any figure is for the worse.
     History(HistoryArgs),
     /// Measure round trips beside streams both ways
     ///
