@@ -2,6 +2,7 @@
 
 use crate::FabricError;
 use crate::catalogue::Switch;
+use crate::dragonfly::Dragonfly;
 use crate::leaf::{Leaf, Wanted};
 use narrows_model::BitsPerSecond;
 use serde::Serialize;
@@ -29,6 +30,10 @@ pub enum Tier {
     Aggregation,
     /// The highest tier.
     Spine,
+    /// Other leaves of the same group of a dragonfly: cables lead there.
+    Group,
+    /// Leaves of other groups of a dragonfly: cables lead there.
+    OtherGroups,
 }
 
 /// Switches of one tier.
@@ -55,7 +60,7 @@ pub struct Cables {
     pub rate_bits_per_second: BitsPerSecond,
 }
 
-/// How a leaf's uplinks reach the tiers above; one of them for each number of tiers.
+/// How a leaf's uplinks reach the other leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "shape")]
 pub enum Shape {
@@ -83,6 +88,8 @@ pub enum Shape {
         /// Links between an aggregation switch and a spine.
         spine_links: u32,
     },
+    /// Groups of leaves without a tier above.
+    Dragonfly(Dragonfly),
 }
 
 /// A fabric as it would be built.
@@ -94,7 +101,7 @@ pub struct Design {
     pub rate_bits_per_second: BitsPerSecond,
     /// Rate of an uplink; of one switch that of its hosts.
     pub uplink_rate_bits_per_second: BitsPerSecond,
-    /// Tiers of switches, 1 to 3.
+    /// Tiers of switches, 1 to 3; of a dragonfly 1.
     pub tiers: u8,
     /// Switches that hosts hang on.
     pub leaves: u32,
@@ -102,7 +109,7 @@ pub struct Design {
     pub leaf_hosts: u32,
     /// Ports for hosts that a leaf has.
     pub leaf_host_ports: u32,
-    /// Uplinks of a leaf; 0 in one tier.
+    /// Uplinks of a leaf, in a dragonfly those to other groups; 0 of one switch.
     pub leaf_uplinks: u32,
     /// How it is cabled above the leaves.
     pub shape: Shape,
@@ -122,7 +129,7 @@ impl Design {
         spine: &Switch,
         tiers: Option<u8>,
     ) -> Result<Self, FabricError> {
-        check(asked)?;
+        asked.check()?;
         let all = match tiers {
             None => 1..=3,
             Some(tiers @ 1..=3) => tiers..=tiers,
@@ -145,7 +152,12 @@ impl Design {
 
     /// Switches that a frame passes between hosts of two leaves as far apart as any.
     pub fn hops(&self) -> u32 {
-        u32::from(self.tiers) * 2 - 1
+        match self.shape {
+            Shape::Dragonfly(_) => 4,
+            Shape::Single | Shape::LeafSpine { .. } | Shape::FatTree { .. } => {
+                u32::from(self.tiers) * 2 - 1
+            }
+        }
     }
 
     /// Rate of a leaf's hosts over that of its uplinks, hosts spread evenly; `None` in one tier.
@@ -157,29 +169,39 @@ impl Design {
 
     /// The share of their rate that all hosts have at once by design, to hosts of other leaves.
     pub fn share_on_paper(&self) -> f64 {
+        if let Shape::Dragonfly(sizes) = self.shape {
+            return sizes.share_on_paper(self.hosts);
+        }
         self.oversubscription().map_or(1.0, |ratio| (1.0 / ratio).min(1.0))
     }
 
     /// What one half of the hosts can send to the other by design.
     pub fn bisection(&self) -> BitsPerSecond {
+        if let Shape::Dragonfly(sizes) = self.shape {
+            let hosts = sizes.bisection_hosts(self.hosts);
+            return BitsPerSecond(hosts * self.rate_bits_per_second.0);
+        }
         let half = f64::from(self.hosts / 2);
         BitsPerSecond(half * self.rate_bits_per_second.0 * self.share_on_paper())
     }
 }
 
-fn check(asked: &Asked) -> Result<(), FabricError> {
-    if !(2..=10_000_000).contains(&asked.hosts) {
-        return Err(FabricError::Hosts(asked.hosts));
-    }
-    for rate in [Some(asked.rate), asked.uplink_rate].into_iter().flatten() {
-        if !(10e6..=10e12).contains(&rate.0) {
-            return Err(FabricError::Speed(rate.0));
+impl Asked {
+    /// That it is a network as they are built.
+    pub(crate) fn check(&self) -> Result<(), FabricError> {
+        if !(2..=10_000_000).contains(&self.hosts) {
+            return Err(FabricError::Hosts(self.hosts));
         }
-    }
-    if (0.25..=100.0).contains(&asked.oversubscription) {
-        Ok(())
-    } else {
-        Err(FabricError::Oversubscription(asked.oversubscription))
+        for rate in [Some(self.rate), self.uplink_rate].into_iter().flatten() {
+            if !(10e6..=10e12).contains(&rate.0) {
+                return Err(FabricError::Speed(rate.0));
+            }
+        }
+        if (0.25..=100.0).contains(&self.oversubscription) {
+            Ok(())
+        } else {
+            Err(FabricError::Oversubscription(self.oversubscription))
+        }
     }
 }
 
@@ -338,6 +360,10 @@ fn over_leaves(asked: &Asked, above: Above, leaves: u32, tiers: u8) -> Design {
         most_hosts: above.most(tiers),
     }
 }
+
+mod grouped;
+
+pub use grouped::dragonfly;
 
 #[cfg(test)]
 mod tests;

@@ -32,6 +32,20 @@ pub enum FabricError {
         /// The most hosts that these switches reach in them.
         most: u64,
     },
+    /// More hosts than a dragonfly of one model has.
+    TooManyForDragonfly {
+        /// Hosts that were asked for.
+        hosts: u32,
+        /// With one link between every two groups.
+        most: u64,
+    },
+    /// As few hosts as one group of a dragonfly holds.
+    OneGroup {
+        /// Hosts that were asked for.
+        hosts: u32,
+        /// Ports for hosts of a group.
+        holds: u32,
+    },
     /// No leaf of these switches has both host ports and uplinks at this ratio.
     NoUplinks(f64),
 }
@@ -65,6 +79,16 @@ impl fmt::Display for FabricError {
                 let tiers = if *tiers == 1 { "1 tier".into() } else { format!("{tiers} tiers") };
                 write!(f, "{hosts} hosts are too many: these switches reach {most} in {tiers}")
             }
+            Self::TooManyForDragonfly { hosts, most } => {
+                write!(
+                    f,
+                    "{hosts} hosts are too many: a dragonfly of these switches reaches {most}"
+                )
+            }
+            Self::OneGroup { hosts, holds } => write!(
+                f,
+                "{hosts} hosts are too few for a dragonfly: one group of these switches holds {holds}"
+            ),
             Self::NoUplinks(ratio) => {
                 write!(f, "no switch has ports for hosts and for uplinks at {ratio}:1")
             }

@@ -3,6 +3,7 @@
 //! non-blocking on paper carries about half of what it could when every host has one flow.
 
 use crate::design::{Design, Shape};
+use crate::dragonfly::Dragonfly;
 use crate::maxmin;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -78,7 +79,8 @@ fn permutation(hosts: u32, random: &mut Pcg64) -> Vec<u32> {
 struct Links<'a> {
     design: &'a Design,
     capacity: Vec<f64>,
-    /// Number of the first link of each kind.
+    /// Number of the first link of each kind; of a dragonfly `up` those within groups, by both
+    /// switches, and `down` those between groups, by the port that they leave.
     up: usize,
     down: usize,
     pod_up: usize,
@@ -90,14 +92,22 @@ impl<'a> Links<'a> {
         let uplink = design.uplink_rate_bits_per_second.0 / design.rate_bits_per_second.0;
         let hosts = design.hosts as usize;
         let leaf_links = (design.leaves * design.leaf_uplinks) as usize;
+        let between = match design.shape {
+            Shape::Dragonfly(sizes) => (sizes.groups * sizes.group_links()) as usize,
+            _ => leaf_links,
+        };
+        let within = match design.shape {
+            Shape::Dragonfly(sizes) => (design.leaves * sizes.switches) as usize,
+            _ => leaf_links,
+        };
         let pod_links = match design.shape {
             Shape::FatTree { pods, pod_leaves, aggregations, links, .. } => {
                 (pods * aggregations * pod_leaves * links) as usize
             }
-            Shape::Single | Shape::LeafSpine { .. } => 0,
+            Shape::Single | Shape::LeafSpine { .. } | Shape::Dragonfly(_) => 0,
         };
         let up = 2 * hosts;
-        let (down, pod_up) = (up + leaf_links, up + 2 * leaf_links);
+        let (down, pod_up) = (up + within, up + within + between);
         let mut capacity = vec![1.0; up];
         capacity.resize(pod_up + 2 * pod_links, uplink);
         Self { design, capacity, up, down, pod_up, pod_down: pod_up + pod_links }
@@ -122,11 +132,15 @@ impl<'a> Links<'a> {
         if from_leaf == to_leaf {
             return path;
         }
+        if let Shape::Dragonfly(sizes) = design.shape {
+            self.over_groups(sizes, (from_leaf, to_leaf), random, &mut path);
+            return path;
+        }
         let uplinks = design.leaf_uplinks;
         let up = random.random_range(0..uplinks);
         path.push(self.up + (from_leaf * uplinks + up) as usize);
         let links = match design.shape {
-            Shape::Single => return path,
+            Shape::Single | Shape::Dragonfly(_) => return path,
             Shape::LeafSpine { links, .. } => links,
             Shape::FatTree { links, .. } => {
                 self.over_the_spine(from_leaf, to_leaf, up / links, random, &mut path);
@@ -164,6 +178,37 @@ impl<'a> Links<'a> {
             |pod: u32, link: u32| ((pod * aggregations + aggregation) * uplinks + link) as usize;
         path.push(self.pod_up + link(from_pod, up));
         path.push(self.pod_down + link(to_pod, down));
+    }
+
+    /// The shortest path of a dragonfly: within the group to the switch that has a link to the
+    /// other group, over that, and within the other group to the leaf. A hash chooses among the
+    /// links that two groups have.
+    fn over_groups(
+        &self,
+        sizes: Dragonfly,
+        (from, to): (u32, u32),
+        random: &mut impl Rng,
+        path: &mut Vec<usize>,
+    ) {
+        let (from_group, to_group) = (from / sizes.switches, to / sizes.switches);
+        let within =
+            |from: u32, to: u32| self.up + (from * sizes.switches + to % sizes.switches) as usize;
+        let to_place = |path: &mut Vec<usize>, from: u32, to: u32| {
+            if from != to {
+                path.push(within(from, to));
+            }
+        };
+        if from_group == to_group {
+            return to_place(path, from, to);
+        }
+        let distance = (to_group + sizes.groups - from_group) % sizes.groups;
+        let link = random.random_range(0..sizes.links_to(distance));
+        let leaves_by = sizes.port(distance, link);
+        let arrives_by = sizes.port(sizes.groups - distance, link);
+        let gateway = |group: u32, port: u32| group * sizes.switches + port / sizes.global_ports;
+        to_place(path, from, gateway(from_group, leaves_by));
+        path.push(self.down + (from_group * sizes.group_links() + leaves_by) as usize);
+        to_place(path, gateway(to_group, arrives_by), to);
     }
 
     /// Hosts are spread evenly over the leaves.
@@ -233,6 +278,35 @@ mod tests {
         assert!(shares[2] < 1.0);
         let one = mean_share(&of_radix(32, 32, 1.0, 1), 1);
         assert!((one - 1.0).abs() < 1e-12, "{one}");
+    }
+
+    /// All hosts of a group to the next group share the one link between them; a path within a
+    /// group has one link, one between groups three at most, and every link is of its two ends.
+    #[test]
+    fn a_group_of_a_dragonfly_has_its_links_to_the_next_group() {
+        let rate = BitsPerSecond(10e9);
+        let asked = Asked { hosts: 72, rate, uplink_rate: None, oversubscription: 1.0 };
+        let switch = Switch::of_radix(7, rate).expect("radix");
+        let design = crate::design::dragonfly(&asked, &switch).expect("a dragonfly");
+        let links = Links::of(&design);
+        let mut random = Pcg64::seed_from_u64(3);
+        let next: Vec<u32> = (0..72).map(|host| (host + 8) % 72).collect();
+        let shares = links.shares(&next, 1, &mut random);
+        let of_group: f64 = shares[..8].iter().sum();
+        assert!((of_group - 1.0).abs() < 1e-9, "{shares:?}");
+        let hops = |from, to, random: &mut Pcg64| links.path(from, to, random).len() - 2;
+        assert_eq!((hops(0, 1, &mut random), hops(0, 2, &mut random)), (0, 1));
+        let to_others: Vec<usize> = (8..72).map(|to| hops(0, to, &mut random)).collect();
+        assert!(to_others.iter().all(|hops| (1..=3).contains(hops)), "{to_others:?}");
+        // The two links of host 0's own switch each end at a switch with two hosts.
+        assert_eq!(to_others.iter().filter(|hops| **hops == 1).count(), 4, "{to_others:?}");
+        // Alone, each host has all of its rate whichever way it goes.
+        for to in 1..72 {
+            let path = links.path(0, to, &mut random);
+            assert!(path.iter().all(|link| *link < links.capacity.len()), "{path:?}");
+        }
+        let carried = carried(&design, 1, 1).expect("simulated");
+        assert!((0.3..0.9).contains(&carried.mean_share), "{carried:?}");
     }
 
     #[test]

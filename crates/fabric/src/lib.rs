@@ -6,6 +6,7 @@
 pub mod buffers;
 pub mod catalogue;
 pub mod design;
+pub mod dragonfly;
 mod error;
 mod hashing;
 pub mod latency;

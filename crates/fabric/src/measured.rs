@@ -16,9 +16,10 @@ use serde::Serialize;
 pub enum Climb {
     /// Both hosts are on one leaf.
     Leaf,
-    /// To a spine of leaf and spine, or to an aggregation switch within a pod.
+    /// To a spine of leaf and spine, to an aggregation switch within a pod, or to another leaf of a
+    /// dragonfly's group.
     Middle,
-    /// To a spine above the pods.
+    /// To a spine above the pods, or to another group.
     Top,
 }
 
@@ -93,6 +94,7 @@ pub fn climb(design: &Design, from: u32, to: u32) -> Climb {
     let leaf = |host: u32| host / design.leaf_hosts.max(1);
     let pod_leaves = match design.shape {
         Shape::FatTree { pod_leaves, .. } => pod_leaves.max(1),
+        Shape::Dragonfly(sizes) => sizes.switches,
         Shape::Single | Shape::LeafSpine { .. } => u32::MAX,
     };
     match (leaf(from) == leaf(to), leaf(from) / pod_leaves == leaf(to) / pod_leaves) {

@@ -3,7 +3,7 @@
 
 use crate::FabricError;
 use crate::catalogue::{Switch, names};
-use crate::design::{Asked, Design};
+use crate::design::{Asked, Design, dragonfly};
 use narrows_model::BitsPerSecond;
 use serde::Serialize;
 
@@ -61,6 +61,30 @@ pub fn choices<'a>(
         (true, Some(wrong)) => Err(wrong),
         (true, None) => Err(FabricError::NoPorts(asked.rate, Vec::new())),
     }
+}
+
+/// Dragonflies of these switches, the least capacity of all ports first, then the fewest links.
+pub fn dragonflies<'a>(
+    asked: &Asked,
+    models: &'a [Switch],
+) -> Result<Vec<Choice<'a>>, FabricError> {
+    let built = models.iter().map(|model| {
+        dragonfly(asked, model).map(|design| Choice { design, leaf: model, spine: model })
+    });
+    let (built, refused): (Vec<_>, Vec<_>) = built.partition(Result::is_ok);
+    let mut found: Vec<Choice<'_>> = built.into_iter().flatten().collect();
+    found.sort_by_key(rank);
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let fits = |error: &FabricError| !matches!(error, FabricError::NoPorts(..));
+    let mut wrong: Vec<FabricError> =
+        refused.into_iter().filter_map(Result::err).filter(fits).collect();
+    wrong.sort_by_key(|error| match error {
+        FabricError::TooManyForDragonfly { most, .. } => *most,
+        _ => 0,
+    });
+    Err(wrong.pop().unwrap_or_else(|| FabricError::NoPorts(asked.rate, names(models.iter()))))
 }
 
 /// A chassis is more than one switch: what counts is the capacity of all ports that are bought.

@@ -4,9 +4,10 @@ use crate::FabricError;
 use crate::buffers::{Lossless, PortsHeld, in_flight, longest_round_trip_us, with_buffer};
 use crate::catalogue::Switch;
 use crate::design::{Asked, Design, Shape};
+use crate::dragonfly::ToOneGroup;
 use crate::hashing::{Carried, carried};
 use crate::latency::{Latency, Lengths};
-use crate::plan::{Choice, Threshold, all_to_all, choices, thresholds};
+use crate::plan::{Choice, Threshold, all_to_all, choices, dragonflies, thresholds};
 use narrows_model::{BitsPerSecond, Bytes};
 use serde::Serialize;
 
@@ -24,6 +25,8 @@ pub struct Request {
     pub spine: Option<Switch>,
     /// Tiers; without it the fewest.
     pub tiers: Option<u8>,
+    /// Groups of leaves with links to each other in place of tiers.
+    pub is_dragonfly: bool,
     /// How long the cables are.
     pub lengths: Lengths,
     /// The largest frame.
@@ -77,6 +80,9 @@ pub struct Planned {
     pub bisection_bits_per_second: BitsPerSecond,
     /// A host's rate in an exchange of all with all, by design.
     pub all_to_all_bits_per_second: BitsPerSecond,
+    /// What a group of a dragonfly sends to one other group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_one_group: Option<ToOneGroup>,
     /// What is left of it when a hash chooses each flow's path; `None` where it is too large to
     /// simulate.
     pub hashed: Option<Carried>,
@@ -96,7 +102,11 @@ impl Planned {
     /// The first choice of a request, with its figures.
     pub fn of(request: &Request) -> Result<Self, FabricError> {
         let Request { asked, leaves, spine, tiers, .. } = request;
-        let mut all = choices(asked, leaves, spine.as_ref(), *tiers)?;
+        let mut all = if request.is_dragonfly {
+            dragonflies(asked, leaves)?
+        } else {
+            choices(asked, leaves, spine.as_ref(), *tiers)?
+        };
         let first = all.remove(0);
         let design = &first.design;
         let latency: Vec<(Bytes, Latency)> = [SMALLEST_FRAME, request.frame]
@@ -115,6 +125,10 @@ impl Planned {
             share_on_paper: design.share_on_paper(),
             bisection_bits_per_second: design.bisection(),
             all_to_all_bits_per_second: all_to_all(design),
+            to_one_group: match design.shape {
+                Shape::Dragonfly(sizes) => Some(sizes.to_one_group(design.hosts)),
+                Shape::Single | Shape::LeafSpine { .. } | Shape::FatTree { .. } => None,
+            },
             hashed: carried(design, request.flows, request.seed),
             lossless: lossless(&first, request),
             path: path(&latency, request),
@@ -136,8 +150,12 @@ fn lossless(choice: &Choice<'_>, request: &Request) -> Vec<Lossless> {
     let uplink_rate = design.uplink_rate_bits_per_second;
     let hosts = design.leaf_host_ports.min(design.hosts);
     let down = PortsHeld::of(hosts, design.rate_bits_per_second, host_metres, request.frame);
-    let up = PortsHeld::of(design.leaf_uplinks, uplink_rate, fabric_metres, request.frame);
-    let leaf_ports = if design.leaf_uplinks > 0 { vec![down, up] } else { vec![down] };
+    let uplinks = match design.shape {
+        Shape::Dragonfly(sizes) => sizes.switches - 1 + sizes.global_ports,
+        Shape::Single | Shape::LeafSpine { .. } | Shape::FatTree { .. } => design.leaf_uplinks,
+    };
+    let up = PortsHeld::of(uplinks, uplink_rate, fabric_metres, request.frame);
+    let leaf_ports = if uplinks > 0 { vec![down, up] } else { vec![down] };
     let leaf = choice.leaf;
     let mut all = vec![Lossless::of(&leaf.name, leaf_ports, classes, leaf.buffer_bytes)];
     // Of the upper tiers the switch with the most links.
@@ -178,6 +196,7 @@ mod tests {
             leaves: vec![named(leaf).expect(leaf).clone()],
             spine: spine.map(|name| named(name).expect(name).clone()),
             tiers: None,
+            is_dragonfly: false,
             lengths: Lengths { host_metres: 3.0, fabric_metres: 30.0 },
             frame: Bytes(9216),
             lossless_classes: 1,
@@ -206,6 +225,25 @@ mod tests {
         let one_way = plan.latency[0].1.total_ns().expect("known");
         assert_eq!(path.round_trip_from, RoundTripFrom::FabricAlone);
         assert!((path.round_trip_us - one_way / 500.0).abs() < 1e-9);
+    }
+
+    /// 8 ports for hosts, 15 within the group and 8 to others: 31 of 32, four switches on the way.
+    #[test]
+    fn a_dragonfly_has_figures_of_the_same_kinds() {
+        let mut wanted = request(2000, 100.0, "7050CX3", None);
+        (wanted.asked.oversubscription, wanted.is_dragonfly) = (1.0, true);
+        let plan = Planned::of(&wanted).expect("a plan");
+        assert_eq!((plan.design.hops(), plan.switches.len()), (4, 1));
+        assert_eq!(plan.latency[0].1.hops, 4);
+        let ports: Vec<u32> =
+            plan.lossless.iter().flat_map(|one| &one.ports).map(|held| held.ports).collect();
+        assert_eq!(ports, [8, 15 + 8]);
+        let one = plan.to_one_group.expect("groups");
+        assert!(one.direct_share < one.detour_share && one.detour_share < 1.0, "{one:?}");
+        wanted.asked.hosts = 20_000;
+        let most = u64::from(8_u32 * 16) * (16 * 8 + 1);
+        let refused = Planned::of(&wanted).expect_err("too many");
+        assert_eq!(refused, FabricError::TooManyForDragonfly { hosts: 20_000, most });
     }
 
     #[test]

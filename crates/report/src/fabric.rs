@@ -7,6 +7,7 @@ use crate::table;
 use narrows_fabric::buffers::{self, Lossless, PortsHeld, Room};
 use narrows_fabric::catalogue::Switch;
 use narrows_fabric::design::{Cables, Design, Part, Tier};
+use narrows_fabric::dragonfly::ToOneGroup;
 use narrows_fabric::latency::Latency;
 use narrows_fabric::measured::{Climb, Tiered};
 use narrows_fabric::{HOSTS_SIMULATED_MAX, InFlight, Planned, RoundTripFrom};
@@ -62,7 +63,7 @@ fn measured_tier(tier: &Tiered) -> Vec<String> {
     let climb = match tier.climb {
         Climb::Leaf => "one leaf",
         Climb::Middle => "two leaves",
-        Climb::Top => "two pods",
+        Climb::Top => "two pods or groups",
     };
     vec![
         climb.to_owned(),
@@ -101,10 +102,7 @@ fn listed(switch: &Switch) -> Vec<String> {
 
 fn head(plan: &Planned) -> String {
     let design = &plan.design;
-    let tiers = match design.tiers {
-        1 => "one switch".to_owned(),
-        tiers => format!("{tiers} tiers, {} switches", design.switches()),
-    };
+    let tiers = plots::fabric::kind(design);
     let ratio = match plan.oversubscription {
         None => String::new(),
         Some(ratio) if ratio <= 1.0 => ", not oversubscribed".to_owned(),
@@ -119,16 +117,19 @@ fn head(plan: &Planned) -> String {
 
 fn parts(design: &Design) -> Vec<Vec<String>> {
     let head = ["tier", "switch", "count", "links of each", "links up to it", "at"];
-    let rows = design.parts.iter().zip(&design.cables).map(|(part, cables)| row(part, cables));
+    // Within a dragonfly cables lead to switches that are in the table already.
+    let parts = design.parts.iter().map(Some).chain(std::iter::repeat(None));
+    let rows = parts.zip(&design.cables).map(|(part, cables)| row(part, cables));
     std::iter::once(head.map(str::to_owned).to_vec()).chain(rows).collect()
 }
 
-fn row(part: &Part, cables: &Cables) -> Vec<String> {
+fn row(part: Option<&Part>, cables: &Cables) -> Vec<String> {
+    let of_part = |says: fn(&Part) -> String| part.map_or_else(String::new, says);
     vec![
-        tier(part.tier).to_owned(),
-        part.switch.clone(),
-        part.count.to_string(),
-        format!("{} of {}", part.links, part.ports),
+        tier(cables.to).to_owned(),
+        of_part(|part| part.switch.clone()),
+        of_part(|part| part.count.to_string()),
+        of_part(|part| format!("{} of {}", part.links, part.ports)),
         cables.count.to_string(),
         cables.rate_bits_per_second.to_string(),
     ]
@@ -139,6 +140,8 @@ fn tier(tier: Tier) -> &'static str {
         Tier::Leaf => "leaf",
         Tier::Aggregation => "aggregation",
         Tier::Spine => "spine",
+        Tier::Group => "same group",
+        Tier::OtherGroups => "other groups",
     }
 }
 
@@ -171,6 +174,7 @@ fn carries(plan: &Planned) -> Vec<Fact> {
         ),
         ("all to all", format!("{} for each host, by design", plan.all_to_all_bits_per_second)),
     ];
+    facts.extend(plan.to_one_group.map(|one| ("to one group", to_one_group(one))));
     let hashed = match &plan.hashed {
         None => format!("not simulated: more than {HOSTS_SIMULATED_MAX} hosts"),
         Some(carried) => {
@@ -192,6 +196,15 @@ fn carries(plan: &Planned) -> Vec<Fact> {
     };
     facts.push(("static hashing", hashed));
     facts
+}
+
+fn to_one_group(one: ToOneGroup) -> String {
+    format!(
+        "{} of their rate where all hosts of a group send to one other group over the links \
+         between the two; {} over third groups (adaptive or Valiant's routing)",
+        percent(one.direct_share),
+        percent(one.detour_share)
+    )
 }
 
 /// A rate beyond thousands of Gb/s in Tb/s.
@@ -316,6 +329,14 @@ mod tests {
     use narrows_fabric::latency::Lengths;
 
     fn plan(hosts: u32, ratio: f64, names: &[&str]) -> Planned {
+        planned(hosts, ratio, names, false)
+    }
+
+    fn dragonfly(hosts: u32) -> Planned {
+        planned(hosts, 1.0, &["7148SX"], true)
+    }
+
+    fn planned(hosts: u32, ratio: f64, names: &[&str], is_dragonfly: bool) -> Planned {
         let rate = BitsPerSecond(10e9);
         let switches: Vec<Switch> =
             names.iter().map(|name| named(name).expect(name).clone()).collect();
@@ -324,6 +345,7 @@ mod tests {
             leaves: switches,
             spine: None,
             tiers: None,
+            is_dragonfly,
             lengths: Lengths { host_metres: 3.0, fabric_metres: 30.0 },
             frame: Bytes(9216),
             lossless_classes: 1,
@@ -355,6 +377,27 @@ mod tests {
         let wrapped = text(&plan(576, 3.0, &["7148SX", "7508"]), &narrow);
         assert!(wrapped.lines().all(|line| line.chars().count() <= 80), "{wrapped}");
         assert!(wrapped.contains("oversubscribed 3.00:1"), "{wrapped}");
+    }
+
+    #[test]
+    fn a_dragonfly_says_its_groups_its_cables_and_what_one_group_sends_to_another() {
+        let plan = dragonfly(900);
+        let says = text(&plan, &Screen::FILE);
+        for part in [
+            "900 hosts at 10.0 Gb/s: dragonfly of 4 groups of 24, 96 switches, not oversubscribed",
+            "same group",
+            "other groups",
+            "4 switches 4.80 us",
+            "over third groups",
+        ] {
+            assert!(says.contains(part), "{part}\n{says}");
+        }
+        let drawn = svg(&plan);
+        // The paper and four groups, each with a line to each other.
+        assert_eq!(drawn.matches("<rect").count(), 1 + 4, "{drawn}");
+        assert_eq!(drawn.matches("<line").count(), 6, "{drawn}");
+        let large = svg(&dragonfly(20_000));
+        assert!(large.contains("more groups") && large.matches("<rect").count() < 30, "{large}");
     }
 
     #[test]

@@ -35,6 +35,10 @@ pub struct FabricArgs {
     /// Tiers of switches; without it as few as possible
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
     pub tiers: Option<u8>,
+    /// Plan a dragonfly: groups of switches of one model that are all linked, with links between
+    /// every two groups and no tier above
+    #[arg(long, conflicts_with_all = ["spine", "uplink_speed", "tiers"])]
+    pub dragonfly: bool,
     /// Length of the cables from hosts to leaves, in metres
     #[arg(long, value_name = "METRES", default_value = "3", value_parser = metres)]
     pub host_cable: f64,

@@ -63,6 +63,7 @@ fn request(args: &FabricArgs, asked: Asked) -> Result<Request, FabricError> {
         asked,
         spine: spine.cloned(),
         tiers: args.tiers,
+        is_dragonfly: args.dragonfly,
         lengths: Lengths { host_metres: args.host_cable, fabric_metres: args.fabric_cable },
         frame: Bytes(args.frame),
         lossless_classes: args.lossless,

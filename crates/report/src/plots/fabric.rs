@@ -3,6 +3,7 @@
 use super::svg::Anchor;
 use super::{Svg, WIDTH};
 use narrows_fabric::design::{Design, Part, Shape, Tier};
+use narrows_fabric::dragonfly::Dragonfly;
 
 /// Switches of a tier that are drawn; of more the first ones, and how many are left out.
 const DRAWN_MAX: u32 = 12;
@@ -35,15 +36,16 @@ impl Row {
 
 /// Draws a design.
 pub fn draw(design: &Design) -> String {
-    let title = format!(
-        "{} hosts at {}, {} switches in {} tiers",
-        design.hosts,
-        design.rate_bits_per_second,
-        design.switches(),
-        design.tiers
-    );
+    let (hosts, rate) = (design.hosts, design.rate_bits_per_second);
+    let title = match design.shape {
+        Shape::Dragonfly(sizes) => format!("{hosts} hosts at {rate}, {} groups", sizes.groups),
+        _ => format!("{hosts} hosts at {rate}, {}", kind(design)),
+    };
     let mut svg = Svg::new(WIDTH, &title);
     svg.text("label", (WIDTH / 2.0, 16.0), Anchor::Middle, &title);
+    if let Shape::Dragonfly(sizes) = design.shape {
+        return groups(svg, design, sizes);
+    }
     let rows: Vec<Row> = (0..).zip(&design.parts).map(|(at, part)| row(design, at, part)).collect();
     for lower in 0..rows.len().saturating_sub(1) {
         links(&mut svg, design, (&rows[lower], &rows[lower + 1]), design.parts[lower].tier);
@@ -67,7 +69,7 @@ fn switches(svg: &mut Svg, row: &Row, part: &Part) {
     let class = match part.tier {
         Tier::Leaf => "box",
         Tier::Aggregation => "conditional",
-        Tier::Spine => "bar",
+        Tier::Spine | Tier::Group | Tier::OtherGroups => "bar",
     };
     for at in 0..row.drawn {
         let (left, width) = row.place(at);
@@ -99,6 +101,60 @@ fn are_linked(design: &Design, tier: Tier, low: u32, high: u32) -> bool {
         }
         // A spine has links to the aggregation switch of the same place in every pod.
         (Shape::FatTree { aggregations, spines, .. }, _) => low % aggregations == high / spines,
-        (Shape::Single | Shape::LeafSpine { .. }, _) => true,
+        (Shape::Single | Shape::LeafSpine { .. } | Shape::Dragonfly(_), _) => true,
     }
+}
+
+/// What kind of fabric it is, and how many switches it has.
+pub fn kind(design: &Design) -> String {
+    let switches = design.switches();
+    match design.shape {
+        Shape::Single => "one switch".to_owned(),
+        Shape::LeafSpine { .. } | Shape::FatTree { .. } => {
+            format!("{} tiers, {switches} switches", design.tiers)
+        }
+        Shape::Dragonfly(sizes) => format!(
+            "dragonfly of {} groups of {}, {switches} switches",
+            sizes.groups, sizes.switches
+        ),
+    }
+}
+
+/// Groups that are drawn in the ring; of more the first ones.
+const GROUPS_MAX: u32 = 24;
+const RADIUS: f64 = 130.0;
+const GROUP_WIDTH: f64 = 30.0;
+const GROUP_HEIGHT: f64 = 18.0;
+
+/// Groups in a ring, with a line between every two that have links.
+fn groups(mut svg: Svg, design: &Design, sizes: Dragonfly) -> String {
+    let drawn = sizes.groups.min(GROUPS_MAX);
+    let middle = (WIDTH / 2.0, TOP + RADIUS + GROUP_HEIGHT);
+    let place = |group: u32| {
+        let turn = std::f64::consts::TAU * f64::from(group) / f64::from(drawn);
+        (middle.0 + RADIUS * turn.sin(), middle.1 - RADIUS * turn.cos())
+    };
+    for from in 0..drawn {
+        for to in (from + 1..drawn).filter(|to| sizes.links_to(to - from) > 0) {
+            svg.line("grid", place(from), place(to));
+        }
+    }
+    for group in 0..drawn {
+        let (x, y) = place(group);
+        let at = (x - GROUP_WIDTH / 2.0, y - GROUP_HEIGHT / 2.0);
+        let tip = format!("group {}: {} switches", group + 1, sizes.switches);
+        svg.rect("box", at, (GROUP_WIDTH, GROUP_HEIGHT), &tip);
+        svg.text("axis", (x, y + 4.0), Anchor::Middle, &(group + 1).to_string());
+    }
+    let left_out = sizes.groups - drawn;
+    let more = if left_out > 0 { format!("; {left_out} more groups") } else { String::new() };
+    let of_group = format!(
+        "a group: {} switches, all linked, {} hosts each",
+        sizes.switches, design.leaf_hosts
+    );
+    let between = format!("{} links to other groups{more}", sizes.links_used());
+    let bottom = middle.1 + RADIUS + GROUP_HEIGHT;
+    svg.text("small", (WIDTH / 2.0, bottom + 16.0), Anchor::Middle, &of_group);
+    svg.text("small", (WIDTH / 2.0, bottom + 30.0), Anchor::Middle, &between);
+    svg.finish(bottom + 40.0)
 }

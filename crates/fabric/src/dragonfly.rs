@@ -1,0 +1,144 @@
+//! Dragonflies (Kim, Dally, Scott and Abts, ISCA 2008): switches in groups. Within a group each has
+//! a link to every other; the other ports lead to other groups, of which every two have links.
+
+use serde::Serialize;
+
+/// How the ports of a switch are divided, and how many of them are in a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Dragonfly {
+    /// Groups that are built.
+    pub groups: u32,
+    /// Switches of a group: `2 x global_ports`, so that links within a group carry what those
+    /// between groups bring, which crosses two of them.
+    pub switches: u32,
+    /// Ports of a switch for hosts: `oversubscription x global_ports`.
+    pub host_ports: u32,
+    /// Ports of a switch that lead to other groups.
+    pub global_ports: u32,
+}
+
+/// What a group can send when all of its hosts send to one other group, as a share of their rate.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ToOneGroup {
+    /// Over the links between these two groups alone, where they have the fewest.
+    pub direct_share: f64,
+    /// Over a third group that is drawn by lot for each packet (Valiant), where every packet
+    /// crosses two links between groups.
+    pub detour_share: f64,
+}
+
+impl Dragonfly {
+    /// The division of a switch's ports; `None` where a group would be a single switch.
+    pub(crate) fn of(ports: u32, oversubscription: f64) -> Option<Self> {
+        // Hosts, `2h - 1` within the group and `h` to others: `(ratio + 3) h - 1` in all.
+        let global_ports = (f64::from(ports + 1) / (oversubscription + 3.0) + ROUNDING) as u32;
+        let host_ports = (f64::from(global_ports) * oversubscription + ROUNDING) as u32;
+        let sizes = Self { groups: 2, switches: 2 * global_ports, host_ports, global_ports };
+        (global_ports > 0 && host_ports > 0).then_some(sizes)
+    }
+
+    /// Host ports of a group.
+    pub fn group_hosts(self) -> u32 {
+        self.switches * self.host_ports
+    }
+
+    /// Ports of a group that lead to others.
+    pub fn group_links(self) -> u32 {
+        self.switches * self.global_ports
+    }
+
+    /// Most hosts of these sizes, with one link between every two groups.
+    pub(crate) fn most_hosts(self) -> u64 {
+        u64::from(self.group_hosts()) * (u64::from(self.group_links()) + 1)
+    }
+
+    /// Links from a group to the one that is `distance` after it in the ring of groups.
+    pub fn links_to(self, distance: u32) -> u32 {
+        let others = self.groups - 1;
+        let (each, left) = (self.group_links() / others, self.group_links() % others);
+        // What is left goes to the nearest on both sides, so that both ends count alike.
+        let near = distance.min(self.groups - distance);
+        let opposite = self.groups.is_multiple_of(2) && near == self.groups / 2;
+        let extra = near <= left / 2 || (opposite && !left.is_multiple_of(2));
+        each + u32::from(extra)
+    }
+
+    /// The group's port of the `link`-th link to the group that is `distance` after it.
+    pub(crate) fn port(self, distance: u32, link: u32) -> u32 {
+        (1..distance).map(|nearer| self.links_to(nearer)).sum::<u32>() + link
+    }
+
+    /// Links that a group has to all others: one of its ports may stay free.
+    pub fn links_used(self) -> u32 {
+        (1..self.groups).map(|distance| self.links_to(distance)).sum()
+    }
+
+    /// Links between two groups that have the fewest.
+    fn fewest_links(self) -> u32 {
+        (1..self.groups).map(|distance| self.links_to(distance)).min().unwrap_or(0)
+    }
+
+    /// The share of their rate that all of so many hosts have at once to hosts of other switches,
+    /// chosen alike, on shortest paths: bound by the links between groups or by those within one.
+    pub fn share_on_paper(self, hosts: u32) -> f64 {
+        let of_group = self.hosts_of_group(hosts);
+        let of_switch = of_group / f64::from(self.switches);
+        let all = f64::from(hosts);
+        let leaving = (all - of_group) / (all - of_switch);
+        let global = f64::from(self.links_used()) / (of_group * leaving);
+        // To another group a packet crosses a link within the first and one within the last, but
+        // where the link between groups is at its own switch.
+        let others = f64::from(self.switches - 1);
+        let elsewhere = others / f64::from(self.switches);
+        let local = others / (of_switch * (2.0 * leaving * elsewhere + 1.0 - leaving));
+        global.min(local).min(1.0)
+    }
+
+    /// What one half of the groups can send to the other half on shortest paths, in hosts' rates.
+    /// The links that cross are counted where each half is a part of the ring of groups: no other
+    /// halves have fewer between them.
+    pub fn bisection_hosts(self, hosts: u32) -> f64 {
+        let half = self.groups / 2;
+        let crossing: u64 = (0..half)
+            .flat_map(|from| (half..self.groups).map(move |to| to - from))
+            .map(|distance| u64::from(self.links_to(distance)))
+            .sum();
+        (self.hosts_of_group(hosts) * f64::from(half)).min(crossing as f64)
+    }
+
+    /// All hosts of a group to one other group.
+    pub fn to_one_group(self, hosts: u32) -> ToOneGroup {
+        let of_group = self.hosts_of_group(hosts);
+        let share = |links: u32, crossed: f64| (f64::from(links) / (crossed * of_group)).min(1.0);
+        ToOneGroup {
+            direct_share: share(self.fewest_links(), 1.0),
+            detour_share: share(self.links_used(), 2.0),
+        }
+    }
+
+    /// Hosts of a group, spread evenly.
+    fn hosts_of_group(self, hosts: u32) -> f64 {
+        f64::from(hosts) / f64::from(self.groups)
+    }
+}
+
+/// Quotients that are whole but for the last bits of a double.
+const ROUNDING: f64 = 1e-6;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_between_groups_are_the_same_from_both_ends_and_use_all_ports_but_one() {
+        for groups in 2..=33 {
+            let sizes = Dragonfly { groups, switches: 8, host_ports: 4, global_ports: 4 };
+            let all: Vec<u32> = (1..groups).map(|distance| sizes.links_to(distance)).collect();
+            let back: Vec<u32> = all.iter().copied().rev().collect();
+            assert_eq!(all, back, "{groups} groups");
+            assert!((31..=32).contains(&sizes.links_used()), "{groups}: {}", sizes.links_used());
+            let (least, most) = (all.iter().min(), all.iter().max());
+            assert!(most <= least.map(|least| least + 1).as_ref(), "{groups}: {all:?}");
+        }
+    }
+}
