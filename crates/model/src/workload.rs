@@ -87,6 +87,8 @@ pub enum Kernel {
     /// The C library's, which chooses its stores by itself.
     Memcpy,
     Read,
+    /// Lines in random order.
+    ReadRandom,
     /// `a = b + 3 c`, the last kernel of STREAM.
     Triad,
     TriadNt,
@@ -96,8 +98,9 @@ pub enum Kernel {
 
 impl Kernel {
     /// All kernels, by name.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Read,
+        Self::ReadRandom,
         Self::Write,
         Self::WriteNt,
         Self::Copy,
@@ -114,6 +117,7 @@ impl Kernel {
             Self::CopyNt => "copy-nt",
             Self::Memcpy => "memcpy",
             Self::Read => "read",
+            Self::ReadRandom => "read-random",
             Self::Triad => "triad",
             Self::TriadNt => "triad-nt",
             Self::Write => "write",
@@ -128,8 +132,8 @@ impl Kernel {
 }
 
 /// Every workload that has a word of its own, by that word.
-const NAMED: [(&str, Workload); 33] = {
-    use Kernel::{Copy, CopyNt, Memcpy, Read, Triad, TriadNt, Write, WriteNt};
+const NAMED: [(&str, Workload); 34] = {
+    use Kernel::{Copy, CopyNt, Memcpy, Read, ReadRandom, Triad, TriadNt, Write, WriteNt};
     use Transport::{Rdma, Tcp, Udp};
     use Workload::{
         Connect, Latency, Memory, MemoryLatency, Packets, PathProbe, RoundTrip, Stream,
@@ -140,6 +144,7 @@ const NAMED: [(&str, Workload); 33] = {
         ("memory-latency", MemoryLatency),
         ("memory-memcpy", Memory(Memcpy)),
         ("memory-read", Memory(Read)),
+        ("memory-read-random", Memory(ReadRandom)),
         ("memory-triad", Memory(Triad)),
         ("memory-triad-nt", Memory(TriadNt)),
         ("memory-write", Memory(Write)),

@@ -26,10 +26,11 @@ fn median(json: &Value, label: &str) -> f64 {
 #[test]
 fn every_kernel_measures_and_states_what_crosses_the_bus() {
     let dir = folder("mem-kernels");
-    let all = "read,write,write-nt,copy,copy-nt,memcpy,triad";
+    let all = "read,read-random,write,write-nt,copy,copy-nt,memcpy,triad";
     let json = mem(&dir, &["-k", all, "--threads", "1", "--size", "16M"]);
     for (kernel, percent) in [
         ("read", Some(100)),
+        ("read-random", None),
         ("write", Some(200)),
         ("write-nt", Some(100)),
         ("copy", Some(150)),

@@ -18,7 +18,7 @@ const RUN_SECONDS: f64 = WARMUP_SECONDS + 0.5;
 /// With more cores than this not every number of them is tried: 1, 2, 4 and so on, and all.
 const EACH_MAX: u32 = 6;
 
-/// Traffic that a job can be beside.
+/// Traffic that a job can run beside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Traffic {
     /// This host sends.
@@ -27,12 +27,16 @@ pub enum Traffic {
     Received(Transport),
     /// Requests of this host, one after the other.
     RoundTrip(Transport),
+    /// The smallest packets that this host sends, as fast as they go.
+    PacketsSent,
+    /// The smallest packets that it receives.
+    PacketsReceived,
 }
 
 impl Traffic {
     /// All traffic; the first three are measured where nobody says otherwise. With RDMA reads this
     /// host's NIC writes to its memory, with writes it reads.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Sent(Transport::Tcp),
         Self::Received(Transport::Tcp),
         Self::RoundTrip(Transport::Tcp),
@@ -41,6 +45,8 @@ impl Traffic {
         Self::Sent(Transport::Rdma(RdmaVerb::Write)),
         Self::Sent(Transport::Rdma(RdmaVerb::Read)),
         Self::RoundTrip(Transport::Rdma(RdmaVerb::Send)),
+        Self::PacketsSent,
+        Self::PacketsReceived,
     ];
 
     /// The traffic of this word.
@@ -59,6 +65,8 @@ impl Traffic {
             Self::Received(_) => "tcp-receive",
             Self::RoundTrip(Transport::Rdma(_)) => "rdma-round-trip",
             Self::RoundTrip(_) => "tcp-round-trip",
+            Self::PacketsSent => "packets",
+            Self::PacketsReceived => "packets-receive",
         }
     }
 
@@ -73,6 +81,8 @@ impl Traffic {
             Self::Received(_) => "TCP, received",
             Self::RoundTrip(Transport::Rdma(_)) => "RDMA round trip",
             Self::RoundTrip(_) => "TCP round trip",
+            Self::PacketsSent => "packets, sent",
+            Self::PacketsReceived => "packets, received",
         }
     }
 
@@ -81,6 +91,8 @@ impl Traffic {
             Self::Sent(over) => (Workload::Stream(over), ""),
             Self::Received(over) => (Workload::Stream(over), ", reverse = true"),
             Self::RoundTrip(over) => (Workload::RoundTrip(over), ""),
+            Self::PacketsSent => (Workload::Packets, ""),
+            Self::PacketsReceived => (Workload::Packets, ", reverse = true"),
         };
         format!("load = \"{workload}\"{more}")
     }

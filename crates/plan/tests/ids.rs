@@ -7,12 +7,13 @@ use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos};
 
 /// Workload, id of a trial, id of an imported one.
-const IDS: [(&str, &str, &str); 28] = [
+const IDS: [(&str, &str, &str); 29] = [
     ("memory-copy", "763f873c094f7a1c", "6f20fa865bf4f23b"),
     ("memory-copy-nt", "e7f01233e9a875e1", "8fb78e5ac03260e0"),
     ("memory-latency", "cbd622e0fbc94266", "538a79bd077cbf13"),
     ("memory-memcpy", "570f0072b07d053a", "cbf40dd1924157ba"),
     ("memory-read", "1e15558fbceb0b96", "e58851fd578067ad"),
+    ("memory-read-random", "d54444b0e61562af", "6a837e03e6abd3f6"),
     ("memory-triad", "b8e2ebfeaa95acf0", "404921e147914b92"),
     ("memory-triad-nt", "5c7c9e72e2e6c2e9", "46aa24f01a402df4"),
     ("memory-write", "a237f73de74a0e0f", "8efe77217ba9af35"),

@@ -210,6 +210,7 @@ fn sockets_are_as_they_were_asked_for() {
 fn memory_kernels_go_over_their_shares() {
     let kinds = [
         ("memory-read", 1, Some(100)),
+        ("memory-read-random", 1, None),
         ("memory-write", 1, Some(200)),
         ("memory-write-nt", 1, Some(100)),
         ("memory-copy", 2, Some(150)),

@@ -56,6 +56,7 @@ fn work(test: &NeighbourTest, is_one: bool) -> String {
         Workload::Memory(Kernel::CopyNt) => ("copies", "copy", "memory, past the caches"),
         Workload::Memory(Kernel::Memcpy) => ("copies", "copy", "memory with memcpy"),
         Workload::Memory(Kernel::Read) => ("reads", "read", "memory"),
+        Workload::Memory(Kernel::ReadRandom) => ("reads", "read", "memory in random order"),
         Workload::Memory(Kernel::Triad) => ("computes", "compute", "triads over memory"),
         Workload::Memory(Kernel::TriadNt) => {
             ("computes", "compute", "triads over memory, past the caches")

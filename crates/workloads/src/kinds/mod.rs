@@ -5,6 +5,7 @@ mod memory_copy_nt;
 mod memory_latency;
 mod memory_memcpy;
 mod memory_read;
+mod memory_read_random;
 mod memory_triad;
 mod memory_triad_nt;
 mod memory_write;
@@ -36,6 +37,7 @@ pub static KINDS: &[&Kind] = &[
     &memory_latency::KIND,
     &memory_memcpy::KIND,
     &memory_read::KIND,
+    &memory_read_random::KIND,
     &memory_triad::KIND,
     &memory_triad_nt::KIND,
     &memory_write::KIND,
