@@ -1,7 +1,7 @@
 //! `narrows credits`: how many cache lines one core of this host has in flight, and what is known
 //! of the other domains between its NIC and its memory.
 
-use super::mem::Measurement;
+use super::mem::LocalStudy;
 use crate::args::CreditsArgs;
 use crate::cause::Cause;
 use crate::failure::Failure;
@@ -30,7 +30,7 @@ pub fn run(args: &CreditsArgs) -> Result<u8, Failure> {
     let (spot, trials) = plan::trials(&host, &wanted, plan::WINDOW)
         .map_err(|why| Failure::of(Cause::NO_MEMORY, why.to_string()))?;
     let seed = args.seed.map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
-    let measurement = Measurement {
+    let measurement = LocalStudy {
         command: StudyKind::Credits,
         host: &host,
         spot: &spot,

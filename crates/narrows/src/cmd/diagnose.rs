@@ -2,6 +2,7 @@
 //! which one moved the figure.
 
 use super::demands;
+use super::early::{self, EndedEarly};
 use super::measurement::{self, Measurement, Opened};
 use crate::args::DiagnoseArgs;
 use crate::failure::Failure;
@@ -20,8 +21,8 @@ use narrows_plan::Step;
 use narrows_plan::diagnose::{Known, Order, changes, paced, under};
 use narrows_report::Analysis;
 use narrows_report::diagnosis::{Diagnosis, hypotheses};
+use narrows_runner::CourseEnd;
 use narrows_runner::controller::Controller;
-use narrows_runner::{CourseEnd, RunError};
 use narrows_stats::{Capacity, TENTH, capacity, changed};
 use std::time::{Duration, Instant};
 
@@ -43,16 +44,8 @@ pub fn run(args: &DiagnoseArgs) -> Result<u8, Failure> {
     let mut settings = args.told.of_load(&Workload::TCP_STREAM);
     settings.tell(&runs::WARMUP_SECONDS, WARMUP_S);
     let measurement = Measurement {
-        command: StudyKind::Diagnose,
-        peer: &args.peer,
-        socket: None,
-        settings,
-        copy_share: false,
-        explain: false,
         diagnose: true,
-        both_ways: false,
-        beside: None,
-        sizes: Vec::new(),
+        ..Measurement::of(StudyKind::Diagnose, &args.peer, settings)
     };
     let opened = measurement::open(&measurement)?;
     let guard = args.apply.then(|| Guard::start(&cmd::own_binary()?).map_err(Failure::from));
@@ -111,38 +104,17 @@ struct Session<'a> {
     began: Instant,
 }
 
-/// Why a diagnosis ends before its end.
-enum Over {
-    /// The user stopped it.
-    Stopped,
-    /// A run could not be made, or not be stored.
-    Broken(RunError),
-    /// Something else failed.
-    Failed(Failure),
-}
-
-impl From<Failure> for Over {
-    fn from(failure: Failure) -> Self {
-        Self::Failed(failure)
-    }
-}
-
 impl Session<'_> {
     /// Makes all runs; the file, and how they ended.
     fn measure(mut self) -> Result<(std::path::PathBuf, CourseEnd), Failure> {
-        let ran = match self.try_all() {
-            Ok(()) => Ok(CourseEnd::Complete),
-            Err(Over::Stopped) => Ok(CourseEnd::Stopped),
-            Err(Over::Broken(error)) => Err(error),
-            Err(Over::Failed(failure)) => return Err(failure),
-        };
+        let ran = early::course(self.try_all())?;
         // Settings are back before anything is said.
         self.guard = None;
         let end = output::ended(&self.opened.store, ran, &self.opened.stop)?;
         Ok((self.opened.file, end))
     }
 
-    fn try_all(&mut self) -> Result<(), Over> {
+    fn try_all(&mut self) -> Result<(), EndedEarly> {
         let probe = self.opened.trials.len() - 1;
         let first: &[usize] = if probe > 0 { &[0, 1, 0, 0] } else { &[0, 0, 0] };
         let steps = self.order.block(first);
@@ -168,7 +140,7 @@ impl Session<'_> {
     }
 
     /// Makes runs one by one, each under the settings that it is to have.
-    fn make(&mut self, steps: &[Step]) -> Result<(), Over> {
+    fn make(&mut self, steps: &[Step]) -> Result<(), EndedEarly> {
         for step in steps {
             let set = self.settings.iter().position(|set| set.trial == step.trial);
             self.set(set, |set| &set.wanted)?;
@@ -176,14 +148,14 @@ impl Session<'_> {
             self.set(set, |set| &set.was)?;
             match ran? {
                 CourseEnd::Complete | CourseEnd::HostsGone => {}
-                CourseEnd::Stopped => return Err(Over::Stopped),
+                CourseEnd::Stopped => return Err(EndedEarly::Stopped),
             }
         }
         Ok(())
     }
 
     /// Gives a setting one of its values. The guard knows what it was, whatever happens here.
-    fn set(&mut self, which: Option<usize>, value: fn(&Set) -> &String) -> Result<(), Over> {
+    fn set(&mut self, which: Option<usize>, value: fn(&Set) -> &String) -> Result<(), EndedEarly> {
         let set = which.and_then(|at| self.settings.get(at));
         if let (Some(set), Some(guard)) = (set, &mut self.guard) {
             guard.set(&set.path, value(set)).map_err(Failure::from)?;
@@ -191,18 +163,19 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn one(&mut self, step: &Step) -> Result<CourseEnd, Over> {
+    fn one(&mut self, step: &Step) -> Result<CourseEnd, EndedEarly> {
         let Opened { far, study, trials, store, stop, .. } = &mut self.opened;
         let launcher = self.measurement.launcher()?;
         let ends = far.ends();
         let mut controller = Controller { launcher, ends, together: false, stop };
         let steps = std::slice::from_ref(step);
         let planned = Planned { study, trials, steps, store };
-        output::run_steps(&mut controller, &planned, &self.args.peer.out).map_err(Over::Broken)
+        output::run_steps(&mut controller, &planned, &self.args.peer.out)
+            .map_err(EndedEarly::Broken)
     }
 
     /// Adds the trials of all changes that these hosts and the agent's owner allow.
-    fn plan_changes(&mut self) -> Result<(), Over> {
+    fn plan_changes(&mut self) -> Result<(), EndedEarly> {
         let base = self.opened.trials[0].clone();
         let known = known(&self.opened.host, self.opened.peer_hosts.first(), &base);
         let mut more = changes(&base, &known);
@@ -222,7 +195,7 @@ impl Session<'_> {
     }
 
     /// Paces that follow from what was measured until now.
-    fn paces(&self, base: &Trial) -> Result<Vec<Trial>, Over> {
+    fn paces(&self, base: &Trial) -> Result<Vec<Trial>, EndedEarly> {
         let stored = narrows_store::read(&self.opened.file).map_err(Failure::from)?;
         let analysis = Analysis::of(&stored);
         let probes = stored.records.iter().filter_map(|record| record.sender()?.probe.as_deref());
@@ -239,7 +212,7 @@ impl Session<'_> {
     }
 
     /// The trials that change something, those first that the findings make likely.
-    fn by_likelihood(&self) -> Result<Vec<usize>, Over> {
+    fn by_likelihood(&self) -> Result<Vec<usize>, EndedEarly> {
         let stored = narrows_store::read(&self.opened.file).map_err(Failure::from)?;
         let likely = hypotheses(&Analysis::of(&stored));
         let likely: Vec<Change> = likely.iter().flat_map(|one| one.changes).copied().collect();
@@ -257,7 +230,7 @@ impl Session<'_> {
 
     /// The trials whose effect is measured: those that moved the figure most as they were tried,
     /// and, where none did, the likeliest.
-    fn picked(&self) -> Result<Vec<usize>, Over> {
+    fn picked(&self) -> Result<Vec<usize>, EndedEarly> {
         let stored = narrows_store::read(&self.opened.file).map_err(Failure::from)?;
         let tried = changed(&stored);
         let mut moved: Vec<(f64, usize)> = tried

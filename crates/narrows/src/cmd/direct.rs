@@ -18,16 +18,10 @@ pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
         _ => Workload::TCP_STREAM,
     };
     run(Measurement {
-        command: StudyKind::Tcp,
-        peer: &args.peer,
         socket: Some(&args.socket),
-        settings: args.told.of_load(&load),
         copy_share: args.copy_share,
         explain: args.explain,
-        diagnose: false,
-        both_ways: false,
-        beside: None,
-        sizes: Vec::new(),
+        ..Measurement::of(StudyKind::Tcp, &args.peer, args.told.of_load(&load))
     })
 }
 
@@ -35,16 +29,9 @@ pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
 pub fn udp(args: &UdpArgs) -> Result<u8, Failure> {
     let load = if args.socket.rr { Workload::UDP_RR } else { Workload::UDP_STREAM };
     run(Measurement {
-        command: StudyKind::Udp,
-        peer: &args.peer,
         socket: Some(&args.socket),
-        settings: args.told.of_load(&load),
-        copy_share: false,
         explain: args.explain,
-        diagnose: false,
-        both_ways: false,
-        beside: None,
-        sizes: Vec::new(),
+        ..Measurement::of(StudyKind::Udp, &args.peer, args.told.of_load(&load))
     })
 }
 

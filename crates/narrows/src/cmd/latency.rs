@@ -46,16 +46,8 @@ fn to_host(args: &LatencyArgs, wanted: &Wanted) -> Result<u8, Failure> {
     let mut settings = Settings::default();
     settings.tell(&runs::LOAD, wanted.trips.to_string());
     direct::run(Measurement {
-        command: StudyKind::Latency,
-        peer: &args.peer,
-        socket: None,
-        settings,
-        copy_share: false,
-        explain: false,
-        diagnose: false,
-        both_ways: false,
         beside: Some(wanted),
-        sizes: Vec::new(),
+        ..Measurement::of(StudyKind::Latency, &args.peer, settings)
     })
 }
 

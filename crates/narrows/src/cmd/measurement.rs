@@ -56,6 +56,24 @@ pub struct Measurement<'a> {
     pub sizes: Vec<Bytes>,
 }
 
+impl<'a> Measurement<'a> {
+    /// The workload of the settings alone, with nothing beside it.
+    pub fn of(command: StudyKind, peer: &'a PeerArgs, settings: Settings) -> Self {
+        Self {
+            command,
+            peer,
+            socket: None,
+            settings,
+            copy_share: false,
+            explain: false,
+            diagnose: false,
+            both_ways: false,
+            beside: None,
+            sizes: Vec::new(),
+        }
+    }
+}
+
 impl Measurement<'_> {
     fn is_iperf3(&self) -> bool {
         self.socket.is_some_and(|socket| socket.iperf3)

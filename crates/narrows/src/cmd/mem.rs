@@ -40,7 +40,7 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
         note!("no matrix: fewer than two nodes here have memory");
     }
     let seed = args.seed.map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
-    let measurement = Measurement {
+    let measurement = LocalStudy {
         command: StudyKind::Mem,
         host: &host,
         spot: &spot,
@@ -69,7 +69,7 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
 }
 
 /// Trials on this host's memory that become one study.
-pub(super) struct Measurement<'a> {
+pub(super) struct LocalStudy<'a> {
     /// The command, as the study has it.
     pub command: StudyKind,
     /// The host, as it was read before.
@@ -86,7 +86,7 @@ pub(super) struct Measurement<'a> {
     pub out: &'a OutArgs,
 }
 
-impl Measurement<'_> {
+impl LocalStudy<'_> {
     /// Makes all runs; the study's file, and how they ended.
     pub(super) fn run(&self) -> Result<(PathBuf, CourseEnd), Failure> {
         for trial in self.trials {

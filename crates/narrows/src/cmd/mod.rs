@@ -12,6 +12,7 @@ mod demands;
 mod described;
 pub mod diagnose;
 pub mod direct;
+mod early;
 pub mod explain;
 pub mod export;
 pub mod fabric;

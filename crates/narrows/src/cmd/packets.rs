@@ -153,18 +153,7 @@ fn to_host(args: &PacketsArgs, settings: Settings) -> Result<u8, Failure> {
     if let Some(nic) = &args.nic {
         say_wire_rate(nic, &settings);
     }
-    direct::run(Measurement {
-        command: StudyKind::Packets,
-        peer: &peer,
-        socket: None,
-        settings,
-        copy_share: false,
-        both_ways: false,
-        beside: None,
-        explain: false,
-        diagnose: false,
-        sizes: Vec::new(),
-    })
+    direct::run(Measurement::of(StudyKind::Packets, &peer, settings))
 }
 
 /// Says what the model has of the wire's rate, of an interface that tells its own rate.

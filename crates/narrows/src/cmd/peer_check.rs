@@ -38,16 +38,9 @@ pub fn run(args: &CheckArgs, peer: &str) -> Result<u8, Failure> {
         settings.tell(&runs::SECONDS, seconds);
     }
     let measurement = Measurement {
-        command: StudyKind::CheckPeer,
-        peer: &peer,
-        socket: None,
-        settings,
-        copy_share: false,
         explain: args.explain,
-        diagnose: false,
         both_ways: true,
-        beside: None,
-        sizes: Vec::new(),
+        ..Measurement::of(StudyKind::CheckPeer, &peer, settings)
     };
     let mut opened = measurement::open(&measurement)?;
     let steps = blocks(opened.trials.len(), opened.study.repeats, opened.study.seed);

@@ -39,18 +39,7 @@ pub fn run(args: &RdmaArgs) -> Result<u8, Failure> {
     let params = params.map_err(|why| Failure::of(Cause::RDMA_WORDS, why.to_string()))?;
     rdma::available(params.rdma.as_ref())?;
     let sizes = if args.all { POWERS.map(|power| Bytes(1 << power)).collect() } else { vec![] };
-    direct::run(Measurement {
-        command: StudyKind::Rdma,
-        peer: &args.peer,
-        socket: None,
-        settings,
-        copy_share: false,
-        explain: false,
-        diagnose: false,
-        both_ways: false,
-        beside: None,
-        sizes,
-    })
+    direct::run(Measurement { sizes, ..Measurement::of(StudyKind::Rdma, &args.peer, settings) })
 }
 
 /// What libfabric has on this host, a line a provider.

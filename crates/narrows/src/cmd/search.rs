@@ -1,6 +1,7 @@
 //! `narrows search HOST`: which options make traffic to a host slower than it should be. What is
 //! looked at next follows from the runs before; what is named rests on pairs of runs alone.
 
+use super::early::{self, EndedEarly};
 use super::measurement::{self, Known, Measurement, Met, Opened};
 use super::variants::other_control;
 use crate::args::AnomalyArgs;
@@ -24,8 +25,8 @@ use narrows_plan::diagnose::Order;
 use narrows_plan::direct as plan;
 use narrows_plan::study::Settings;
 use narrows_report::anomalies;
+use narrows_runner::CourseEnd;
 use narrows_runner::controller::Controller;
-use narrows_runner::{CourseEnd, RunError};
 use narrows_stats::{Anomalies, Exploration, Look, look};
 use narrows_workloads::rdma;
 use std::collections::BTreeMap;
@@ -40,7 +41,7 @@ const TRIES: u32 = 3;
 pub fn run(args: &AnomalyArgs) -> Result<u8, Failure> {
     let mut settings = Settings::default();
     settings.tell(&runs::LOAD, Workload::TCP_STREAM.to_string());
-    let measurement = measurement(args, settings);
+    let measurement = asked(args, settings);
     let met = measurement::meet(&measurement)?;
     let space = space(args, &met)?;
     let seed = match args.seed {
@@ -63,19 +64,8 @@ pub fn run(args: &AnomalyArgs) -> Result<u8, Failure> {
     session.run()
 }
 
-fn measurement(args: &AnomalyArgs, settings: Settings) -> Measurement<'_> {
-    Measurement {
-        command: StudyKind::Search,
-        peer: &args.peer,
-        socket: None,
-        settings,
-        copy_share: false,
-        explain: false,
-        diagnose: false,
-        both_ways: false,
-        beside: None,
-        sizes: Vec::new(),
-    }
+fn asked(args: &AnomalyArgs, settings: Settings) -> Measurement<'_> {
+    Measurement::of(StudyKind::Search, &args.peer, settings)
 }
 
 /// What is varied between these hosts.
@@ -115,32 +105,11 @@ struct Session<'a> {
     began: Instant,
 }
 
-/// Why a search ends before its time is over.
-enum Over {
-    /// The user stopped it.
-    Stopped,
-    /// A run could not be made, or not be stored.
-    Broken(RunError),
-    /// Something else failed.
-    Failed(Failure),
-}
-
-impl From<Failure> for Over {
-    fn from(failure: Failure) -> Self {
-        Self::Failed(failure)
-    }
-}
-
 impl Session<'_> {
     /// Makes all runs and says what they show.
     fn run(mut self) -> Result<u8, Failure> {
         let file = self.opened.file.clone();
-        let ran = match self.explore() {
-            Ok(()) => Ok(CourseEnd::Complete),
-            Err(Over::Stopped) => Ok(CourseEnd::Stopped),
-            Err(Over::Broken(error)) => Err(error),
-            Err(Over::Failed(failure)) => return Err(failure),
-        };
+        let ran = early::course(self.explore())?;
         let is_broken = ran.is_err();
         let end = output::ended(&self.opened.store, ran, &self.opened.stop);
         if is_broken {
@@ -157,7 +126,7 @@ impl Session<'_> {
         demands::judged(&file, &out.demands, output::exit_code(&end, verdict))
     }
 
-    fn explore(&mut self) -> Result<(), Over> {
+    fn explore(&mut self) -> Result<(), EndedEarly> {
         loop {
             let block = self.exploration.next(self.left());
             if block.is_empty() {
@@ -181,8 +150,8 @@ impl Session<'_> {
     }
 
     /// Makes the runs of a block; none of them where a host cannot run one.
-    fn block(&mut self, block: &[Point]) -> Result<Vec<Option<Look>>, Over> {
-        let trials: Result<Vec<Option<usize>>, Over> =
+    fn block(&mut self, block: &[Point]) -> Result<Vec<Option<Look>>, EndedEarly> {
+        let trials: Result<Vec<Option<usize>>, EndedEarly> =
             block.iter().map(|point| self.trial_of(point)).collect();
         let Some(trials) = trials?.into_iter().collect::<Option<Vec<usize>>>() else {
             return Ok(vec![None; block.len()]);
@@ -196,7 +165,7 @@ impl Session<'_> {
 
     /// Makes a run, again where what came of it says nothing: where the windows of its ends lie
     /// apart.
-    fn look(&mut self, step: Step) -> Result<Option<Look>, Over> {
+    fn look(&mut self, step: Step) -> Result<Option<Look>, EndedEarly> {
         let mut step = step;
         for _ in 0..TRIES {
             let (is_done, look) = self.one(step)?;
@@ -210,8 +179,8 @@ impl Session<'_> {
     }
 
     /// Makes one run: whether it was made to its end, and what it says.
-    fn one(&mut self, step: Step) -> Result<(bool, Option<Look>), Over> {
-        let own = measurement(self.args, Settings::default());
+    fn one(&mut self, step: Step) -> Result<(bool, Option<Look>), EndedEarly> {
+        let own = asked(self.args, Settings::default());
         let Opened { far, study, trials, store, stop, .. } = &mut self.opened;
         let (launcher, ends) = (own.launcher()?, far.ends());
         let mut controller = Controller { launcher, ends, together: false, stop };
@@ -221,14 +190,14 @@ impl Session<'_> {
         let ran = output::run_seen(&mut controller, &planned, out, &mut |trial, record| {
             (is_done, seen) = (record.outcome == Outcome::Done, look(trial, record));
         });
-        match ran.map_err(Over::Broken)? {
-            CourseEnd::Stopped => Err(Over::Stopped),
+        match ran.map_err(EndedEarly::Broken)? {
+            CourseEnd::Stopped => Err(EndedEarly::Stopped),
             CourseEnd::Complete | CourseEnd::HostsGone => Ok((is_done, seen)),
         }
     }
 
     /// The trial of a point, which is stored before its first run.
-    fn trial_of(&mut self, point: &Point) -> Result<Option<usize>, Over> {
+    fn trial_of(&mut self, point: &Point) -> Result<Option<usize>, EndedEarly> {
         if let Some(known) = self.trials.get(point) {
             return Ok(*known);
         }
@@ -258,7 +227,7 @@ impl Session<'_> {
             round_trip,
             path: opened.study.path,
         };
-        let trial = measurement(self.args, self.space.settings(point)).trial(&known)?;
+        let trial = asked(self.args, self.space.settings(point)).trial(&known)?;
         let cooldown = COOLDOWN_SECONDS + 2.0 * round_trip.as_secs_f64();
         let trial = plan::cooled(trial, Nanos((cooldown * 1e9) as u64));
         let of = self.space.explored.of(point);
