@@ -1,7 +1,7 @@
 //! Where a figure stands in what an application wrote, and in which unit.
 
 use crate::AppError;
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_json::Value;

@@ -3,7 +3,7 @@
 
 use crate::AppError;
 use crate::contract::{COMMUNICATION, CPU_USE, Contract, FIGURE, Written, is_plain};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -6,9 +6,9 @@
 //! do; what is over forms another. The rules reproduce the regions behind the tables of LP1241 on
 //! two controllers of three channels; elsewhere they are from makers' population guides.
 
-use crate::missing::Missing;
 use crate::platform::Platform;
 use narrows_model::host::{ChannelId, Host, Label, Slot};
+use narrows_model::result::PopulationGap;
 use narrows_model::{Bytes, BytesPerSecond};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,9 +72,9 @@ fn has_memory(bytes: Option<&Bytes>) -> bool {
 }
 
 /// The sets of every socket; an error says what is not known.
-pub fn sets(slots: &[Slot], platform: &Platform, clusters: u32) -> Result<Sets, Missing> {
+pub fn sets(slots: &[Slot], platform: &Platform, clusters: u32) -> Result<Sets, PopulationGap> {
     if platform.ways.is_empty() {
-        return Err(Missing::WaysOf(platform.name.clone()));
+        return Err(PopulationGap::WaysOf(platform.name.clone()));
     }
     let mut sets = Sets::default();
     for socket in
@@ -104,7 +104,7 @@ fn channels(
     slots: &[Slot],
     socket: u32,
     platform: &Platform,
-) -> Result<(Vec<Channel>, bool), Missing> {
+) -> Result<(Vec<Channel>, bool), PopulationGap> {
     let mut channels: BTreeMap<&ChannelId, Channel> = BTreeMap::new();
     let mut told = true;
     for slot in slots {
@@ -118,7 +118,7 @@ fn channels(
         });
         told &= at.controller.is_some_and(|number| platform.group_of(number).is_some());
         let Some(module) = slot.module.as_ref().filter(|module| module.is_dram) else { continue };
-        let size = module.size_bytes.ok_or_else(|| Missing::SizeOf(slot.locator.clone()))?;
+        let size = module.size_bytes.ok_or_else(|| PopulationGap::SizeOf(slot.locator.clone()))?;
         // A channel runs at the speed of its slowest module; one unknown leaves it unknown.
         let first = channel.left_mib == 0;
         channel.mts = match (first, channel.mts, module.configured_mts) {
@@ -130,7 +130,7 @@ fn channels(
     }
     let mut channels: Vec<Channel> = channels.into_values().collect();
     if channels.len() > platform.channels_per_socket() as usize {
-        return Err(Missing::MoreChannels {
+        return Err(PopulationGap::MoreChannels {
             socket,
             named: u32::try_from(channels.len()).unwrap_or(u32::MAX),
             family: platform.name.clone(),
@@ -141,7 +141,7 @@ fn channels(
     // Where some have no name, the first named need not be the first.
     if assumed && channels.len() < platform.channels_per_socket() as usize {
         let (named, all) = (channels.len(), platform.channels_per_socket());
-        return Err(Missing::Controllers { socket, named, all });
+        return Err(PopulationGap::Controllers { socket, named, all });
     }
     if !told {
         for (index, channel) in channels.iter_mut().enumerate() {

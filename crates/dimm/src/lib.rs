@@ -10,7 +10,6 @@ pub mod checks;
 pub mod guest;
 pub mod interleave;
 pub mod locator;
-pub mod missing;
 pub mod moves;
 mod number;
 pub mod pattern;

@@ -2,9 +2,9 @@
 
 use crate::board::is_memory_slot;
 use crate::interleave::{self, Sets};
-use crate::missing::{FamilyFor, Missing};
 use crate::platform::{self, Platform};
 use narrows_model::host::{ChannelId, Host, Label, Memory, Slot};
+use narrows_model::result::{FamilyFor, PopulationGap};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,22 +19,22 @@ pub struct Population {
     /// Parts that a socket's memory is split into.
     pub clusters: u32,
     /// The interleave sets, or what is missing for them.
-    pub sets: Result<Sets, Missing>,
+    pub sets: Result<Sets, PopulationGap>,
     /// How even it is.
     pub balance: Balance,
 }
 
 impl Population {
     /// Looks at a host; an error says what is not known.
-    pub fn of(host: &Host) -> Result<Self, Missing> {
+    pub fn of(host: &Host) -> Result<Self, PopulationGap> {
         let slots = host.memory.slots.value();
-        let slots =
-            slots.ok_or_else(|| Missing::Slots(host.memory.slots.gap().unwrap_or_default()))?;
+        let slots = slots
+            .ok_or_else(|| PopulationGap::Slots(host.memory.slots.gap().unwrap_or_default()))?;
         let platform = platform::of(host);
         // The controllers' driver lists no empty channels, and without the family nobody does.
         let by_driver = slots_from(&host.memory) == SlotsFrom::Driver;
         if by_driver && platform.is_none() {
-            return Err(Missing::Family(FamilyFor::EmptyChannels));
+            return Err(PopulationGap::Family(FamilyFor::EmptyChannels));
         }
         let sockets = whole(sockets(slots)?, platform, by_driver);
         if !by_driver {
@@ -46,12 +46,12 @@ impl Population {
             platform.map_or(1, |platform| interleave::clusters(host, platform, sockets.len()));
         let sets = match platform {
             Some(platform) => interleave::sets(slots, platform, clusters),
-            None => Err(Missing::Family(FamilyFor::Sets)),
+            None => Err(PopulationGap::Family(FamilyFor::Sets)),
         };
         let balance = balance(&sockets, sets.as_ref().ok());
         let nameless = slots.iter().any(|slot| slot.module.is_none() && slot.at.is_none());
         if balance == Balance::Balanced && nameless && platform.is_none() {
-            return Err(Missing::Family(FamilyFor::NamelessSlots));
+            return Err(PopulationGap::Family(FamilyFor::NamelessSlots));
         }
         Ok(Self { sockets, platform, clusters, sets, balance })
     }
@@ -106,10 +106,10 @@ fn with_unnamed(mut sockets: Vec<Socket>, slots: &[Slot], host: &Host) -> Vec<So
 
 /// An error where firmware lists slots of fewer processors than are fitted, and none without a
 /// name: the others may have memory that it does not tell.
-fn every_processor(sockets: &[Socket], slots: &[Slot], host: &Host) -> Result<(), Missing> {
+fn every_processor(sockets: &[Socket], slots: &[Slot], host: &Host) -> Result<(), PopulationGap> {
     let (told, fitted) = (sockets.len(), fitted(host));
     match told < fitted && !slots.iter().any(nameless) {
-        true => Err(Missing::SlotsOfProcessors { told, fitted }),
+        true => Err(PopulationGap::SlotsOfProcessors { told, fitted }),
         false => Ok(()),
     }
 }
@@ -164,12 +164,12 @@ fn whole(
 fn of_family(
     mut sockets: Vec<Socket>,
     platform: Option<&'static Platform>,
-) -> Result<Vec<Socket>, Missing> {
+) -> Result<Vec<Socket>, PopulationGap> {
     let Some(platform) = platform else { return Ok(sockets) };
     let all = platform.channels_per_socket();
     for socket in &mut sockets {
         let named = u32::try_from(socket.channels.len()).unwrap_or(u32::MAX);
-        socket.unnamed = all.checked_sub(named).ok_or_else(|| Missing::MoreChannels {
+        socket.unnamed = all.checked_sub(named).ok_or_else(|| PopulationGap::MoreChannels {
             socket: socket.socket,
             named,
             family: platform.name.clone(),
@@ -209,13 +209,13 @@ pub enum Balance {
 }
 
 /// The population by socket, or what is not known of it.
-pub fn sockets(slots: &[Slot]) -> Result<Vec<Socket>, Missing> {
+pub fn sockets(slots: &[Slot]) -> Result<Vec<Socket>, PopulationGap> {
     let mut sockets: BTreeMap<u32, Socket> = BTreeMap::new();
     for slot in slots {
         let module = slot.module.as_ref().filter(|module| module.is_dram);
         let Some(at) = &slot.at else {
             if module.is_some() {
-                return Err(Missing::ChannelOf(slot.locator.clone()));
+                return Err(PopulationGap::ChannelOf(slot.locator.clone()));
             }
             continue;
         };
@@ -226,7 +226,8 @@ pub fn sockets(slots: &[Slot]) -> Result<Vec<Socket>, Missing> {
         });
         let channel = socket.channels.entry(at.channel.clone()).or_default();
         if let Some(module) = module {
-            let size = module.size_bytes.ok_or_else(|| Missing::SizeOf(slot.locator.clone()))?;
+            let size =
+                module.size_bytes.ok_or_else(|| PopulationGap::SizeOf(slot.locator.clone()))?;
             channel.push(size.0 >> 20);
             channel.sort_unstable();
         }
@@ -235,7 +236,7 @@ pub fn sockets(slots: &[Slot]) -> Result<Vec<Socket>, Missing> {
     if sockets.iter().any(|socket| !socket.populated().is_empty()) {
         Ok(sockets)
     } else {
-        Err(Missing::Modules)
+        Err(PopulationGap::Modules)
     }
 }
 

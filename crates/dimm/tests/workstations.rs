@@ -4,9 +4,9 @@
 mod common;
 
 use common::{Planted, planted, row, with_bank};
-use narrows_dimm::missing::Missing;
 use narrows_dimm::placement::WhyNot;
 use narrows_dimm::population::{Balance, Population};
+use narrows_model::result::PopulationGap;
 
 const E5: &str = "Intel(R) Xeon(R) CPU E5-2699 v3 @ 2.30GHz";
 const X5675: &str = "Intel(R) Xeon(R) CPU X5675 @ 3.07GHz";
@@ -129,7 +129,7 @@ fn a_processor_of_which_no_slot_is_listed_may_have_memory() {
     let board = planted("To be filled", "X79", &[E5; 2], &with_bank(&row, "Node0_Bank0"));
     assert!(board.told().starts_with("node-and-number"), "{}", board.told());
     let missing = Population::of(&board.host()).err();
-    assert_eq!(missing, Some(Missing::SlotsOfProcessors { told: 1, fitted: 2 }));
+    assert_eq!(missing, Some(PopulationGap::SlotsOfProcessors { told: 1, fitted: 2 }));
 }
 
 #[test]

@@ -26,7 +26,7 @@ use narrows_model::result::{Finding, Prediction, Verdict};
 use narrows_model::study::StoredStudy;
 use narrows_stats::Summary;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::cmp::Ordering;
 
 /// What a rule looks at.
@@ -52,7 +52,7 @@ pub struct Rule {
 }
 
 /// A rule's verdict with its name and question.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Judged {
     /// Name of the rule.
     pub rule: String,

@@ -8,7 +8,10 @@ use narrows_model::Bytes;
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Counter, Moment, keys};
 use narrows_model::record::{Outcome, Record};
-use narrows_model::result::{Evidence, Finding, Inapplicable, Missing, Verdict, Weight};
+use narrows_model::result::{
+    Activity, Evidence, Finding, Inapplicable, Measure, Missing, Needed, Unmeasured, Verdict,
+    Weight,
+};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
@@ -87,8 +90,6 @@ fn wanted(ran: Option<f64>, waited: Option<f64>) -> bool {
 
 /// Windows with less in common than nine tenths are not of one time.
 const APART_MAX: f64 = 0.1;
-/// What is missing where the windows of two ends are not of one time.
-pub const AT_ONCE: &str = "windows of both ends at the same time";
 
 /// Share of its time that an end's thread waited for a CPU, of the thread that waited longest.
 pub fn waited_share(end: &EndReport) -> Option<f64> {
@@ -171,8 +172,8 @@ impl Cell<'_> {
     }
 
     /// A reading that its runs should have and have not.
-    pub fn lacks(&self, what: &str) -> Blind {
-        Blind::Lacks(Missing::measurement(format!("{what} in {}", self.trial.label)))
+    pub fn lacks(&self, lacks: Measure) -> Blind {
+        Blind::Lacks(Unmeasured::In { lacks, trial: self.trial.label.clone() }.into())
     }
 
     /// Whether it is a stream over the kernel's network.
@@ -190,8 +191,8 @@ impl Cell<'_> {
 /// measurement that would tell; `idle` says what no run did, where that alone is the answer.
 pub fn judge(
     case: &Case<'_>,
-    needs: &str,
-    idle: Option<&str>,
+    needs: Needed,
+    idle: Option<Activity>,
     look: impl Fn(&Cell<'_>) -> Looked,
 ) -> Verdict {
     let mut survey = Survey::default();
@@ -206,12 +207,9 @@ pub fn judge(
         }
     }
     joined(findings).into_iter().for_each(|finding| survey.found(finding));
-    let otherwise = idle.filter(|_| any).map(str::to_owned);
-    match survey.conclude(Inapplicable::NoRun { that: otherwise.clone().unwrap_or_default() }) {
-        Verdict::NotApplicable { .. } if otherwise.is_none() => {
-            Verdict::unknown(Missing::measurement(needs))
-        }
-        verdict => verdict,
+    match idle.filter(|_| any) {
+        Some(that) => survey.conclude(Inapplicable::NoRun { that }),
+        None => survey.conclude_or(|| Verdict::unknown(Unmeasured::Run(needs).into())),
     }
 }
 
@@ -269,14 +267,14 @@ const LIMITED_SHARE: f64 = 0.25;
 /// Judges the cells by one limit. Cells that others disturbed cannot tell: a thread that is put
 /// aside fills its buffers too.
 pub fn judge_limit(case: &Case<'_>, rule: &Rule, limit: &Limit) -> Verdict {
-    judge(case, "a TCP stream whose sender reads TCP's own counters", None, |cell| {
+    judge(case, Needed::TcpCountersOfSender, None, |cell| {
         if !cell.is_tcp_stream() {
             return Err(Blind::OtherKind);
         }
         let share = cell.limited_share(limit.counter);
-        let share = share.ok_or_else(|| cell.lacks("TCP's count of the time at its limits"))?;
+        let share = share.ok_or_else(|| cell.lacks(Measure::TcpTimeAtLimits))?;
         if cell.is_disturbed() && !is_beyond_noise(cell) {
-            return Err(cell.lacks("undisturbed runs"));
+            return Err(cell.lacks(Measure::UndisturbedRuns));
         }
         let limited = share >= LIMITED_SHARE && !cell.is_busy();
         let seen = format!("{} in {:.1} % of the time", limit.means, 100.0 * share);

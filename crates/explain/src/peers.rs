@@ -3,7 +3,7 @@
 
 use crate::{Case, Rule};
 use narrows_model::host::Host;
-use narrows_model::result::{Evidence, Finding, Inapplicable, LookedAt, Missing, Verdict};
+use narrows_model::result::{Evidence, Finding, LookedAt, Missing, Verdict};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndHost, NetworkPath};
 use narrows_stats::Summary;
@@ -80,13 +80,7 @@ fn joined(own: Verdict, peer: Verdict, name: &str, is_one_machine: bool) -> Verd
 fn cleared(own: Verdict, far: &LookedAt, name: &str) -> Verdict {
     let far: Vec<Evidence> = far.all().iter().map(|seen| seen_at(seen, name)).collect();
     match own {
-        Verdict::Clear { looked_at } => {
-            let all = [looked_at.all().to_vec(), far].concat();
-            LookedAt::try_from(all).map_or_else(
-                |_| Verdict::NotApplicable { why: Inapplicable::NotSo { because: String::new() } },
-                |looked_at| Verdict::Clear { looked_at },
-            )
-        }
+        Verdict::Clear { looked_at } => Verdict::Clear { looked_at: looked_at.and(far) },
         Verdict::Unknown { missing, looked_at } => {
             Verdict::Unknown { missing, looked_at: [looked_at, far].concat() }
         }

@@ -3,7 +3,9 @@
 
 use crate::evidence::evidence;
 use narrows_model::host::{Host, Nic};
-use narrows_model::result::{Evidence, Finding, Inapplicable, LookedAt, Missing, Verdict};
+use narrows_model::result::{
+    Devices, Evidence, Finding, Inapplicable, LookedAt, Missing, NotSo, Verdict,
+};
 use narrows_model::{Fact, Source};
 
 /// What was seen so far.
@@ -44,8 +46,12 @@ impl Survey {
         })
         .collect()
     }
-    /// The verdict; `nothing` says why there was nothing to look at, where nothing is missing.
-    pub fn conclude(self, nothing: Inapplicable) -> Verdict {
+    /// The verdict; `why` there was nothing to look at, where nothing is missing.
+    pub fn conclude(self, why: Inapplicable) -> Verdict {
+        self.conclude_or(|| Verdict::NotApplicable { why })
+    }
+    /// The verdict, or another where nothing was there to look at and nothing is missing.
+    pub fn conclude_or(self, nothing: impl FnOnce() -> Verdict) -> Verdict {
         if !self.findings.is_empty() {
             return Verdict::Found { findings: self.findings };
         }
@@ -54,7 +60,7 @@ impl Survey {
         }
         match LookedAt::try_from(self.looked_at) {
             Ok(looked_at) => Verdict::Clear { looked_at },
-            Err(_) => Verdict::NotApplicable { why: nothing },
+            Err(_) => nothing(),
         }
     }
 }
@@ -77,7 +83,7 @@ fn is_kernels(from: &Source) -> bool {
 }
 
 /// The question does not arise, by what is not there; unknown where nobody looked for that.
-pub fn absent(host: &Host, what: &str, because: &str) -> Verdict {
+pub fn absent(host: &Host, what: &str, because: NotSo) -> Verdict {
     if is_kernel_read(host) {
         Verdict::NotApplicable { why: not_so(because) }
     } else {
@@ -91,17 +97,17 @@ pub fn is_down(nic: &Nic) -> bool {
 }
 
 /// There is no such device.
-pub fn no_device(of: &str) -> Inapplicable {
-    Inapplicable::NoDevice { of: of.to_owned() }
+pub fn no_device(of: Devices) -> Inapplicable {
+    Inapplicable::NoDevice { of }
 }
 
 /// The host is not so.
-pub fn not_so(because: impl Into<String>) -> Inapplicable {
-    Inapplicable::NotSo { because: because.into() }
+pub fn not_so(because: NotSo) -> Inapplicable {
+    Inapplicable::NotSo { because }
 }
 
 /// Why what firmware says of modules is not judged: a hypervisor has made it up.
 pub fn of_guest(host: &Host) -> Option<Inapplicable> {
     let name = narrows_dimm::guest::hypervisor(host.product.value()?)?;
-    Some(not_so(format!("the modules are those that {name} tells a virtual machine of")))
+    Some(not_so(NotSo::ModulesOfGuest(name)))
 }

@@ -138,7 +138,8 @@ fn without_records(study: &StoredStudy) -> StoredStudy {
 mod tests {
     use super::*;
     use crate::measured::{cells, testing::stream};
-    use narrows_model::result::{Method, Unit};
+    use narrows_model::result::Method;
+    use narrows_model::units::Unit;
     use narrows_model::{BitsPerSecond, Bytes};
 
     #[test]

@@ -2,11 +2,11 @@
 //! servers.
 
 use narrows_dimm::interleave::Set;
-use narrows_dimm::missing::{FamilyFor, Missing};
 use narrows_dimm::population::{Balance, Population, controllers_equal};
 use narrows_explain::{findings, judge_host};
 use narrows_host::open;
 use narrows_model::host::{Host, Module, Nic, Slot, SlotPlace};
+use narrows_model::result::{FamilyFor, PopulationGap};
 use narrows_model::result::{Finding, Weight};
 use narrows_model::{BitsPerSecond, Bytes, Fact};
 use narrows_predict::loss::Loss;
@@ -290,7 +290,7 @@ fn modules_that_only_the_driver_lists_leave_the_other_channels_empty() {
     host.cpu.model = Fact::known("an unknown processor".to_owned(), "planted");
     assert!(
         Population::of(&host)
-            .is_err_and(|missing| missing == Missing::Family(FamilyFor::EmptyChannels))
+            .is_err_and(|missing| missing == PopulationGap::Family(FamilyFor::EmptyChannels))
     );
 }
 

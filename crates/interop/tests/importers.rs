@@ -2,7 +2,7 @@
 //! counts in bits stays bits, megabytes are those that the tool means.
 
 use narrows_interop::import::{TOOLS, Unrecognised, recognise, tool};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 
 /// `kind [factor=level ...] name=value unit ...! why it failed`, a line a run, after the version.
 fn read(name: &str, text: &str) -> Vec<String> {

@@ -6,9 +6,9 @@
 use narrows_model::Nanos;
 use narrows_model::host::Host;
 use narrows_model::record::{External, Figure, Outcome, Record, Stamp};
-use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::NetworkPath;
+use narrows_model::units::Unit;
 use narrows_plan::study::{Definition, Ends, cells, trials};
 use narrows_store::Store;
 use nix::sys::resource::{UsageWho, getrusage};

@@ -7,9 +7,9 @@
 use crate::cause::Cause;
 use crate::failure::Failure;
 use narrows_model::record::{Outcome, Record};
-use narrows_model::result::Unit;
 use narrows_model::shown::line;
 use narrows_model::trial::Trial;
+use narrows_model::units::Unit;
 use narrows_report::words;
 use narrows_runner::Progress;
 use narrows_stats::{box_plot, value_of};

@@ -3,7 +3,8 @@
 use crate::resources::Gap;
 use narrows_model::BytesPerSecond;
 use narrows_model::host::{ChannelId, Host, Slot};
-use narrows_model::result::{Ceiling, Estimate, Method, Provenance, ResourceName, Unit};
+use narrows_model::result::{Ceiling, Estimate, Method, Provenance, ResourceName};
+use narrows_model::units::Unit;
 use narrows_stats::Summary;
 use std::collections::BTreeMap;
 use std::fmt;

@@ -8,7 +8,8 @@ use crate::traffic::Traffic;
 use narrows_dimm::interleave::Set;
 use narrows_dimm::population::Population;
 use narrows_model::host::{Host, Nic};
-use narrows_model::result::{Estimate, Method, Unit};
+use narrows_model::result::{Estimate, Method};
+use narrows_model::units::Unit;
 use narrows_model::{BitsPerSecond, BytesPerSecond};
 use std::collections::BTreeMap;
 

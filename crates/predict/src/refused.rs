@@ -1,7 +1,7 @@
 //! Why the model cannot be asked about a host.
 
 use crate::bounds::OutOfBounds;
-use narrows_dimm::missing::Missing;
+use narrows_model::result::PopulationGap;
 use std::fmt;
 
 /// What was said, or read, that cannot be, and what the model needs and does not know.
@@ -110,7 +110,7 @@ pub enum Unplaced {
     /// No slot tells its channel.
     Channels,
     /// The interleave sets are not known.
-    Sets(Missing),
+    Sets(PopulationGap),
     /// The speed that the modules run at is not known.
     Speed,
 }

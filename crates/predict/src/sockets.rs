@@ -5,10 +5,10 @@
 //! which fit the parameters, and the engine, which has those of one fit.
 
 use narrows_dimm::interleave::sets;
-use narrows_dimm::missing::Missing;
 use narrows_dimm::platform::Platform;
 use narrows_model::Bytes;
 use narrows_model::host::{ChannelId, Label, Module, Slot, SlotPlace};
+use narrows_model::result::PopulationGap;
 
 /// Share of the channels' peak that one read for each write reaches (measured on one Cascade Lake
 /// node with a vendor's checker; field notes).
@@ -62,7 +62,7 @@ fn less(is: bool, share: f64) -> f64 {
 
 /// Ways of the interleave sets of one socket, from the modules of its channels, controllers one
 /// after the other. An error says what of the platform is not known.
-pub fn ways(modules: &[u32], platform: &Platform) -> Result<Vec<usize>, Missing> {
+pub fn ways(modules: &[u32], platform: &Platform) -> Result<Vec<usize>, PopulationGap> {
     let alike: Vec<Vec<u32>> =
         modules.iter().map(|count| vec![ALIKE_GIB; *count as usize]).collect();
     ways_of_sizes(&alike, platform)
@@ -73,7 +73,10 @@ const ALIKE_GIB: u32 = 32;
 
 /// The same from the sizes of each channel's modules in GiB. Where the family can join certain
 /// channels only, they stand in the order of the processor maker's letters.
-pub fn ways_of_sizes(channels: &[Vec<u32>], platform: &Platform) -> Result<Vec<usize>, Missing> {
+pub fn ways_of_sizes(
+    channels: &[Vec<u32>],
+    platform: &Platform,
+) -> Result<Vec<usize>, PopulationGap> {
     let each = platform.channels.max(1) as usize;
     let named = |at: usize| match letter(at).filter(|_| !platform.sets.is_empty()) {
         Some(letter) => ChannelId::OfSocket(Label::from(letter.to_string().as_str())),

@@ -14,10 +14,11 @@ use crate::traffic::Traffic;
 use narrows_model::host::{Host, Nic};
 use narrows_model::load::{Params, Wait};
 use narrows_model::result::{
-    Ceiling, Estimate, Method, PredictedPath, Prediction, ResourceName, Unit, Unstated,
+    Ceiling, Estimate, Method, PredictedPath, Prediction, ResourceName, Unstated,
 };
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Trial};
+use narrows_model::units::Unit;
 use narrows_model::workload::{Metric, RdmaVerb, Transport, Workload};
 use narrows_stats::Summary;
 

@@ -222,7 +222,7 @@ fn a_measured_round_trip_has_an_expectation_in_time() {
     summary.path = NetworkPath::Loopback;
     let inside = of(&study, &summary).expect("an expectation");
     let range = inside.range.expect("a range");
-    assert_eq!(range.unit, narrows_model::result::Unit::Nanos);
+    assert_eq!(range.unit, narrows_model::units::Unit::Nanos);
     // 16.6 us of stack and wake-up at 3.3 GHz of Skylake's work, on 3.2 GHz of 0.72 of it.
     near(range.value / 1e3, 16.6 * 3.3 / (3.2 * 0.72));
     assert!(range.low < range.value && range.value < range.high, "{range:?}");

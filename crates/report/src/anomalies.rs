@@ -5,7 +5,7 @@ use crate::drawn::Screen;
 use crate::drawn::canvas::wrap;
 use crate::words;
 use maud::{Markup, html};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 use narrows_stats::{Anomalies, Anomaly, AnomalyKind};
 
 /// One sentence: what is off, beside what, and in how many pairs.

@@ -6,8 +6,9 @@ use crate::sentences::Answer;
 use crate::{Analysis, latency, words};
 use narrows_explain::limits::{Limit, Sureness};
 use narrows_model::result::ResourceAt;
-use narrows_model::result::{Method, Unit, Weight};
+use narrows_model::result::{Method, Weight};
 use narrows_model::trial::NetworkPath;
+use narrows_model::units::Unit;
 use narrows_model::workload::{Metric, Workload};
 use narrows_stats::{Label, Summary};
 

@@ -6,9 +6,10 @@ use crate::plots::ranks;
 use crate::{table, words};
 use narrows_app::fit::Predicted;
 use narrows_app::scaling::{APPLICATION, Curve, Point, Scaling};
-use narrows_model::result::{Estimate, Unit};
+use narrows_model::result::Estimate;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
+use narrows_model::units::Unit;
 use narrows_model::units::three_digits;
 use std::collections::BTreeSet;
 

@@ -81,7 +81,8 @@ fn packets(copy_gb_s: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::result::{Method, Unit};
+    use narrows_model::result::Method;
+    use narrows_model::units::Unit;
 
     #[test]
     fn a_row_is_a_node_and_a_column_a_kernel() {

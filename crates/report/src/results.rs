@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A host as `narrows host --json` prints it.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Serialize, JsonSchema)]
 pub struct HostDocument {
     /// Version of the keys; raised when one changes its meaning.
     pub schema_version: u32,
@@ -23,7 +23,7 @@ pub struct HostDocument {
 }
 
 /// Everything that is computed of a host alone.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Serialize, JsonSchema)]
 pub struct Results {
     /// The population of memory.
     pub memory: MemoryResult,

@@ -4,7 +4,7 @@
 use crate::words;
 use crate::{Analysis, table};
 use maud::{Markup, html};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 use narrows_stats::{RatePoint, SearchEnd, Searched};
 
 /// The tables of all searches; empty where a study has none.

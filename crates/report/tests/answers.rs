@@ -5,10 +5,11 @@ mod planted;
 use narrows_explain::limits::{Limit, Sureness};
 use narrows_model::host::Host;
 use narrows_model::result::{
-    Estimate, Finding, Method, PredictedPath, Prediction, ResourceName, Unit, Unstated, Weight,
+    Estimate, Finding, Method, PredictedPath, Prediction, ResourceName, Unstated, Weight,
 };
 use narrows_model::study::StoredStudy;
 use narrows_model::study_kind::StudyKind;
+use narrows_model::units::Unit;
 use narrows_model::workload::Workload;
 use narrows_report::answer::{self, Bottleneck};
 use narrows_report::drawn::Screen;

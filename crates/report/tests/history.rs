@@ -3,9 +3,9 @@
 use narrows_model::host::Host;
 use narrows_model::load::{Params, Timeline};
 use narrows_model::record::{External, Figure, Outcome, Record, Stamp};
-use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{NetworkPath, Trial, TrialId};
+use narrows_model::units::Unit;
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Fact, Nanos};
 use narrows_report::drawn::Screen;

@@ -4,8 +4,9 @@ use crate::done::{CONFIDENCE, Done};
 use crate::median_interval;
 use narrows_model::load::{EndReport, Interval};
 use narrows_model::record::{Lost, Record};
-use narrows_model::result::{Estimate, Unit};
+use narrows_model::result::Estimate;
 use narrows_model::trial::Trial;
+use narrows_model::units::Unit;
 use narrows_model::{Bytes, Nanos};
 
 /// The load's rate over the runs that it lasted for.

@@ -4,9 +4,10 @@ use crate::order::{median_interval, quantile};
 use crate::summarise::value_of;
 use narrows_model::Change;
 use narrows_model::record::Outcome;
-use narrows_model::result::{Estimate, Unit};
+use narrows_model::result::Estimate;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Trial, TrialId};
+use narrows_model::units::Unit;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

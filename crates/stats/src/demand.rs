@@ -2,7 +2,7 @@
 
 use crate::{Percentiles, Summary};
 use narrows_model::Nanos;
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 use std::str::FromStr;
 use thiserror::Error;
 

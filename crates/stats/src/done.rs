@@ -6,8 +6,9 @@ use crate::{median, median_interval, noise, percentiles, total};
 use narrows_model::Nanos;
 use narrows_model::load::{EndReport, FlowTally, Role};
 use narrows_model::record::{Outcome, Record};
-use narrows_model::result::{Estimate, Unit};
+use narrows_model::result::Estimate;
 use narrows_model::trial::Trial;
+use narrows_model::units::Unit;
 use narrows_model::workload::Metric;
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,7 @@ use crate::median;
 use crate::order::median_interval;
 use narrows_model::load::{EndReport, Role};
 use narrows_model::memory_traffic::{MemoryTraffic, Quantity, Uncounted};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 use serde::{Deserialize, Serialize};
 
 /// Memory traffic of one end's host, medians over the runs in which it was counted.

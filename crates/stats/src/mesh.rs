@@ -4,9 +4,9 @@
 use crate::pairs::{OVERLAP_MIN, overlap_of};
 use crate::summarise::value_of;
 use narrows_model::record::{Outcome, Record};
-use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndHost, Trial};
+use narrows_model::units::Unit;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 

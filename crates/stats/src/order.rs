@@ -1,6 +1,7 @@
 //! Order statistics: no assumption about the shape of the distribution.
 
-use narrows_model::result::{Estimate, Method, Unit};
+use narrows_model::result::{Estimate, Method};
+use narrows_model::units::Unit;
 use serde::{Deserialize, Serialize};
 
 /// Five numbers and the outliers, by Tukey's rule.

@@ -5,9 +5,10 @@ use crate::reconcile::reconcile;
 use crate::{median, median_interval, percentiles, total};
 use narrows_model::load::Role;
 use narrows_model::record::{Outcome, Record, Reported};
-use narrows_model::result::{Estimate, Unit};
+use narrows_model::result::Estimate;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndHost, Trial};
+use narrows_model::units::Unit;
 use narrows_model::workload::Metric;
 use serde::{Deserialize, Serialize};
 

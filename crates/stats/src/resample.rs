@@ -2,7 +2,8 @@
 
 use crate::order::{median, of_sorted, sorted};
 use crate::rank::Test;
-use narrows_model::result::{Estimate, Method, Unit};
+use narrows_model::result::{Estimate, Method};
+use narrows_model::units::Unit;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};

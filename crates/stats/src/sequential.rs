@@ -2,8 +2,9 @@
 //! narrow enough stops at a lucky moment, and a fixed interval then covers too rarely.
 
 use crate::order::{of_sorted, sorted};
-use narrows_model::result::{Estimate, Method, Unit};
+use narrows_model::result::{Estimate, Method};
 use narrows_model::study::Precision;
+use narrows_model::units::Unit;
 
 /// Weight of the first look beside the logarithm of how much longer the last one takes: chosen so
 /// that the nominal confidence of a look changes little from first to last.

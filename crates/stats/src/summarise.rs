@@ -17,9 +17,10 @@ use crate::{box_plot, median, median_interval, noise, total};
 use narrows_model::load::{EndReport, Params, Role, StreamParams};
 use narrows_model::reading::{Counter, keys};
 use narrows_model::record::{Outcome, Record};
-use narrows_model::result::{Estimate, Unit};
+use narrows_model::result::Estimate;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
+use narrows_model::units::Unit;
 use narrows_model::workload::{Metric, Workload};
 use serde::{Deserialize, Serialize};
 

@@ -3,8 +3,9 @@
 use crate::done::CONFIDENCE;
 use crate::median_interval;
 use crate::summary::Summary;
-use narrows_model::result::{Estimate, Unit};
+use narrows_model::result::Estimate;
 use narrows_model::study::StoredStudy;
+use narrows_model::units::Unit;
 use narrows_model::workload::Metric;
 use serde::{Deserialize, Serialize};
 

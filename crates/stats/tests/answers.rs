@@ -1,8 +1,9 @@
 //! Answers of SciPy 1.17.1 and of arithmetic on paper, at the sizes and edges where a formula turns
 //! into another: many values, ties, few sessions, rounded shares.
 
-use narrows_model::result::{Estimate, Method, Unit};
+use narrows_model::result::{Estimate, Method};
 use narrows_model::study::Precision;
+use narrows_model::units::Unit;
 use narrows_stats::*;
 
 fn near(have: f64, want: f64) {

@@ -1,7 +1,7 @@
 //! The statistics on real series: 2,076 iperf3 runs between clouds, where they are at hand. What is
 //! printed here stands in docs/stats.md.
 
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 use narrows_stats::{Change, compare, median, median_interval, repeats_needed};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};

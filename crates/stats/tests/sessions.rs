@@ -4,7 +4,7 @@
 mod drawn;
 
 use drawn::Shape;
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 use narrows_stats::{median, median_interval, reproducibility};
 use rand::SeedableRng;
 use rand_pcg::Pcg64;

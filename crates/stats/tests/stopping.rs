@@ -6,8 +6,9 @@
 mod drawn;
 
 use drawn::Shape;
-use narrows_model::result::{Estimate, Method, Unit};
+use narrows_model::result::{Estimate, Method};
 use narrows_model::study::Precision;
+use narrows_model::units::Unit;
 use narrows_stats::{Looks, is_precise, median_interval};
 use rand::SeedableRng;
 use rand_pcg::Pcg64;

@@ -4,9 +4,9 @@
 use narrows_model::host::Host;
 use narrows_model::load::{EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline};
 use narrows_model::record::{Fault, Lost, LostBy, Outcome, Record, Reported, Stage, Stamp};
-use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndSpec, MemoryLoad, NetworkPath, Placement, Trial, TrialId};
+use narrows_model::units::Unit;
 use narrows_model::workload::Metric;
 use narrows_model::{Bytes, Nanos};
 use narrows_stats::{Label, Summary, copy_share, summarise, together};

@@ -1,9 +1,9 @@
 //! A row of a table as a description of a host, of which the engine of predictions is asked.
 
 use super::{Cell, Row};
-use narrows_dimm::missing::Missing;
 use narrows_dimm::platform;
 use narrows_model::host::Host;
+use narrows_model::result::PopulationGap;
 use narrows_predict::calibration::Calibration;
 use narrows_predict::{Engine, Reach, Refused, Said, of_nic};
 use std::fmt;
@@ -38,7 +38,7 @@ pub enum Unasked {
     /// Its channels are not lists of lists of modules.
     Channels,
     /// What is not known of the platform's interleaving.
-    Interleave(Missing),
+    Interleave(PopulationGap),
     /// Its protocol is none that is known.
     Protocol(String),
     /// Nobody published the credits of that processor.

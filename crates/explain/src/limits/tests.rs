@@ -5,8 +5,9 @@ use super::*;
 use crate::judge;
 use crate::measured::testing::{read, slices, stream};
 use narrows_model::host::Nic;
-use narrows_model::result::{Ceiling, Method, PredictedPath, Prediction, ResourceName, Unit};
+use narrows_model::result::{Ceiling, Method, PredictedPath, Prediction, ResourceName};
 use narrows_model::study::StoredStudy;
+use narrows_model::units::Unit;
 use narrows_model::{Bytes, Fact, Nanos};
 
 pub fn limit_of(study: &StoredStudy, predictions: &[Prediction]) -> Limit {

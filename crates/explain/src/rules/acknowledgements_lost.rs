@@ -4,10 +4,10 @@
 //! stream in one direction nearly all of these are acknowledgements. What is missing was lost on
 //! the way back, which no retransmit counts; the sender sends in jumps and waits for its timer.
 
-use crate::measured::{self, AT_ONCE, Blind, Cell, Look, Looked, finding};
+use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
 
 /// Whether packets are lost on the way back.
 pub static RULE: Rule = Rule {
@@ -24,7 +24,7 @@ const LOST_SHARE: f64 = 0.05;
 const SENT_MIN: f64 = 100.0;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "a TCP stream whose ends read TCP's own counters", None, look)
+    measured::judge(case, Needed::TcpCounters, None, look)
 }
 
 /// Whether it finds something in a cell.
@@ -55,10 +55,10 @@ fn look(cell: &Cell<'_>) -> Looked {
     let sent = cell.received_count(keys::SENT);
     let came = cell.sent_count(keys::SEGMENTS_IN);
     let (Some(sent), Some(came)) = (sent, came) else {
-        return Err(cell.lacks("both ends' counts of acknowledgements"));
+        return Err(cell.lacks(Measure::AcknowledgementsOfBoth));
     };
     // What was sent outside the sender's window is not lost.
-    let share = share(cell).ok_or_else(|| cell.lacks(AT_ONCE))?;
+    let share = share(cell).ok_or_else(|| cell.lacks(Measure::WindowsAtOnce))?;
     let seen = format!("{sent:.0} acknowledgements sent, {came:.0} came in the median run");
     let wrong = (sent >= SENT_MIN && share >= LOST_SHARE).then(|| {
         let says = format!(

@@ -11,7 +11,7 @@ use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Counter, Moment, keys};
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
 use narrows_stats::median;
 
 /// Whether the way back is the narrow one.
@@ -48,18 +48,18 @@ const RUNS_MIN: usize = 3;
 const ACK_BITS: f64 = 8.0 * 52.0;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "a TCP stream whose sender reads TCP's own counters", None, look)
+    measured::judge(case, Needed::TcpCountersOfSender, None, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
     if !cell.is_tcp_stream() || cell.is_paced() || cell.trial.params.is_bidirectional() {
         return Err(Blind::OtherKind);
     }
-    let trips = cell.trips().ok_or_else(|| cell.lacks("TCP's round trips"))?;
-    let losses = cell.losses().ok_or_else(|| cell.lacks("TCP's count of its segments"))?;
+    let trips = cell.trips().ok_or_else(|| cell.lacks(Measure::TcpRoundTrips))?;
+    let losses = cell.losses().ok_or_else(|| cell.lacks(Measure::TcpSegments))?;
     let rates = came_each_second(cell);
     let high = rates.iter().copied().reduce(f64::max);
-    let high = high.ok_or_else(|| cell.lacks("acknowledgements that came"))?;
+    let high = high.ok_or_else(|| cell.lacks(Measure::AcknowledgementsIn))?;
     let seen = format!(
         "at most {high:.0} acknowledgements a second came in {} runs, each for {:.0} segments; \
          packets waited {:.1} ms at the least",

@@ -7,7 +7,7 @@
 use crate::measured::{self, Blind, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
 use narrows_stats::median;
 
 pub static RULE: Rule = Rule {
@@ -20,7 +20,7 @@ pub static RULE: Rule = Rule {
 const DROPPED_SHARE: f64 = 0.001;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "a network stream, with the kernel's softnet counters", None, |cell| {
+    measured::judge(case, Needed::SoftnetCounters, None, |cell| {
         if !cell.is_network_stream() {
             return Err(Blind::OtherKind);
         }
@@ -32,8 +32,7 @@ fn judge(case: &Case<'_>) -> Verdict {
                 Some(dropped / (dropped + processed).max(1.0))
             })
             .collect();
-        let share =
-            median(&shares).ok_or_else(|| cell.lacks("counts of /proc/net/softnet_stat"))?;
+        let share = median(&shares).ok_or_else(|| cell.lacks(Measure::Softnet))?;
         let seen = format!("{:.3} % dropped by /proc/net/softnet_stat, all CPUs", 100.0 * share);
         let wrong = (share >= DROPPED_SHARE).then(|| {
             let says = format!(

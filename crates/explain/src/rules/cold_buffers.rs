@@ -6,7 +6,7 @@
 
 use crate::measured::{self, Blind, finding};
 use crate::{Case, Rule};
-use narrows_model::result::{Missing, Verdict, Weight};
+use narrows_model::result::{Activity, Missing, Needed, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "cold-buffers",
@@ -17,7 +17,7 @@ pub static RULE: Rule = Rule {
 
 fn judge(case: &Case<'_>) -> Verdict {
     let cache = case.study.study.cache_bytes;
-    measured::judge(case, "a stream", Some("was a stream"), |cell| {
+    measured::judge(case, Needed::Stream, Some(Activity::IsStream), |cell| {
         let stream = cell.trial.params.stream.as_ref();
         if stream.is_none() && !cell.is_network_stream() {
             return Err(Blind::OtherKind);

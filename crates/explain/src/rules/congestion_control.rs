@@ -12,7 +12,9 @@ use crate::survey::{Survey, is_down, not_so};
 use crate::{Case, Rule};
 use narrows_model::BitsPerSecond;
 use narrows_model::host::{Host, Nic};
-use narrows_model::result::{Evidence, Finding, Missing, Verdict, Weight};
+use narrows_model::result::{
+    Evidence, Finding, Missing, Needed, NotSo, Unmeasured, Verdict, Weight,
+};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::NetworkPath;
 use narrows_model::workload::Workload;
@@ -68,12 +70,12 @@ fn judge(case: &Case<'_>) -> Verdict {
             survey.fine(format!("{SETTING} is {default}, which does not pace"), PLACE);
         }
         (None, _) if measured(case.study) => {
-            let of = format!("a stream with cubic beside the default {default}");
-            survey.lacks(Missing::measurement(of));
+            let of = Unmeasured::Cubic { default: default.clone() };
+            survey.lacks(of.into());
         }
-        (None, _) => survey.lacks(Missing::measurement("a local TCP stream")),
+        (None, _) => survey.lacks(Unmeasured::Run(Needed::TcpLocal).into()),
     }
-    survey.conclude(not_so("no congestion control is in use"))
+    survey.conclude(not_so(NotSo::NoCongestionControl))
 }
 
 /// The congestion control that a route sets where the host's default would not slow down at each

@@ -7,7 +7,7 @@
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "congestion-marks",
@@ -20,7 +20,7 @@ pub static RULE: Rule = Rule {
 const MARKED_SHARE: f64 = 0.001;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "a TCP stream whose ends read TCP's own counters", None, look)
+    measured::judge(case, Needed::TcpCounters, None, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -31,7 +31,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let marked =
         cell.sent_count(keys::MARKED).or_else(|| cell.received_count(keys::CONGESTION_MARKS));
     let (Some(sent), Some(marked)) = (sent, marked) else {
-        return Err(cell.lacks("TCP's count of congestion marks"));
+        return Err(cell.lacks(Measure::TcpMarks));
     };
     let share = marked / sent;
     let seen = format!("{:.3} % of the segments were marked ({marked:.0})", 100.0 * share);

@@ -13,7 +13,7 @@ use crate::controls;
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::{Moment, keys};
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
 use std::ops::RangeInclusive;
 
 /// Whether a window stays small for which the path has room.
@@ -42,8 +42,8 @@ const WAITED_SHARE: f64 = 0.2;
 const ENGAGED_MIN: f64 = 0.9;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let idle = Some("is a TCP stream of one flow");
-    measured::judge(case, "a TCP stream whose sender reads TCP's own counters", idle, look)
+    let idle = Some(Activity::IsOneFlow);
+    measured::judge(case, Needed::TcpCountersOfSender, idle, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -51,15 +51,16 @@ fn look(cell: &Cell<'_>) -> Looked {
     if !cell.is_tcp_stream() || cell.is_paced() || flows > 1 {
         return Err(Blind::OtherKind);
     }
-    let control = cell.summary.congestion().ok_or_else(|| cell.lacks("the congestion control"))?;
+    let control =
+        cell.summary.congestion().ok_or_else(|| cell.lacks(Measure::CongestionControl))?;
     let windows = windows(cell);
     let least = windows.iter().copied().reduce(f64::min);
     let most = windows.iter().copied().reduce(f64::max);
-    let (least, most) = least.zip(most).ok_or_else(|| cell.lacks("TCP's congestion window"))?;
-    let trips = cell.trips().ok_or_else(|| cell.lacks("TCP's round trips"))?;
-    let losses = cell.losses().ok_or_else(|| cell.lacks("TCP's count of its segments"))?;
-    let segment = cell.segment_bytes().ok_or_else(|| cell.lacks("the size of segments"))?;
-    let rates = cell.rates().ok_or_else(|| cell.lacks("a rate"))?;
+    let (least, most) = least.zip(most).ok_or_else(|| cell.lacks(Measure::TcpWindow))?;
+    let trips = cell.trips().ok_or_else(|| cell.lacks(Measure::TcpRoundTrips))?;
+    let losses = cell.losses().ok_or_else(|| cell.lacks(Measure::TcpSegments))?;
+    let segment = cell.segment_bytes().ok_or_else(|| cell.lacks(Measure::SegmentSize))?;
+    let rates = cell.rates().ok_or_else(|| cell.lacks(Measure::Rate))?;
     let trip_s = (trips.least_ns / 1e9).max(1e-9);
     let gives = most * segment * 8.0 / trip_s / rates.middle.max(1.0);
     let window_s = cell.of_sender(|end| Some(end.window_ns.0 as f64 / 1e9)).unwrap_or(0.0);

@@ -7,7 +7,7 @@ use super::evidence;
 use crate::survey::{Survey, absent, not_so};
 use crate::{Case, Rule};
 use narrows_model::Fact;
-use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Finding, Missing, NotSo, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "conntrack-full",
@@ -27,7 +27,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     if facts.iter().flatten().any(|fact| matches!(fact, Fact::Absent { .. } if !fact.is_unasked()))
     {
         let what = "/proc/sys/net/netfilter";
-        return absent(&case.study.host, what, "connections are not tracked");
+        return absent(&case.study.host, what, NotSo::NoConntrack);
     }
     let mut number = |name: &str, fact: Option<&Fact<String>>| -> Option<f64> {
         let Some(fact) = fact else {
@@ -47,7 +47,7 @@ fn judge(case: &Case<'_>) -> Verdict {
         let from = facts[0].map_or(String::new(), |fact| fact.source().0.clone());
         if count >= SHARE * most { survey.found(full(says, from)) } else { survey.fine(says, from) }
     }
-    survey.conclude(not_so("connections are not tracked"))
+    survey.conclude(not_so(NotSo::NoConntrack))
 }
 
 fn full(says: String, from: String) -> Finding {

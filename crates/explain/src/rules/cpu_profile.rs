@@ -9,7 +9,7 @@
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::Role;
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Activity, Measure, Needed, Unmeasured, Verdict, Weight};
 use narrows_profile::{Breakdown, Class, EndProfile, TrialProfile, profiles};
 
 pub static RULE: Rule = Rule {
@@ -78,9 +78,7 @@ const WORK: [Work; 6] = [
 
 fn judge(case: &Case<'_>) -> Verdict {
     let taken = profiles(case.study);
-    measured::judge(case, "a stream that was profiled", Some("was profiled (--profile)"), |cell| {
-        look(cell, &taken)
-    })
+    measured::judge(case, Needed::Profiled, Some(Activity::IsProfiled), |cell| look(cell, &taken))
 }
 
 /// The end whose busiest thread ran most, and its share of a CPU.
@@ -97,7 +95,7 @@ fn look(cell: &Cell<'_>, taken: &[TrialProfile]) -> Looked {
         return Err(Blind::OtherKind);
     };
     let Some((role, share)) = busiest(cell) else {
-        return Err(cell.lacks("CPU time of the ends' threads"));
+        return Err(cell.lacks(Measure::ThreadTime));
     };
     if share < BUSY_SHARE {
         let seen = format!("no thread used more than {:.0} % of a CPU", 100.0 * share);
@@ -105,9 +103,9 @@ fn look(cell: &Cell<'_>, taken: &[TrialProfile]) -> Looked {
     }
     let end = profile.ends.iter().find(|end| end.role == role);
     let Some((end, breakdown)) = end.and_then(|end| Some((end, end.breakdown.as_ref()?))) else {
-        let why = end.and_then(|end| end.not_taken.first());
-        let why = why.map_or(String::new(), |why| format!(" ({why})"));
-        return Err(cell.lacks(&format!("a profile of the end whose CPU is full{why}")));
+        let why = end.and_then(|end| end.not_taken.first()).cloned();
+        let trial = cell.trial.label.clone();
+        return Err(Blind::Lacks(Unmeasured::Profile { why, trial }.into()));
     };
     let seen = seen(end, breakdown, share);
     // The kinds stand in the order in which a change of settings helps most.

@@ -8,7 +8,7 @@ use super::evidence;
 use crate::survey::{Survey, not_so};
 use crate::{Case, Rule};
 use narrows_model::Fact;
-use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Finding, Missing, NotSo, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "cpu-quota",
@@ -32,7 +32,7 @@ fn judge(case: &Case<'_>) -> Verdict {
         }
         fact => survey.lacks(Missing::fact("quota of CPU time", fact)),
     }
-    survey.conclude(not_so("there is no CPU"))
+    survey.conclude(not_so(NotSo::NoCpu))
 }
 
 fn small(quota: f64, cpus: usize, from: String) -> Finding {

@@ -9,7 +9,7 @@
 use super::path_rate_limit;
 use crate::measured::{self, Blind, Cell, cells, finding};
 use crate::{Case, Rule};
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Needed, Verdict, Weight};
 use narrows_stats::LossPlace;
 
 pub static RULE: Rule = Rule {
@@ -23,7 +23,7 @@ const DROPPED_SHARE: f64 = 0.01;
 
 fn judge(case: &Case<'_>) -> Verdict {
     let others: Vec<Cell<'_>> = cells(case).collect();
-    measured::judge(case, "a UDP stream", None, |cell| {
+    measured::judge(case, Needed::Udp, None, |cell| {
         let loss = cell.summary.loss.as_ref().ok_or(Blind::OtherKind)?;
         let all = loss.all_datagrams().max(1);
         let most = loss.places().into_iter().max_by_key(|(_, lost)| *lost);

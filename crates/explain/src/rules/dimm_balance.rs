@@ -12,7 +12,10 @@ use narrows_dimm::interleave::Set;
 use narrows_dimm::moves::moves;
 use narrows_dimm::population::{Balance, Population, Socket, is_split};
 use narrows_model::host::{ChannelId, Slot};
-use narrows_model::result::{Estimate, Evidence, Finding, Method, Missing, Unit, Verdict, Weight};
+use narrows_model::result::{
+    Estimate, Evidence, Finding, Method, Missing, Unclear, Verdict, Weight,
+};
+use narrows_model::units::Unit;
 use narrows_predict::Unplaced;
 use narrows_predict::loss::{Loss, PortLoss};
 
@@ -34,7 +37,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     }
     let population = match Population::of(host) {
         Ok(population) => population,
-        Err(missing) => return Verdict::unknown(Missing::knowledge(missing.to_string())),
+        Err(gap) => return Verdict::unknown(Unclear::Population(gap).into()),
     };
     let from = host.memory.slots.source().0.clone();
     if population.balance == Balance::Balanced {

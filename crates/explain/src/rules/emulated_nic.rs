@@ -7,7 +7,7 @@ use super::evidence;
 use crate::survey::{Survey, absent, no_device};
 use crate::{Case, Rule};
 use narrows_model::Fact;
-use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Devices, Finding, Missing, NotSo, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "emulated-nic",
@@ -26,9 +26,9 @@ fn judge(case: &Case<'_>) -> Verdict {
     let Some(guest) = guest else {
         if !matches!(&host.virtualised, Fact::Absent { .. }) || host.virtualised.is_unasked() {
             survey.lacks(Missing::fact("whether this is a virtual machine", &host.virtualised));
-            return survey.conclude(no_device("NIC with a device behind it"));
+            return survey.conclude(no_device(Devices::PhysicalNic));
         }
-        let because = "nothing shows that this is a virtual machine";
+        let because = NotSo::NotVirtual;
         return absent(host, "whether this is a virtual machine", because);
     };
     for nic in host.physical_nics() {
@@ -58,7 +58,7 @@ fn judge(case: &Case<'_>) -> Verdict {
                 .into(),
         });
     }
-    survey.conclude(no_device("NIC with a device behind it"))
+    survey.conclude(no_device(Devices::PhysicalNic))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 use crate::measured::{self, Blind, Cell, Looked, finding, waited_share};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "end-stands-still",
@@ -28,7 +28,7 @@ const STILL_SHARE: f64 = 0.15;
 const SLICE_NS: f64 = 1e8;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "a stream over slices of its window", None, look)
+    measured::judge(case, Needed::Slices, None, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -40,7 +40,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let ends = [("receiver", cell.of_receiver(still)), ("sender", cell.of_sender(still))];
     let told = ends.into_iter().filter_map(|(name, share)| Some((name, share?)));
     let worst = told.max_by(|a, b| a.1.total_cmp(&b.1));
-    let (name, share) = worst.ok_or_else(|| cell.lacks("slices of the window"))?;
+    let (name, share) = worst.ok_or_else(|| cell.lacks(Measure::Slices))?;
     let percent = 100.0 * share;
     let seen = format!("the {name}'s process stood still for {percent:.0} % of the window");
     let wrong = (share >= STILL_SHARE).then(|| {

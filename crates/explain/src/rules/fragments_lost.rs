@@ -5,10 +5,10 @@
 //! comes. The sender counts the fragments that it made, the receiver those that came and the
 //! datagrams that it could not join.
 
-use crate::measured::{self, AT_ONCE, Blind, Cell, Looked, finding};
+use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
 use narrows_model::workload::Workload;
 
 pub static RULE: Rule = Rule {
@@ -24,8 +24,8 @@ const LOST_SHARE: f64 = 0.01;
 const NONE_SHARE: f64 = 0.01;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let idle = Some("sends datagrams in fragments");
-    measured::judge(case, "a UDP stream with datagrams above the MTU", idle, look)
+    let idle = Some(Activity::SendsFragments);
+    measured::judge(case, Needed::UdpAboveMtu, idle, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -39,12 +39,12 @@ fn look(cell: &Cell<'_>) -> Looked {
     let came = cell.received_count(keys::FRAGMENTS_IN);
     let failed = cell.received_count(keys::FRAGMENTS_FAILED);
     let (Some(made), Some(came), Some(failed)) = (made, came, failed) else {
-        return Err(cell.lacks("both ends' counts of fragments"));
+        return Err(cell.lacks(Measure::FragmentsOfBoth));
     };
     if made < 10.0 {
         return Err(Blind::OtherKind);
     }
-    cell.apart_share().ok_or_else(|| cell.lacks(AT_ONCE))?;
+    cell.apart_share().ok_or_else(|| cell.lacks(Measure::WindowsAtOnce))?;
     let loss = cell.summary.loss.as_ref().ok_or(Blind::OtherKind)?;
     let lost = loss.lost_datagrams as f64 / loss.all_datagrams().max(1) as f64;
     let seen = format!(
@@ -82,7 +82,7 @@ fn look_at_probe(cell: &Cell<'_>) -> Looked {
     let ways = cell.probes().flat_map(|probe| [(&probe.there, "there"), (&probe.back, "back")]);
     let tried: Vec<_> = ways.filter_map(|(way, name)| Some((way.fragments?, name))).collect();
     if tried.is_empty() {
-        return Err(cell.lacks("datagrams in fragments"));
+        return Err(cell.lacks(Measure::DatagramsInFragments));
     }
     // Loss at random costs a datagram of two fragments twice as often, and not half of all.
     // Where those that need none are lost as well, fragments are not what is dropped.

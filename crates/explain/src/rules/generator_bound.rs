@@ -6,7 +6,7 @@
 use super::evidence;
 use crate::survey::{Survey, not_so};
 use crate::{Case, Rule};
-use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Finding, Measure, Needed, NotSo, Unmeasured, Verdict, Weight};
 use narrows_model::trial::NetworkPath;
 use narrows_stats::Label;
 
@@ -22,8 +22,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     let over: Vec<_> =
         case.summaries.iter().filter(|s| s.path == NetworkPath::Peer && s.done > 0).collect();
     if over.is_empty() {
-        let of = "a run over a path to another host";
-        return Verdict::unknown(Missing::measurement(of));
+        return Verdict::unknown(Unmeasured::Run(Needed::ToPeer).into());
     }
     let bound = |label: Label| over.iter().filter(move |s| s.labels.contains(&label));
     let finding = |label: Label, end: &str, remedy: &str| {
@@ -60,8 +59,8 @@ fn judge(case: &Case<'_>) -> Verdict {
         let cpu = summary.cpu.as_ref();
         let shares = cpu.map(|cpu| (cpu.sender_share, cpu.receiver_share));
         let Some((Some(sender), Some(receiver))) = shares else {
-            let of = format!("CPU time of both ends' threads in {}", summary.label);
-            survey.lacks(Missing::measurement(of));
+            let (lacks, trial) = (Measure::ThreadTimeOfBoth, summary.label.clone());
+            survey.lacks(Unmeasured::In { lacks, trial }.into());
             continue;
         };
         let says = format!(
@@ -72,5 +71,5 @@ fn judge(case: &Case<'_>) -> Verdict {
         survey.fine(says, format!("{} runs of {}", summary.done, summary.label));
     }
     findings.into_iter().for_each(|finding| survey.found(finding));
-    survey.conclude(not_so("no path to another host was measured"))
+    survey.conclude(not_so(NotSo::NoPathToPeer))
 }

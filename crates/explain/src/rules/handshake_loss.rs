@@ -10,7 +10,7 @@ use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::probe::WayProbe;
 use narrows_model::reading::keys;
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
 use narrows_model::workload::Workload;
 
 pub static RULE: Rule = Rule {
@@ -32,8 +32,8 @@ const PROBED_SHARE: f64 = 0.03;
 const REFUSED_MIN: f64 = 1.0;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let idle = Some("makes connections in its window");
-    measured::judge(case, "a run that makes connections (--connect)", idle, look)
+    let idle = Some(Activity::Connects);
+    measured::judge(case, Needed::Connections, idle, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -45,7 +45,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     }
     let again = cell
         .sent_count(keys::SYN_RETRANSMITTED)
-        .ok_or_else(|| cell.lacks("the kernel's count of first packets"))?;
+        .ok_or_else(|| cell.lacks(Measure::FirstPackets))?;
     let refused = cell.received_count(keys::LISTEN_OVERFLOWS).unwrap_or(0.0);
     let made = cell.of_sender(|end| Some(end.flows.iter().map(|flow| flow.messages as f64).sum()));
     let seen = format!(
@@ -109,7 +109,7 @@ const DROPS_SYN: &str = "look for what drops SYN between the ends: a firewall's 
 fn look_at_probe(cell: &Cell<'_>) -> Looked {
     let all: Vec<_> = cell.probes().filter_map(|probe| Some((probe, probe.handshakes?))).collect();
     if all.is_empty() {
-        return Err(cell.lacks("handshakes of a probe"));
+        return Err(cell.lacks(Measure::ProbeHandshakes));
     }
     let lost = all.iter().map(|(_, of)| of.lost()).sum::<u32>();
     let tried = all.iter().map(|(_, of)| of.tried).sum::<u32>();
@@ -117,7 +117,7 @@ fn look_at_probe(cell: &Cell<'_>) -> Looked {
     let there: Vec<_> = all.iter().map(|(probe, _)| &probe.there).collect();
     let back: Vec<_> = all.iter().map(|(probe, _)| &probe.back).collect();
     let Some(share) = lost_apart(&there).zip(lost_apart(&back)).map(|(a, b)| a + b) else {
-        return Err(cell.lacks("packet trains beside its handshakes"));
+        return Err(cell.lacks(Measure::TrainsBesideHandshakes));
     };
     let by_loss = share * f64::from(tried);
     let seen = format!(

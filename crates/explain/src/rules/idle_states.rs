@@ -10,7 +10,7 @@ use crate::{Case, Rule};
 use narrows_model::Fact;
 use narrows_model::host::IdleState;
 use narrows_model::load::Wait;
-use narrows_model::result::{Missing, Verdict, Weight};
+use narrows_model::result::{Missing, Needed, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "idle-states",
@@ -24,7 +24,7 @@ const WAKING_SHARE: f64 = 0.25;
 
 fn judge(case: &Case<'_>) -> Verdict {
     let states = &case.study.host.cpu.idle_states;
-    measured::judge(case, "round trips with blocking ends", None, |cell| look(states, cell))
+    measured::judge(case, Needed::BlockingTrips, None, |cell| look(states, cell))
 }
 
 /// Only ends that sleep can tell, and only hosts whose idle states are known.

@@ -7,7 +7,7 @@ use super::evidence;
 use crate::survey::{Survey, is_kernel_read, no_device, not_so};
 use crate::{Case, Rule};
 use narrows_model::Fact;
-use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Devices, Finding, Missing, NotSo, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "interrupts-isolated",
@@ -55,9 +55,9 @@ fn judge(case: &Case<'_>) -> Verdict {
         });
     }
     survey.conclude(match alone.is_empty() {
-        true => not_so("no CPU is kept free of other work"),
-        false if elsewhere => no_device("NIC with a device behind it"),
-        false => not_so("every CPU is kept free: interrupts have nowhere else to go"),
+        true => not_so(NotSo::NoIsolatedCpu),
+        false if elsewhere => no_device(Devices::PhysicalNic),
+        false => not_so(NotSo::AllIsolated),
     })
 }
 

@@ -6,7 +6,7 @@
 use super::evidence;
 use crate::survey::{Survey, no_device, not_so};
 use crate::{Case, Rule};
-use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Devices, Finding, Missing, NotSo, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "interrupts-on-one-cpu",
@@ -23,13 +23,13 @@ fn judge(case: &Case<'_>) -> Verdict {
     let mut survey = Survey::default();
     let fast = survey.fast_nics(host, SPEED_BPS);
     if fast.is_empty() {
-        return survey.conclude(no_device("NIC of 10 Gb/s or more that is up"));
+        return survey.conclude(no_device(Devices::FastNic));
     }
     let Some(online) = survey.need("online CPUs", &host.cpu.online) else {
-        return survey.conclude(not_so("there is no CPU"));
+        return survey.conclude(not_so(NotSo::NoCpu));
     };
     if online.len() < CPUS {
-        return survey.conclude(not_so(format!("this host has {} CPUs", online.len())));
+        return survey.conclude(not_so(NotSo::Cpus(online.len())));
     }
     for nic in fast {
         let queues = survey.need(format!("queues of {}", nic.name), &nic.queues);
@@ -60,7 +60,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             }
         }
     }
-    survey.conclude(no_device("NIC of 10 Gb/s or more that is up"))
+    survey.conclude(no_device(Devices::FastNic))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::evidence;
 use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
 use narrows_model::Fact;
-use narrows_model::result::{Finding, Inapplicable, Missing, Verdict, Weight};
+use narrows_model::result::{Devices, Finding, Inapplicable, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "iommu-strict",
@@ -22,7 +22,7 @@ const SPEED_BPS: f64 = 10e9;
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
     let mut survey = Survey::default();
-    let nothing = no_device("NIC of 10 Gb/s or more that is up");
+    let nothing = no_device(Devices::FastNic);
     if survey.fast_nics(host, SPEED_BPS).is_empty() {
         return survey.conclude(nothing);
     }

@@ -7,7 +7,7 @@
 use super::evidence;
 use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
-use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Devices, Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "memlock",
@@ -23,14 +23,14 @@ fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
     let mut survey = Survey::default();
     if host.rdma.is_empty() {
-        return survey.conclude(no_device("RDMA device"));
+        return survey.conclude(no_device(Devices::Rdma));
     }
     const NAME: &str = "process.memlock";
     let Some(fact) = host.tuning.get(NAME) else {
         return Verdict::unknown(Missing::unread(NAME));
     };
     let Some(value) = survey.need(NAME, fact) else {
-        return survey.conclude(no_device("RDMA device"));
+        return survey.conclude(no_device(Devices::Rdma));
     };
     let from = fact.source().0.clone();
     let seen = format!("Max locked memory {value}");
@@ -47,7 +47,7 @@ fn judge(case: &Case<'_>) -> Verdict {
         Err(_) if value != "unlimited" => survey.lacks(Missing::malformed(NAME, &from, value)),
         _ => survey.fine(seen, from),
     }
-    survey.conclude(no_device("RDMA device"))
+    survey.conclude(no_device(Devices::Rdma))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::evidence;
 use crate::survey::of_guest;
 use crate::{Case, Rule};
 use narrows_model::Bytes;
-use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Finding, Missing, Unclear, Verdict, Weight};
 use std::collections::BTreeMap;
 
 pub static RULE: Rule = Rule {
@@ -35,10 +35,9 @@ fn judge(case: &Case<'_>) -> Verdict {
     }
     let list: Vec<String> = sizes.iter().map(|(size, n)| format!("{n} of {size}")).collect();
     match sizes.len() {
-        0 => Verdict::unknown(Missing::knowledge("the size of any module")),
+        0 => Verdict::unknown(Unclear::AnyModuleSize.into()),
         1 if unsized_modules > 0 => {
-            let of = format!("the size of {unsized_modules} other modules");
-            Verdict::unknown(Missing::knowledge(of))
+            Verdict::unknown(Unclear::OtherModuleSizes(unsized_modules).into())
         }
         1 => Verdict::clear(evidence(list.join(", "), fact.source().0.clone())),
         _ => Verdict::Found {

@@ -9,7 +9,7 @@ use crate::survey::{Survey, not_so};
 use crate::{Case, Rule};
 use narrows_model::Bytes;
 use narrows_model::host::Host;
-use narrows_model::result::{Evidence, Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Evidence, Finding, Missing, NotSo, Unclear, Verdict, Weight};
 
 /// Do the modules, the nodes and the kernel agree on how much memory there is?
 pub static RULE: Rule = Rule {
@@ -35,12 +35,12 @@ fn judge(case: &Case<'_>) -> Verdict {
     // The modules are what the others are held against: without them little was looked at.
     let mut survey = Survey::default();
     if checks.iter().all(Option::is_none) {
-        survey.lacks(Missing::knowledge("memory of the modules or of the nodes"));
+        survey.lacks(Unclear::MemoryOfModulesOrNodes.into());
     }
     if plugged(host).is_none() {
         survey.lacks(match host.memory.slots.value() {
             None => Missing::fact("memory slots", &host.memory.slots),
-            Some(_) => Missing::knowledge("the size of every module"),
+            Some(_) => Unclear::EveryModuleSize.into(),
         });
     }
     survey.fine(kernel_says.says.clone(), kernel_says.from.clone());
@@ -64,7 +64,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             remedy: check.remedy.into(),
         })
         .for_each(|finding| survey.found(finding));
-    survey.conclude(not_so("there is no memory"))
+    survey.conclude(not_so(NotSo::NoMemory))
 }
 
 /// One comparison of two sources.

@@ -10,7 +10,7 @@ use crate::survey::of_guest;
 use crate::{Case, Rule};
 use narrows_dimm::platform::{self, Platform};
 use narrows_model::host::{ChannelId, Module, Slot};
-use narrows_model::result::{Evidence, Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Evidence, Finding, Missing, Unclear, Verdict, Weight};
 use std::collections::BTreeMap;
 
 /// Do the modules run at the speed that they are made for?
@@ -34,8 +34,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     let speeds: Option<Vec<(u32, u32)>> =
         modules.iter().map(|module| Some((module.configured_mts?, module.rated_mts?))).collect();
     let Some(speeds) = speeds.filter(|speeds| !speeds.is_empty()) else {
-        let of = "the rated and configured speed of every module";
-        return Verdict::unknown(Missing::knowledge(of));
+        return Verdict::unknown(Unclear::ModuleSpeeds.into());
     };
     let (configured, rated) = speeds
         .iter()

@@ -8,7 +8,7 @@
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Unmeasured, Verdict, Weight};
 use narrows_predict::calibration::Calibration;
 use narrows_stats::MemoryUse;
 
@@ -23,9 +23,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     let nodes = case.study.host.nodes.len().max(1) as f64;
     let copy = Calibration::of(case.study, case.summaries).copy_gb_s;
     let attainable_gb_s = copy.map(|copy| copy.value * nodes);
-    measured::judge(case, "a stream whose hosts' memory traffic was counted", None, |cell| {
-        look(cell, attainable_gb_s)
-    })
+    measured::judge(case, Needed::MemoryTraffic, None, |cell| look(cell, attainable_gb_s))
 }
 
 /// The controller's host: the copy was measured there.
@@ -41,12 +39,12 @@ fn look(cell: &Cell<'_>, attainable_gb_s: Option<f64>) -> Looked {
     }
     let own = own(cell);
     let Some((own, rate)) = own.and_then(|own| Some((own, own.bytes_per_second?))) else {
-        let why = own.and_then(|own| own.missing.first());
-        let why = why.map_or(String::new(), |why| format!(" ({why})"));
-        return Err(cell.lacks(&format!("memory traffic{why}")));
+        let why = own.and_then(|own| own.missing.first()).cloned();
+        let trial = cell.trial.label.clone();
+        return Err(Blind::Lacks(Unmeasured::MemoryTraffic { why, trial }.into()));
     };
     let Some(attainable) = attainable_gb_s else {
-        return Err(cell.lacks("what a copy of the host's memory reaches, as check measures it,"));
+        return Err(cell.lacks(Measure::MemoryCopy));
     };
     let share = rate / 1e9 / attainable;
     let seen = format!(

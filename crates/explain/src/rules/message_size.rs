@@ -6,7 +6,7 @@
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "message-size",
@@ -23,8 +23,8 @@ const CALLS_MIN_HZ: f64 = 20e3;
 const LONG_NS: f64 = 1e6;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let idle = Some("sends messages smaller than half of a segment");
-    measured::judge(case, "a TCP or UDP stream", idle, look)
+    let idle = Some(Activity::SendsSmallMessages);
+    measured::judge(case, Needed::TcpOrUdp, idle, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -37,7 +37,7 @@ fn look(cell: &Cell<'_>) -> Looked {
             let messages: u64 = end.flows.iter().map(|flow| flow.messages).sum();
             (end.window_ns.0 > 0).then(|| messages as f64 / end.window_ns.seconds())
         })
-        .ok_or_else(|| cell.lacks("the number of messages"))?;
+        .ok_or_else(|| cell.lacks(Measure::Messages))?;
     let seen = format!("{rate_hz:.0} messages of {bytes} B a second");
     // Over a long path a window is a limit by itself; over a short one slow reading fills it.
     let is_long = cell.trips().is_some_and(|trips| trips.shortest_ns >= LONG_NS);

@@ -11,7 +11,7 @@ use crate::survey::{Survey, absent, not_so};
 use crate::{Case, Rule};
 use narrows_model::Fact;
 use narrows_model::host::Host;
-use narrows_model::result::{Evidence, Finding, Verdict, Weight};
+use narrows_model::result::{Evidence, Finding, NotSo, Verdict, Weight};
 use std::collections::BTreeSet;
 
 pub static RULE: Rule = Rule {
@@ -29,7 +29,7 @@ const FAMILIES: [&str; 4] = ["mlx4_", "mlx5_", "bnxt_", "qed"];
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
     let is_told = |name: &String| name.starts_with(WANTED) || name.starts_with(VERSION);
-    let nothing = "modprobe.d has no option of a NIC's driver or of RDMA that is loaded";
+    let nothing = NotSo::NoModuleOption;
     if !host.tuning.keys().any(is_told) {
         return absent(host, "modprobe.d", nothing);
     }

@@ -6,7 +6,7 @@
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
-use narrows_model::result::{Missing, Verdict, Weight};
+use narrows_model::result::{Measure, Missing, Needed, Verdict, Weight};
 use narrows_model::trial::NetworkPath;
 
 pub static RULE: Rule = Rule {
@@ -20,7 +20,7 @@ pub static RULE: Rule = Rule {
 const WAIT_SHARE: f64 = 0.25;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "round trips to another host", None, look)
+    measured::judge(case, Needed::TripsToPeer, None, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -29,7 +29,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     if cell.trial.path != NetworkPath::Peer || cell.trial.params.rdma.is_some() {
         return Err(Blind::OtherKind);
     }
-    let nic = cell.nic_to_peer().ok_or_else(|| cell.lacks("the interface in use"))?;
+    let nic = cell.nic_to_peer().ok_or_else(|| cell.lacks(Measure::Interface))?;
     let name = format!("interrupt coalescing of {}", nic.name);
     let coalescing = *nic
         .coalescing

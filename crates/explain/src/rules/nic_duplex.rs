@@ -6,7 +6,7 @@
 use super::evidence;
 use crate::survey::{Survey, is_down, no_device};
 use crate::{Case, Rule};
-use narrows_model::result::{Finding, Verdict, Weight};
+use narrows_model::result::{Devices, Finding, Verdict, Weight};
 
 pub static RULE: Rule =
     Rule { name: "nic-duplex", asks: "Does a link run at half duplex?", of_host: true, judge };
@@ -31,7 +31,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             remedy: "let both sides negotiate, and change the cable".into(),
         });
     }
-    survey.conclude(no_device("NIC that is up"))
+    survey.conclude(no_device(Devices::NicUp))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::evidence;
 use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
 use narrows_model::host::Nic;
-use narrows_model::result::{Finding, Verdict, Weight};
+use narrows_model::result::{Devices, Finding, Verdict, Weight};
 use std::collections::BTreeMap;
 
 pub static RULE: Rule = Rule {
@@ -119,7 +119,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             });
         }
     }
-    survey.conclude(no_device("NIC of 10 Gb/s or more that is up"))
+    survey.conclude(no_device(Devices::FastNic))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use super::evidence;
 use crate::survey::{Survey, no_device, not_so};
 use crate::{Case, Rule};
-use narrows_model::result::{Finding, Verdict, Weight};
+use narrows_model::result::{Devices, Finding, NotSo, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "nic-queues",
@@ -24,10 +24,10 @@ fn judge(case: &Case<'_>) -> Verdict {
     let mut survey = Survey::default();
     let fast = survey.fast_nics(host, SPEED_BPS);
     if fast.is_empty() {
-        return survey.conclude(no_device("NIC of 10 Gb/s or more that is up"));
+        return survey.conclude(no_device(Devices::FastNic));
     }
     let Some(cpus) = survey.need("online CPUs", &host.cpu.online).map(Vec::len) else {
-        return survey.conclude(not_so("there is no CPU"));
+        return survey.conclude(not_so(NotSo::NoCpu));
     };
     for nic in fast {
         let Some(queues) = survey.need(format!("queues of {}", nic.name), &nic.queues) else {
@@ -47,7 +47,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             });
         }
     }
-    survey.conclude(no_device("NIC of 10 Gb/s or more that is up"))
+    survey.conclude(no_device(Devices::FastNic))
 }
 
 #[cfg(test)]

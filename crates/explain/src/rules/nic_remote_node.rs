@@ -7,7 +7,7 @@ use super::evidence;
 use crate::survey::{Survey, no_device, not_so};
 use crate::{Case, Rule};
 use narrows_model::host::{Host, Nic};
-use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Devices, Finding, Missing, NotSo, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "nic-remote-node",
@@ -22,7 +22,7 @@ fn judge(case: &Case<'_>) -> Verdict {
         host.nodes.iter().filter(|node| !node.cpus.is_empty()).map(|node| node.id).collect();
     match working.as_slice() {
         [] => return Verdict::unknown(Missing::unread("CPUs of the nodes")),
-        [_] => return Verdict::NotApplicable { why: not_so("all CPUs are on one node") },
+        [_] => return Verdict::NotApplicable { why: not_so(NotSo::CpusOnOneNode) },
         _ => {}
     }
     let mut survey = Survey::default();
@@ -50,7 +50,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             format!("{} is on node {node}, which has memory and CPUs; {interrupts}", nic.name);
         survey.fine(says, nic.node.source().0.clone());
     }
-    survey.conclude(no_device("NIC with a device behind it"))
+    survey.conclude(no_device(Devices::PhysicalNic))
 }
 
 fn finding(nic: &Nic, node: u32, says: String, from: String, remedy: String) -> Finding {

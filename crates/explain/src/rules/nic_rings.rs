@@ -6,7 +6,7 @@
 use super::evidence;
 use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
-use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Devices, Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "nic-rings",
@@ -41,7 +41,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             });
         }
     }
-    survey.conclude(no_device("NIC of 10 Gb/s or more that is up"))
+    survey.conclude(no_device(Devices::FastNic))
 }
 
 #[cfg(test)]

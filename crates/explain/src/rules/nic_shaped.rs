@@ -7,7 +7,7 @@ use super::evidence;
 use crate::survey::{Survey, is_down, no_device};
 use crate::{Case, Rule};
 use narrows_model::reading::{Scope, keys};
-use narrows_model::result::{Finding, Verdict, Weight};
+use narrows_model::result::{Devices, Finding, Verdict, Weight};
 
 /// Whether an interface is shaped.
 pub static RULE: Rule = Rule {
@@ -56,7 +56,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             });
         }
     }
-    survey.conclude(no_device("NIC that is up"))
+    survey.conclude(no_device(Devices::NicUp))
 }
 
 /// Disciplines that count each packet that has to wait for their rate; others delay without.

@@ -4,7 +4,7 @@ use super::evidence;
 use crate::ends::End;
 use crate::measured::{Cell, cells, waited_share};
 use crate::{Case, Rule};
-use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Finding, Needed, Unmeasured, Verdict, Weight};
 use narrows_stats::{median, noise};
 
 /// Whether other processes used the host.
@@ -27,8 +27,7 @@ const PLACE: &str = "/proc/stat around each run, less our own processes";
 fn judge(case: &Case<'_>) -> Verdict {
     let all: Vec<_> = case.study.records.iter().filter_map(noise).collect();
     if all.is_empty() {
-        let of = "CPU time of the host around the runs";
-        return Verdict::unknown(Missing::measurement(of));
+        return Verdict::unknown(Unmeasured::Run(Needed::HostCpuTime).into());
     }
     let noisy = all.iter().filter(|noise| noise.is_noisy()).count();
     let percent = |of: &dyn Fn(&narrows_stats::Noise) -> f64| {

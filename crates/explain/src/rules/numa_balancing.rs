@@ -8,7 +8,7 @@ use crate::measured::{self, Blind, finding};
 use crate::{Case, Rule};
 use narrows_model::Fact;
 use narrows_model::load::Role;
-use narrows_model::result::{Missing, Verdict, Weight};
+use narrows_model::result::{Activity, Missing, Needed, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "numa-balancing",
@@ -22,8 +22,8 @@ const SETTING: &str = "kernel.numa_balancing";
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
     let fact = host.tuning.get(SETTING);
-    let idle = Some("binds memory to a node");
-    measured::judge(case, "a run whose memory is bound to a node", idle, |cell| {
+    let idle = Some(Activity::BindsMemory);
+    measured::judge(case, Needed::BoundMemory, idle, |cell| {
         let mut ends = cell.trial.ends.iter().filter(|end| end.role != Role::Background);
         let bound = ends.any(|end| end.place.node.is_some());
         if !bound {

@@ -9,7 +9,7 @@ use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Scope, Source, keys};
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
 use narrows_model::trial::NetworkPath;
 use narrows_model::workload::Workload;
 
@@ -26,8 +26,8 @@ const PACKETS_MIN: u64 = 50;
 const OWN_SHARE: f64 = 0.05;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let idle = Some("is a stream or round trips over TCP to another host");
-    measured::judge(case, "a stream or round trips over TCP to another host", idle, look)
+    let idle = Some(Activity::IsTcpToPeer);
+    measured::judge(case, Needed::TcpStreamOrTripsToPeer, idle, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -59,7 +59,7 @@ fn look(cell: &Cell<'_>) -> Looked {
         return cell.saw(seen, Some(found));
     }
     if seen.is_empty() {
-        Err(cell.lacks("packets of the ends' interfaces"))
+        Err(cell.lacks(Measure::InterfacePackets))
     } else {
         cell.saw(seen.join("; "), None)
     }

@@ -10,7 +10,7 @@ use crate::{Case, Rule};
 use narrows_model::load::{EndReport, Role};
 use narrows_model::reading::{Moment, Scope, keys};
 use narrows_model::record::Record;
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
 use narrows_model::trial::{EndHost, NetworkPath, Trial};
 use narrows_model::workload::Workload;
 use narrows_stats::median;
@@ -41,7 +41,7 @@ const COVERED_SHARE: f64 = 0.95;
 const ENDS: [(Role, &str); 2] = [(Role::Sender, "sender"), (Role::Receiver, "receiver")];
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "a stream or round trips to another host", None, look)
+    measured::judge(case, Needed::StreamOrTripsToPeer, None, look)
 }
 
 /// What an end's interface sent.
@@ -61,14 +61,14 @@ fn look(cell: &Cell<'_>) -> Looked {
     }
     let ends = ENDS.map(|(role, name)| sent(cell, role).map(|sent| (name, sent)));
     let most = ends.into_iter().flatten().max_by(|a, b| a.1.others_bps.total_cmp(&b.1.others_bps));
-    let (end, sent) = most.ok_or_else(|| cell.lacks("bytes of the ends' interfaces"))?;
+    let (end, sent) = most.ok_or_else(|| cell.lacks(Measure::InterfaceBytes))?;
     let seen = format!(
         "the {end}'s interface sent {:.1} Mb/s, {:.1} of them not of these flows",
         sent.all_bps / 1e6,
         sent.others_bps / 1e6
     );
     if is_much(sent) && sent.is_blurred {
-        return Err(cell.lacks("windows at the same time of all that use one interface"));
+        return Err(cell.lacks(Measure::WindowsOfInterfaceAtOnce));
     }
     let wrong = is_much(sent).then(|| {
         let says = format!(

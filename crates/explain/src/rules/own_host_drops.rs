@@ -10,7 +10,7 @@ use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Scope, keys};
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
 use narrows_model::trial::NetworkPath;
 
 pub static RULE: Rule = Rule {
@@ -34,8 +34,8 @@ const ELSEWHERE_SHARE: f64 = 0.1;
 const SENT_MIN_BYTES: f64 = 300e3;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let idle = Some("sends messages of four segments or more to another host");
-    measured::judge(case, "a TCP stream to another host", idle, look)
+    let idle = Some(Activity::SendsLargeMessages);
+    measured::judge(case, Needed::TcpToPeer, idle, look)
 }
 
 /// Whether it finds something in a cell.
@@ -50,9 +50,9 @@ fn look(cell: &Cell<'_>) -> Looked {
     if !cell.is_tcp_stream() || cell.trial.path != NetworkPath::Peer || !is_long {
         return Err(Blind::OtherKind);
     }
-    let sent = cell.of_sender(sent_bytes).ok_or_else(|| cell.lacks("bytes that TCP sent"))?;
+    let sent = cell.of_sender(sent_bytes).ok_or_else(|| cell.lacks(Measure::TcpBytesSent))?;
     let passed = cell.of_sender(passed_bytes);
-    let passed = passed.ok_or_else(|| cell.lacks("bytes of the sender's interface"))?;
+    let passed = passed.ok_or_else(|| cell.lacks(Measure::SenderInterfaceBytes))?;
     let seen =
         format!("TCP sent {:.1} MB, and {:.1} MB left by the interface", sent / 1e6, passed / 1e6);
     // Counts of two moments are less apart in one run than in another; a filter drops in each.

@@ -10,7 +10,7 @@ use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::{EndReport, Role};
 use narrows_model::reading::{Counter, Scope, Source, keys};
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Activity, Needed, Verdict, Weight};
 use narrows_stats::median;
 use std::collections::BTreeSet;
 
@@ -35,8 +35,8 @@ const LOST_SHARE: f64 = 0.005;
 const DROPPED_MIN: f64 = 5.0;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let idle = Some("is a stream whose ends read their queueing disciplines");
-    measured::judge(case, "a network stream, with the counters of tc -s qdisc", idle, look)
+    let idle = Some(Activity::ReadsQueues);
+    measured::judge(case, Needed::QueueCounters, idle, look)
 }
 
 /// What one interface of an end counted, in the median run.

@@ -9,7 +9,7 @@ use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::keys;
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
 use narrows_model::workload::Workload;
 
 pub static RULE: Rule = Rule {
@@ -44,7 +44,7 @@ const REMEDY: &str = "see what is done for each packet, at both ends: nft list r
                       connections first), bridges, tunnels, tc filters; perf top names it";
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "a TCP stream whose ends read the time of each CPU", None, look)
+    measured::judge(case, Needed::TcpCpuTime, None, look)
 }
 
 /// What packets cost at one end.
@@ -98,7 +98,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let sends = Cost::of(|value| cell.of_sender(value));
     let takes = Cost::of(|value| cell.of_receiver(value));
     let dearest = match (sends, takes) {
-        (None, None) => return Err(cell.lacks("time in software interrupts, and packets")),
+        (None, None) => return Err(cell.lacks(Measure::SoftirqTimeAndPackets)),
         (Some(sends), Some(takes)) if sends.packet_ns < takes.packet_ns => ("receiver", takes),
         (Some(sends), _) => ("sender", sends),
         (None, Some(takes)) => ("receiver", takes),
@@ -165,9 +165,9 @@ fn is_behind(cell: &Cell<'_>) -> bool {
 fn look_at_trips(cell: &Cell<'_>) -> Looked {
     let cost =
         Cost::of(|value| cell.of_sender(value)).or(Cost::of(|value| cell.of_receiver(value)));
-    let cost = cost.ok_or_else(|| cell.lacks("time in software interrupts, and packets"))?;
+    let cost = cost.ok_or_else(|| cell.lacks(Measure::SoftirqTimeAndPackets))?;
     let trip = cell.summary.round_trips.as_ref().and_then(|trips| trips.p50_ns);
-    let trip_ns = trip.ok_or_else(|| cell.lacks("round trips"))?.0 as f64;
+    let trip_ns = trip.ok_or_else(|| cell.lacks(Measure::RoundTrips))?.0 as f64;
     let share = 2.0 * cost.packet_ns / trip_ns.max(1.0);
     let seen = format!(
         "each packet took {:.1} us of software interrupts, {:.0} % of a CPU in all; the median round \

@@ -13,7 +13,7 @@ use super::acknowledgements_slow;
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::probes::says_rate;
 use crate::{Case, Rule};
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "path-capacity",
@@ -45,16 +45,16 @@ const FAR_SHARE: f64 = 0.6;
 const LINK_SHARE: f64 = 0.9;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "a TCP stream whose sender reads TCP's own counters", None, look)
+    measured::judge(case, Needed::TcpCountersOfSender, None, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
     if !cell.is_tcp_stream() || cell.is_paced() {
         return Err(Blind::OtherKind);
     }
-    let trips = cell.trips().ok_or_else(|| cell.lacks("TCP's round trips"))?;
-    let rates = cell.rates().ok_or_else(|| cell.lacks("a rate"))?;
-    let unsteady = cell.unsteadiness().ok_or_else(|| cell.lacks("slices of the window"))?;
+    let trips = cell.trips().ok_or_else(|| cell.lacks(Measure::TcpRoundTrips))?;
+    let rates = cell.rates().ok_or_else(|| cell.lacks(Measure::Rate))?;
+    let unsteady = cell.unsteadiness().ok_or_else(|| cell.lacks(Measure::Slices))?;
     let waited_ns = trips.waited_ns();
     let seen = format!(
         "runs within {:.0} % of each other, slices within {:.0} %; round trips of {:.2} ms at the \

@@ -8,7 +8,7 @@
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "path-corruption",
@@ -21,7 +21,7 @@ pub static RULE: Rule = Rule {
 const WRONG_MIN: f64 = 3.0;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let needs = "a TCP or UDP stream whose receiver reads the kernel's counters";
+    let needs = Needed::StreamReceiverCounters;
     measured::judge(case, needs, None, look)
 }
 
@@ -30,9 +30,7 @@ fn look(cell: &Cell<'_>) -> Looked {
         return Err(Blind::OtherKind);
     }
     let counter = if cell.is_tcp_stream() { keys::TCP_CHECKSUM } else { keys::UDP_CHECKSUM };
-    let wrong = cell
-        .received_count(counter)
-        .ok_or_else(|| cell.lacks("the receiver's count of wrong checksums"))?;
+    let wrong = cell.received_count(counter).ok_or_else(|| cell.lacks(Measure::WrongChecksums))?;
     let seen = format!("{wrong:.0} packets with a wrong checksum in the median run");
     let found = (wrong >= WRONG_MIN).then(|| {
         let says = format!(

@@ -6,7 +6,7 @@
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
 use narrows_model::workload::Workload;
 
 /// Whether copies come that nobody sent.
@@ -23,7 +23,7 @@ const REMEDY: &str = "look for a switching loop, a mirror port that feeds back, 
                       broadcast mode on the way";
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "a TCP or UDP stream", None, look)
+    measured::judge(case, Needed::TcpOrUdp, None, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -33,7 +33,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     if !cell.is_tcp_stream() {
         return Err(Blind::OtherKind);
     }
-    let losses = cell.losses().ok_or_else(|| cell.lacks("TCP's count of its segments"))?;
+    let losses = cell.losses().ok_or_else(|| cell.lacks(Measure::TcpSegments))?;
     let copies = (losses.had - losses.again).max(0.0);
     let seen = format!(
         "{:.3} % of the segments came twice, {:.3} % had been sent again",
@@ -72,7 +72,7 @@ fn of_datagrams(cell: &Cell<'_>) -> Option<f64> {
 
 fn datagrams(cell: &Cell<'_>) -> Looked {
     let share = of_datagrams(cell);
-    let share = share.ok_or_else(|| cell.lacks("datagrams that came"))?;
+    let share = share.ok_or_else(|| cell.lacks(Measure::DatagramsIn))?;
     let seen = format!("{:.3} % of the datagrams came twice", 100.0 * share);
     let wrong = (share >= COPIES_SHARE).then(|| {
         let says = format!(

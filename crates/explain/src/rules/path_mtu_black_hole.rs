@@ -5,10 +5,10 @@
 //! made and then stands still: the handshake is small, the first full segment never arrives, and is
 //! sent again and again (RFC 2923, section 2.1).
 
-use crate::measured::{self, AT_ONCE, Blind, Cell, Looked, finding};
+use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
 use narrows_model::workload::Workload;
 
 pub static RULE: Rule = Rule {
@@ -26,7 +26,7 @@ const IPV4_AND_UDP_BYTES: u64 = 28;
 const MOST: f64 = 0.5;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "a TCP stream whose ends read TCP's own counters", None, look)
+    measured::judge(case, Needed::TcpCounters, None, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -45,9 +45,9 @@ fn look(cell: &Cell<'_>) -> Looked {
     let segment = cell.segment_bytes();
     let (Some(sent), Some(came), Some(timeouts), Some(segment)) = (sent, came, timeouts, segment)
     else {
-        return Err(cell.lacks("both ends' counts of segments with payload"));
+        return Err(cell.lacks(Measure::PayloadSegmentsOfBoth));
     };
-    cell.apart_share().ok_or_else(|| cell.lacks(AT_ONCE))?;
+    cell.apart_share().ok_or_else(|| cell.lacks(Measure::WindowsAtOnce))?;
     let seen = format!(
         "{sent:.0} segments of up to {segment:.0} B sent in the median run, {came:.0} came; the \
          sender's timer ran out {timeouts:.0} times"
@@ -129,7 +129,7 @@ fn look_at_probe(cell: &Cell<'_>) -> Looked {
     let ways = cell.probes().flat_map(|probe| [(&probe.there, "there"), (&probe.back, "back")]);
     let told: Vec<_> = ways.filter_map(|(way, name)| Some((way.mtu?, name))).collect();
     let Some((first, _)) = told.first() else {
-        return Err(cell.lacks("sizes of packets that pass"));
+        return Err(cell.lacks(Measure::PassingSizes));
     };
     let hole = told.iter().find_map(|(mtu, name)| Some((mtu.black_hole()?, *name)));
     let Some(((passes, vanishes), name)) = hole else {

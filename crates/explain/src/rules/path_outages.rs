@@ -11,7 +11,7 @@ use super::{own_host_drops, path_policed, receiver_host_drops};
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
 
 /// Whether nothing came at times.
 pub static RULE: Rule = Rule {
@@ -28,7 +28,7 @@ const SILENT_SHARE: f64 = 0.05;
 const REPAIRS_MAX: f64 = 10.0;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "a TCP stream over slices of its window", None, look)
+    measured::judge(case, Needed::TcpSlices, None, look)
 }
 
 /// Whether it finds something in a cell.
@@ -40,10 +40,10 @@ fn look(cell: &Cell<'_>) -> Looked {
     if !cell.is_tcp_stream() {
         return Err(Blind::OtherKind);
     }
-    let silent_ns = cell.silent_ns().ok_or_else(|| cell.lacks("slices of the window"))?;
+    let silent_ns = cell.silent_ns().ok_or_else(|| cell.lacks(Measure::Slices))?;
     let window_ns = cell.of_receiver(|end| Some(end.window_ns.0 as f64)).unwrap_or(1.0).max(1.0);
     let timeouts = cell.sent_count(keys::TIMEOUTS).or(cell.sent_count(keys::KERNEL_TIMEOUTS));
-    let timeouts = timeouts.ok_or_else(|| cell.lacks("TCP's count of its timeouts"))?;
+    let timeouts = timeouts.ok_or_else(|| cell.lacks(Measure::TcpTimeouts))?;
     let seen = format!(
         "nothing came for {:.0} of {:.0} ms; the sender's timer ran out {timeouts:.0} times",
         silent_ns / 1e6,

@@ -12,7 +12,7 @@ use crate::probes::says_rate;
 use crate::signals::Losses;
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
 use narrows_stats::{Bursts, Limited};
 
 pub static RULE: Rule = Rule {
@@ -42,7 +42,7 @@ const ALIKE_SHARE: f64 = 0.6;
 const FASTEST_SPREAD_MAX: f64 = 0.2;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "a TCP stream whose sender reads TCP's own counters", None, look)
+    measured::judge(case, Needed::TcpCountersOfSender, None, look)
 }
 
 /// Whether it finds something in a cell.
@@ -54,14 +54,14 @@ fn look(cell: &Cell<'_>) -> Looked {
     if !cell.is_tcp_stream() || cell.is_paced() {
         return Err(Blind::OtherKind);
     }
-    let losses = cell.losses().ok_or_else(|| cell.lacks("TCP's count of its segments"))?;
+    let losses = cell.losses().ok_or_else(|| cell.lacks(Measure::TcpSegments))?;
     let bursts = cell.bursts();
     if let Some(Bursts::Limited(limited)) = bursts {
         return look_at_probe(cell, &losses, &limited);
     }
-    let trips = cell.trips().ok_or_else(|| cell.lacks("TCP's round trips"))?;
-    let fastest = cell.fastest_slices().ok_or_else(|| cell.lacks("slices of the window"))?;
-    let row = row(cell).ok_or_else(|| cell.lacks("the kernel's count of its repairs"));
+    let trips = cell.trips().ok_or_else(|| cell.lacks(Measure::TcpRoundTrips))?;
+    let fastest = cell.fastest_slices().ok_or_else(|| cell.lacks(Measure::Slices))?;
+    let row = row(cell).ok_or_else(|| cell.lacks(Measure::KernelRepairs));
     let row = if losses.lost > 0.0 { row? } else { 0.0 };
     let seen = format!(
         "{:.1} % of the segments lost, {row:.1} packets at a time; packets waited {:.2} ms; the fastest \

@@ -9,7 +9,7 @@ use crate::measured::{Cell, cells};
 use crate::survey::Survey;
 use crate::{Case, Rule};
 use narrows_model::load::Params;
-use narrows_model::result::{Finding, Inapplicable, Missing, Verdict, Weight};
+use narrows_model::result::{Activity, Finding, Inapplicable, Unmeasured, Verdict, Weight};
 use narrows_model::workload::Workload;
 
 /// Whether a limit of the path, and not chance, takes datagrams.
@@ -42,13 +42,10 @@ fn judge(case: &Case<'_>) -> Verdict {
             Some((slow, less)) => told(&mut survey, (fast, lost), (slow, less)),
             // The slower one of a pair has none below it.
             None if all.iter().any(|other| is_slower(fast, other)) => {}
-            None => survey.lacks(Missing::measurement(format!(
-                "{} at half of its pace (--explain)",
-                fast.trial.label
-            ))),
+            None => survey.lacks(Unmeasured::HalfPace { trial: fast.trial.label.clone() }.into()),
         }
     }
-    survey.conclude(Inapplicable::NoRun { that: "sends datagrams at a pace".to_owned() })
+    survey.conclude(Inapplicable::NoRun { that: Activity::SendsAtPace })
 }
 
 fn told(survey: &mut Survey, faster: (&Cell<'_>, f64), slower: (&Cell<'_>, f64)) {

@@ -6,10 +6,10 @@
 //! those that it had sent in vain. Losses make segments come early too, so it is found only where
 //! nearly nothing was lost.
 
-use crate::measured::{self, AT_ONCE, Blind, Cell, Looked, finding};
+use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::probe::WayProbe;
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
 use narrows_stats::reordered_share;
 
 pub static RULE: Rule = Rule {
@@ -25,7 +25,7 @@ const EARLY_SHARE: f64 = 0.002;
 const LOST_OF_EARLY_MAX: f64 = 0.05;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "a TCP stream whose ends read TCP's own counters", None, look)
+    measured::judge(case, Needed::TcpCounters, None, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -35,11 +35,11 @@ fn look(cell: &Cell<'_>) -> Looked {
     if !cell.is_tcp_stream() {
         return Err(Blind::OtherKind);
     }
-    let losses = cell.losses().ok_or_else(|| cell.lacks("TCP's count of its segments"))?;
+    let losses = cell.losses().ok_or_else(|| cell.lacks(Measure::TcpSegments))?;
     let early = cell
         .received_count(narrows_model::reading::keys::OUT_OF_ORDER)
-        .ok_or_else(|| cell.lacks("the receiver's count of segments that came early"))?;
-    cell.apart_share().ok_or_else(|| cell.lacks(AT_ONCE))?;
+        .ok_or_else(|| cell.lacks(Measure::SegmentsEarly))?;
+    cell.apart_share().ok_or_else(|| cell.lacks(Measure::WindowsAtOnce))?;
     let seen = format!(
         "{:.2} % of the segments came before earlier ones ({early:.0}); {:.3} % were sent again in \
          vain, {:.3} % were lost",
@@ -82,7 +82,7 @@ fn look_at_probe(cell: &Cell<'_>) -> Looked {
     let ways = cell.probes().flat_map(|probe| [(&probe.there, "there"), (&probe.back, "back")]);
     let tried: Vec<_> = ways.filter(|(way, _)| !way.trains.is_empty()).collect();
     if tried.is_empty() {
-        return Err(cell.lacks("packet trains"));
+        return Err(cell.lacks(Measure::Trains));
     }
     let Some((way, name)) = tried.iter().find(|(way, _)| is_late(way)) else {
         return cell.saw("packets of most trains came in order", None);

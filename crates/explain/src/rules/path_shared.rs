@@ -11,7 +11,7 @@ use crate::probes::says_rate;
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Moment, keys};
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
 use narrows_stats::{Capacity, capacity};
 
 /// Whether other traffic takes a part of the path.
@@ -32,7 +32,7 @@ const BACK_SHARE: f64 = 0.05;
 const ENGAGED_MIN: f64 = 0.8;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "a TCP stream beside a probe of its path (--explain)", None, look)
+    measured::judge(case, Needed::StreamBesideProbe, None, look)
 }
 
 /// Whether it finds something in a cell.
@@ -44,10 +44,9 @@ fn look(cell: &Cell<'_>) -> Looked {
     if !cell.is_tcp_stream() || cell.is_paced() {
         return Err(Blind::OtherKind);
     }
-    let trips = cell.trips().ok_or_else(|| cell.lacks("TCP's round trips"))?;
-    let rates = cell.rates().ok_or_else(|| cell.lacks("a rate"))?;
-    let carried =
-        cell.carried().ok_or_else(|| cell.lacks("the path's capacity by packet trains"))?;
+    let trips = cell.trips().ok_or_else(|| cell.lacks(Measure::TcpRoundTrips))?;
+    let rates = cell.rates().ok_or_else(|| cell.lacks(Measure::Rate))?;
+    let carried = cell.carried().ok_or_else(|| cell.lacks(Measure::PathCapacity))?;
     let base_ns = shortest_ns(cell).unwrap_or(trips.shortest_ns);
     let (bps, waited_ns) = (cell.in_packets(rates.middle), trips.least_ns - base_ns);
     let share = bps / carried.low.max(1.0);

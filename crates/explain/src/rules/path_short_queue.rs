@@ -8,7 +8,7 @@
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::probes::says_rate;
 use crate::{Case, Rule};
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
 use narrows_stats::Bursts;
 
 pub static RULE: Rule = Rule {
@@ -29,25 +29,25 @@ const WAITED_MIN_NS: f64 = 1e6;
 const WAITED_SHARE: f64 = 0.2;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let idle = Some("is a TCP stream that loses segments");
-    measured::judge(case, "a TCP stream and a probe of its path (--explain)", idle, look)
+    let idle = Some(Activity::LosesSegments);
+    measured::judge(case, Needed::ProbedStream, idle, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
     if !cell.is_tcp_stream() || cell.is_paced() {
         return Err(Blind::OtherKind);
     }
-    let losses = cell.losses().ok_or_else(|| cell.lacks("TCP's count of its segments"))?;
+    let losses = cell.losses().ok_or_else(|| cell.lacks(Measure::TcpSegments))?;
     if losses.lost < LOST_SHARE {
         return cell.saw(format!("{:.3} % of the segments lost", 100.0 * losses.lost), None);
     }
-    let bursts = cell.bursts().ok_or_else(|| cell.lacks("packet trains (--explain)"))?;
+    let bursts = cell.bursts().ok_or_else(|| cell.lacks(Measure::TrainsByExplain))?;
     let Bursts::Limited(limited) = bursts else {
         return cell.saw("packet trains lose no more at once than apart", None);
     };
     // Without the link's rate nobody knows whether it is full.
     let rate = limited.rate_bps.or_else(|| cell.carried());
-    let rate = rate.ok_or_else(|| cell.lacks("the rate of packet trains"))?;
+    let rate = rate.ok_or_else(|| cell.lacks(Measure::TrainRate))?;
     let reached = cell.rates().map_or(0.0, |rates| cell.in_packets(rates.middle)) / rate.low;
     let seen = format!(
         "{:.2} % of the segments lost; packet trains lose what comes at once, less of what \

@@ -10,7 +10,7 @@ use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Scope, Source};
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Needed, Verdict, Weight};
 use narrows_stats::{median, way_in};
 
 pub static RULE: Rule = Rule {
@@ -35,7 +35,7 @@ enum Way {
 }
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let needs = "a stream over an interface whose driver counts pause frames";
+    let needs = Needed::PauseFrames;
     measured::judge(case, needs, None, look)
 }
 

@@ -10,7 +10,7 @@ use super::evidence;
 use crate::survey::{Survey, absent, not_so};
 use crate::{Case, Rule};
 use narrows_model::host::{Acs, Device, DeviceKind, PciHop};
-use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Finding, Missing, NotSo, Verdict, Weight};
 use std::collections::BTreeMap;
 
 pub static RULE: Rule = Rule {
@@ -20,7 +20,7 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
-const NONE: &str = "no NIC and accelerator share a PCIe switch";
+const NONE: NotSo = NotSo::NoSharedSwitch;
 /// Driver of functions that a guest owns.
 const OF_GUEST: &str = "vfio-pci";
 

@@ -9,7 +9,7 @@ use super::evidence;
 use crate::survey::{Survey, not_so};
 use crate::{Case, Rule};
 use narrows_model::host::{ExpansionSlot, Host, Nic, PciHop};
-use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Finding, Missing, NotSo, Unclear, Verdict, Weight};
 use narrows_predict::pcie::joints;
 
 pub static RULE: Rule = Rule {
@@ -39,14 +39,14 @@ fn judge(case: &Case<'_>) -> Verdict {
             Err(missing) => survey.lacks(missing),
         }
     }
-    survey.conclude(not_so("no NIC is in a slot whose lanes firmware reports"))
+    survey.conclude(not_so(NotSo::NoSlotWithLanes))
 }
 
 /// The finding if there is one, or what it would take to tell.
 fn parted(host: &Host, nic: &Nic) -> Result<Option<Finding>, Missing> {
     let links = compared(host, nic);
     let (slot, lanes, port, card) =
-        links.ok_or_else(|| Missing::knowledge(format!("the link of the slot of {}", nic.name)))?;
+        links.ok_or_else(|| Unclear::SlotLink { nic: nic.name.clone() })?;
     let (has, could) = (widest(port)?, widest(card)?);
     Ok((lanes > has && could > has)
         .then(|| finding(host, nic, slot, (lanes, has, could), [port, card])))

@@ -5,7 +5,7 @@ use super::evidence;
 use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
 use narrows_model::host::{Host, Nic, PciLink};
-use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Devices, Finding, Unclear, Verdict, Weight};
 use narrows_predict::pcie::{Joint, Limit, joints, raw_bps};
 
 pub static RULE: Rule = Rule {
@@ -21,7 +21,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     for nic in host.physical_nics().filter(|nic| !nic.path.is_empty()) {
         let joints = joints(nic);
         if joints.is_empty() {
-            survey.lacks(Missing::knowledge(format!("link state on the path to {}", nic.name)));
+            survey.lacks(Unclear::PathLinks { nic: nic.name.clone() }.into());
         }
         for joint in &joints {
             match (below(host, nic, joint), joint.best()) {
@@ -30,13 +30,13 @@ fn judge(case: &Case<'_>) -> Verdict {
                     ends(joint).into_iter().for_each(|e| survey.fine(e.says, e.from))
                 }
                 (None, None) => {
-                    let of = format!("the most that the link to {} can do", joint.lower.address);
-                    survey.lacks(Missing::knowledge(of));
+                    let address = joint.lower.address.clone();
+                    survey.lacks(Unclear::LinkLimit { address }.into());
                 }
             }
         }
     }
-    survey.conclude(no_device("NIC on PCI"))
+    survey.conclude(no_device(Devices::NicOnPci))
 }
 
 fn below(host: &Host, nic: &Nic, joint: &Joint<'_>) -> Option<Finding> {

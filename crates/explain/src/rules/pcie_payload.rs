@@ -7,7 +7,7 @@
 use super::evidence;
 use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
-use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Devices, Finding, Unclear, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "pcie-payload",
@@ -34,8 +34,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             .collect::<Option<Vec<_>>>()
             .and_then(|all| all.into_iter().min_by_key(|bytes| bytes.0))
         else {
-            let of = format!("payload that every function on the path to {} supports", nic.name);
-            survey.lacks(Missing::knowledge(of));
+            survey.lacks(Unclear::PathPayload { nic: nic.name.clone() }.into());
             continue;
         };
         let from = last.express.source().0.clone();
@@ -59,7 +58,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             });
         }
     }
-    survey.conclude(no_device("NIC on PCI"))
+    survey.conclude(no_device(Devices::NicOnPci))
 }
 
 #[cfg(test)]

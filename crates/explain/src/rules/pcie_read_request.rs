@@ -7,7 +7,7 @@
 use super::evidence;
 use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
-use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Devices, Finding, Missing, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "pcie-read-request",
@@ -46,7 +46,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             });
         }
     }
-    survey.conclude(no_device("NIC of 25 Gb/s or more that is up, on PCI"))
+    survey.conclude(no_device(Devices::FastNicOnPci))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use super::evidence;
 use crate::survey::{Survey, is_down, not_so};
 use crate::{Case, Rule};
-use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Finding, NotSo, Unclear, Verdict, Weight};
 use narrows_predict::pcie_paths::{SharedLink, pcie_paths, shared};
 
 /// Can the ports behind one link carry more than the link?
@@ -33,7 +33,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     for link in shared.iter().filter(|link| link.ports_bps > 0.0) {
         match (over(link), link.payload_bps) {
             (Some(finding), _) => survey.found(finding),
-            (None, None) => survey.lacks(Missing::knowledge(format!("what {} carries", link.says))),
+            (None, None) => survey.lacks(Unclear::LinkPayload { link: link.says.clone() }.into()),
             (None, Some(left)) => {
                 let says = format!(
                     "{}: ports of {:.0} Gb/s, {:.0} Gb/s of payload",
@@ -45,7 +45,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             }
         }
     }
-    survey.conclude(not_so("no link with a network port is shared"))
+    survey.conclude(not_so(NotSo::NoSharedLink))
 }
 
 fn place(link: &SharedLink) -> &'static str {

@@ -6,7 +6,7 @@
 use super::evidence;
 use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
-use narrows_model::result::{Finding, Verdict, Weight};
+use narrows_model::result::{Devices, Finding, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "rdma-port",
@@ -43,7 +43,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             }
         }
     }
-    survey.conclude(no_device("RDMA device"))
+    survey.conclude(no_device(Devices::Rdma))
 }
 
 #[cfg(test)]

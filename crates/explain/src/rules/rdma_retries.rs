@@ -12,7 +12,7 @@ use narrows_model::load::EndReport;
 use narrows_model::reading::Counter;
 use narrows_model::reading::Source::Rdma;
 use narrows_model::reading::Unit::{Events, Packets};
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Devices, Measure, Needed, Verdict, Weight};
 use narrows_stats::median;
 
 pub static RULE: Rule = Rule {
@@ -44,9 +44,9 @@ const COUNTERS: [Counter; 9] = [
 fn judge(case: &Case<'_>) -> Verdict {
     let ran = case.study.trials.iter().any(|trial| trial.params.rdma.is_some());
     if case.study.host.rdma.is_empty() && !ran {
-        return Verdict::NotApplicable { why: no_device("RDMA device") };
+        return Verdict::NotApplicable { why: no_device(Devices::Rdma) };
     }
-    measured::judge(case, "a run over RDMA whose port counts repeated packets", None, look)
+    measured::judge(case, Needed::Rdma, None, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -62,7 +62,7 @@ fn look(cell: &Cell<'_>) -> Looked {
         .collect();
     let of = |value: fn(&(f64, f64)) -> f64| {
         median(&told.iter().map(value).collect::<Vec<f64>>())
-            .ok_or_else(|| cell.lacks("the port's counts of repeated packets"))
+            .ok_or_else(|| cell.lacks(Measure::PortRetries))
     };
     let (share, events) = (of(|told| told.0)?, of(|told| told.1)?);
     let seen = format!("{events:.0} events a run by the port's own counters");

@@ -8,7 +8,7 @@
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "receive-memory",
@@ -25,7 +25,7 @@ const DROPPED_MIN: f64 = 3.0;
 const PRUNED_A_SECOND: f64 = 5.0;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "a TCP stream whose receiver reads the kernel's counters", None, look)
+    measured::judge(case, Needed::ReceiverCounters, None, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -35,7 +35,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let drops = [keys::SOCKET_BACKLOG, keys::RECEIVE_QUEUE, keys::ZERO_WINDOW];
     let dropped = drops.iter().filter_map(|counter| cell.received_count(*counter));
     let dropped = dropped.reduce(|a, b| a + b);
-    let dropped = dropped.ok_or_else(|| cell.lacks("the kernel's drops at sockets"))?;
+    let dropped = dropped.ok_or_else(|| cell.lacks(Measure::SocketDrops))?;
     let pruned = cell.received_count(keys::PRUNED).unwrap_or(0.0);
     let came = cell.received_count(keys::DATA_IN).unwrap_or(0.0);
     let seconds = cell.of_receiver(|end| Some(end.window_ns.0 as f64 / 1e9)).unwrap_or(1.0);

@@ -11,7 +11,7 @@ use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Moment, Scope, keys};
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
 use narrows_model::trial::NetworkPath;
 use narrows_stats::way_in;
 
@@ -37,8 +37,8 @@ const OF_EACH: f64 = 0.3;
 const RUNS_MIN: usize = 3;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let idle = Some("is a TCP stream to another host that loses segments");
-    measured::judge(case, "a TCP stream whose receiver reads its interface", idle, look)
+    let idle = Some(Activity::LosesSegmentsToPeer);
+    measured::judge(case, Needed::ReceiverInterface, idle, look)
 }
 
 /// Whether it finds something in a cell.
@@ -51,7 +51,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     if !of_one_way || cell.trial.path != NetworkPath::Peer {
         return Err(Blind::OtherKind);
     }
-    let size = cell.segment_bytes().ok_or_else(|| cell.lacks("the size of segments"))?;
+    let size = cell.segment_bytes().ok_or_else(|| cell.lacks(Measure::SegmentSize))?;
     let runs = cell.done.iter().filter_map(|record| {
         let (sender, receiver) = (record.sender()?, record.receiver()?);
         let again = sender.readings.total(keys::RETRANSMITTED)? as f64;
@@ -63,7 +63,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let runs: Vec<[f64; 4]> = runs.collect();
     let all = runs.iter().copied().reduce(|a, b| std::array::from_fn(|at| a[at] + b[at]));
     let [took, given, again, checksum] =
-        all.ok_or_else(|| cell.lacks("bytes of the receiver's interface"))?;
+        all.ok_or_else(|| cell.lacks(Measure::ReceiverInterfaceBytes))?;
     let dropped = (took - given - checksum).max(0.0);
     let seen = format!(
         "the receiver's interface took the payload of {took:.0} segments, its TCP {given:.0}; \

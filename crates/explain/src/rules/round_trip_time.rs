@@ -12,7 +12,7 @@ use crate::timers;
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Moment, keys};
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
 use narrows_model::workload::Workload;
 
 /// Whether the path, a queue or the message itself makes round trips long.
@@ -48,8 +48,8 @@ const WAITED_CPU_SHARE: f64 = 0.1;
 const ROUND_TRIPS_MIN: u64 = 100;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let idle = Some("waits for answers over TCP");
-    measured::judge(case, "round trips over TCP (--rr)", idle, look)
+    let idle = Some(Activity::WaitsOverTcp);
+    measured::judge(case, Needed::TcpTrips, idle, look)
 }
 
 /// The middle of a cell's round trips, and the shortest that TCP saw, in nanoseconds.
@@ -62,8 +62,8 @@ struct Trips {
 impl Trips {
     fn of(cell: &Cell<'_>) -> Result<Self, Blind> {
         let middle = cell.summary.round_trips.as_ref().and_then(|trips| trips.p50_ns);
-        let middle = middle.ok_or_else(|| cell.lacks("round trips"))?;
-        let shortest = shortest(cell).ok_or_else(|| cell.lacks("TCP's shortest round trip"))?;
+        let middle = middle.ok_or_else(|| cell.lacks(Measure::RoundTrips))?;
+        let shortest = shortest(cell).ok_or_else(|| cell.lacks(Measure::TcpShortestRoundTrip))?;
         Ok(Self { middle_ns: middle.0 as f64, shortest_ns: shortest })
     }
 

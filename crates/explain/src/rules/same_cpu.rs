@@ -8,7 +8,7 @@ use crate::measured::{self, Blind, Cell, finding};
 use crate::{Case, Rule};
 use narrows_model::host::Host;
 use narrows_model::load::Role;
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Activity, Needed, Verdict, Weight};
 use narrows_model::trial::{NetworkPath, Placement};
 
 pub static RULE: Rule =
@@ -16,8 +16,8 @@ pub static RULE: Rule =
 
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
-    let idle = Some("pins both ends of a path inside one machine");
-    measured::judge(case, "a run inside one machine with both ends pinned", idle, |cell| {
+    let idle = Some(Activity::PinsBothInside);
+    measured::judge(case, Needed::PinnedInside, idle, |cell| {
         let [receiver, sender] = [Role::Receiver, Role::Sender].map(|role| cell.trial.place(role));
         // Threads that may move between CPUs keep out of each other's way.
         let is_free = receiver.is_free() || sender.is_free();

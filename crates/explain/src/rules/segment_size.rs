@@ -7,7 +7,7 @@
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
 use narrows_model::trial::NetworkPath;
 
 pub static RULE: Rule = Rule {
@@ -22,7 +22,7 @@ const HEADERS_BYTES: f64 = 120.0;
 const MTU_MIN_BYTES: f64 = 1280.0;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let needs = "a TCP stream sent over an interface whose MTU is known";
+    let needs = Needed::KnownMtu;
     measured::judge(case, needs, None, look)
 }
 
@@ -42,7 +42,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     }
     let known = nic.and_then(|nic| Some((nic.name.as_str(), nic.mtu_bytes.value()?.0 as f64)));
     let Some((name, mtu)) = known else {
-        return Err(cell.lacks("the MTU of the interface in use"));
+        return Err(cell.lacks(Measure::InterfaceMtu));
     };
     let path = path_mtu(cell);
     let via = path.map_or(String::new(), |path| format!(", path MTU {path:.0} B"));

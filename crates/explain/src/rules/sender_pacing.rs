@@ -9,7 +9,7 @@
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "sender-pacing",
@@ -30,8 +30,8 @@ const UNSTEADY_MIN: f64 = 0.05;
 const LIMITED_SHARE: f64 = 0.5;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let idle = Some("sends with a congestion control that paces");
-    measured::judge(case, "a TCP stream whose sender reads TCP's own counters", idle, look)
+    let idle = Some(Activity::Paces);
+    measured::judge(case, Needed::TcpCountersOfSender, idle, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -39,8 +39,8 @@ fn look(cell: &Cell<'_>) -> Looked {
     if !cell.is_tcp_stream() || cell.is_paced() || !PACING.contains(&used) {
         return Err(Blind::OtherKind);
     }
-    let trips = cell.trips().ok_or_else(|| cell.lacks("TCP's round trips"))?;
-    let unsteady = cell.unsteadiness().ok_or_else(|| cell.lacks("slices of the window"))?;
+    let trips = cell.trips().ok_or_else(|| cell.lacks(Measure::TcpRoundTrips))?;
+    let unsteady = cell.unsteadiness().ok_or_else(|| cell.lacks(Measure::Slices))?;
     let lost = cell.losses().map_or(0.0, |losses| losses.lost);
     let seen = format!(
         "{used}; shortest round trip {:.0} us, {:.3} % lost, slices of the window within {:.0} % \

@@ -9,7 +9,7 @@ use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Scope, Source, keys};
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "softirq-bound",
@@ -23,7 +23,7 @@ pub static RULE: Rule = Rule {
 const SOFTIRQ_SHARE: f64 = 0.65;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "a stream whose ends read the time of each CPU", None, look)
+    measured::judge(case, Needed::CpuTime, None, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -32,7 +32,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     }
     let (here, there) = (cell.of_sender(softirq), cell.of_receiver(softirq));
     let (end, share, own) = match (here, there) {
-        (None, None) => return Err(cell.lacks("time of each CPU in software interrupts")),
+        (None, None) => return Err(cell.lacks(Measure::SoftirqTime)),
         (Some(sends), takes) if sends >= takes.unwrap_or(0.0) => {
             ("sender", sends, cell.of_sender(threads))
         }

@@ -7,7 +7,7 @@ use super::evidence;
 use crate::survey::not_so;
 use crate::{Case, Rule};
 use narrows_model::host::{Disagreement, Topic};
-use narrows_model::result::{Evidence, Finding, Verdict, Weight};
+use narrows_model::result::{Evidence, Finding, NotSo, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "sources-disagree",
@@ -19,7 +19,7 @@ pub static RULE: Rule = Rule {
 fn judge(case: &Case<'_>) -> Verdict {
     let all = &case.study.host.disagreements;
     if all.is_empty() {
-        return Verdict::NotApplicable { why: not_so("all descriptions agree") };
+        return Verdict::NotApplicable { why: not_so(NotSo::SourcesAgree) };
     }
     Verdict::Found { findings: all.iter().map(finding).collect() }
 }

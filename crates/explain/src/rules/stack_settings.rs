@@ -7,7 +7,7 @@
 use super::evidence;
 use crate::survey::{Survey, not_so};
 use crate::{Case, Rule};
-use narrows_model::result::{Finding, Missing, Verdict, Weight};
+use narrows_model::result::{Finding, Missing, NotSo, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "stack-settings",
@@ -139,7 +139,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             survey.fine(seen, from);
         }
     }
-    match survey.conclude(not_so("none of these settings is there")) {
+    match survey.conclude(not_so(NotSo::NoStackSetting)) {
         Verdict::NotApplicable { .. } => Verdict::unknown(Missing::unread("net.ipv4.tcp_*")),
         verdict => verdict,
     }

@@ -13,7 +13,7 @@ use crate::{Case, Rule};
 use narrows_model::load::{EndReport, Role, ThreadUsage};
 use narrows_model::reading::keys;
 use narrows_model::record::Record;
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
 use narrows_stats::median;
 use std::fmt;
 
@@ -67,8 +67,8 @@ const OF_ONE_STATE: f64 = 1.5;
 const APART_RATIO: f64 = 1.3;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let idle = Some("was a TCP stream of one flow inside one machine");
-    measured::judge(case, "a TCP stream inside one machine", idle, look)
+    let idle = Some(Activity::IsOneFlowInside);
+    measured::judge(case, Needed::TcpInside, idle, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -80,7 +80,7 @@ fn look(cell: &Cell<'_>) -> Looked {
         cell.done.iter().filter_map(|record| counted(cell, record)).collect();
     leave_out_dear(&mut runs);
     if runs.is_empty() {
-        return Err(cell.lacks("switches and acknowledgements of both ends"));
+        return Err(cell.lacks(Measure::SwitchesOfBoth));
     }
     let [turns, apart] = [State::InTurns, State::Apart].map(|state| of(&runs, state));
     let seen = [describe(State::InTurns, &turns), describe(State::Apart, &apart)];
@@ -92,11 +92,11 @@ fn look(cell: &Cell<'_>) -> Looked {
         return if 2 * rest < runs.len() {
             cell.saw(seen, None)
         } else {
-            Err(cell.lacks("counters that tell the runs' states apart"))
+            Err(cell.lacks(Measure::StatesByCounters))
         };
     };
     if dear < APART_RATIO * cheap {
-        return Err(cell.lacks("a difference in CPU time between runs whose counters differ"));
+        return Err(cell.lacks(Measure::StatesByCpuTime));
     }
     let says = format!(
         "Runs of {} were in two states, {:.1} times apart in CPU time: {} of {} with both ends in \

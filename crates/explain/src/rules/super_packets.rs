@@ -8,7 +8,7 @@
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "super-packets",
@@ -25,8 +25,8 @@ const MESSAGE_MIN_BYTES: u64 = 16 << 10;
 const RATE_MIN_BPS: f64 = 500e6;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let idle = Some("sends much over an interface made of software");
-    measured::judge(case, "a TCP stream over such an interface", idle, look)
+    let idle = Some(Activity::UsesSoftwareInterface);
+    measured::judge(case, Needed::SoftwareInterface, idle, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -43,9 +43,8 @@ fn look(cell: &Cell<'_>) -> Looked {
     if lossy || cell.is_limited_by_buffers() {
         return Err(Blind::OtherKind);
     }
-    let segment = cell.segment_bytes().ok_or_else(|| cell.lacks("the size of segments"))?;
-    let packet =
-        cell.packet_bytes().ok_or_else(|| cell.lacks("packets of the sender's interface"))?;
+    let segment = cell.segment_bytes().ok_or_else(|| cell.lacks(Measure::SegmentSize))?;
+    let packet = cell.packet_bytes().ok_or_else(|| cell.lacks(Measure::SenderInterfacePackets))?;
     let segments = packet / segment.max(1.0);
     let seen = format!("{packet:.0} B a packet, {segments:.1} segments of {segment:.0} B");
     let wrong = (segments < SEGMENTS_MAX).then(|| {

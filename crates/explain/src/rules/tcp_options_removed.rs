@@ -9,7 +9,7 @@ use crate::ends::End;
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "tcp-options-removed",
@@ -41,7 +41,7 @@ const OPTIONS: [(u64, &str, &str, &str); 3] = [
 ];
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, "a TCP stream whose sender reads TCP's own counters", None, look)
+    measured::judge(case, Needed::TcpCountersOfSender, None, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -49,11 +49,11 @@ fn look(cell: &Cell<'_>) -> Looked {
         return Err(Blind::OtherKind);
     }
     let (Some(sender), Some(receiver)) = (cell.sender(), cell.receiver()) else {
-        return Err(cell.lacks("settings of both ends"));
+        return Err(cell.lacks(Measure::SettingsOfBoth));
     };
     let mut taken = Vec::new();
     for (option, setting, name, cost) in OPTIONS {
-        let agreed = cell.agreed(option).ok_or_else(|| cell.lacks("TCP's agreed options"))?;
+        let agreed = cell.agreed(option).ok_or_else(|| cell.lacks(Measure::TcpOptions))?;
         let is_on = |end: &End<'_>| end.setting(setting).is_some_and(|value| value != "0");
         if !agreed && is_on(&sender) && is_on(&receiver) {
             taken.push((name, cost));

@@ -17,7 +17,7 @@ use crate::signals::Losses;
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::keys;
-use narrows_model::result::{Verdict, Weight};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
 use narrows_stats::Bursts;
 
 /// Whether segments were sent again, and why.
@@ -48,14 +48,14 @@ const AT_RANDOM: &str = "look for what damages single packets: ethtool -S for CR
                          NICs and on the switch's ports, cables, transceivers, radio";
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let needs = "a TCP stream whose sender reads TCP's own counters";
+    let needs = Needed::TcpCountersOfSender;
     measured::judge(case, needs, None, |cell| look(case, cell))
 }
 
 fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
     let losses = match (cell.losses(), cell.is_tcp_stream()) {
         (Some(losses), _) => losses,
-        (None, true) => return Err(cell.lacks("TCP's count of its segments")),
+        (None, true) => return Err(cell.lacks(Measure::TcpSegments)),
         (None, false) => return Err(Blind::OtherKind),
     };
     let bound_bps = bound(cell, &losses);

@@ -7,7 +7,7 @@ use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::survey::not_so;
 use crate::{Case, Rule};
 use narrows_model::host::Host;
-use narrows_model::result::{Missing, Verdict, Weight};
+use narrows_model::result::{Missing, Needed, NotSo, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "work-on-remote-node",
@@ -19,9 +19,9 @@ pub static RULE: Rule = Rule {
 fn judge(case: &Case<'_>) -> Verdict {
     let host = &case.study.host;
     if host.nodes.len() == 1 {
-        return Verdict::NotApplicable { why: not_so("this host has one node") };
+        return Verdict::NotApplicable { why: not_so(NotSo::OneNode) };
     }
-    let needs = "a run pinned to CPUs, through a NIC or with memory on a known node";
+    let needs = Needed::Pinned;
     measured::judge(case, needs, None, |cell| look(host, cell))
 }
 

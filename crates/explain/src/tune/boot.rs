@@ -3,7 +3,7 @@
 use super::{Advisor, Profile, Recommendation, Worth, sources};
 use narrows_model::Fact;
 use narrows_model::host::CpuPlace;
-use narrows_model::result::Missing;
+use narrows_model::result::Unclear;
 use std::collections::BTreeSet;
 
 pub(super) fn look(advisor: &mut Advisor<'_>) {
@@ -74,8 +74,7 @@ fn nodes_of_a_socket(advisor: &mut Advisor<'_>) {
     };
     let (sockets, nodes) = (count(|place| place.package), count(|place| place.node));
     if sockets == 0 || nodes == 0 {
-        let what = "which CPUs are on which socket and node is unknown";
-        return advisor.told.lacks(setting, Missing::knowledge(what));
+        return advisor.told.lacks(setting, Unclear::PlacesOfCpus.into());
     }
     // A node of several sockets (NPS0) is one as far as a NIC goes.
     let each = nodes.div_ceil(sockets);

@@ -5,7 +5,7 @@ use super::worth::{self, Seen};
 use super::{Advisor, Profile, Recommendation, Worth, sources};
 use narrows_model::Fact;
 use narrows_model::host::{Nic, Steering};
-use narrows_model::result::Missing;
+use narrows_model::result::{Missing, Unclear};
 
 /// A NIC of this rate needs more than the usual settings.
 const FAST_BPS: f64 = 10e9;
@@ -181,7 +181,7 @@ fn read_requests(advisor: &mut Advisor<'_>, nic: &Nic) {
     }
     let setting = format!("nic.{}.max-read-request", nic.name);
     let Some(function) = nic.path.last() else {
-        return advisor.told.lacks(&setting, Missing::knowledge("it is not on PCI"));
+        return advisor.told.lacks(&setting, Unclear::NotOnPci.into());
     };
     let now = function.express.clone().map(|express| express.max_read_request_bytes.0);
     let small = now.value().is_some_and(|bytes| *bytes < READ_REQUEST);
@@ -323,8 +323,7 @@ fn queueing(advisor: &mut Advisor<'_>, nic: &Nic) {
     let name = &nic.name;
     let setting = format!("nic.{name}.qdisc");
     if nic.qdisc.value().is_some_and(|now| now == "mq") {
-        let what = "the disciplines under mq are not read: `tc qdisc show`";
-        return advisor.told.lacks(&setting, Missing::knowledge(what));
+        return advisor.told.lacks(&setting, Unclear::DisciplinesUnderMq.into());
     }
     let plain = nic.qdisc.value().is_some_and(|now| now == "pfifo_fast");
     advisor.weigh(

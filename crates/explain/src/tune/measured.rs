@@ -5,7 +5,7 @@ use crate::controls;
 use narrows_model::Fact;
 use narrows_model::host::Host;
 use narrows_model::record::Outcome;
-use narrows_model::result::Missing;
+use narrows_model::result::{Missing, Unmeasured};
 use narrows_model::study::StoredStudy;
 use narrows_model::study_kind::StudyKind;
 use narrows_stats::{Summary, summarise};
@@ -87,8 +87,8 @@ pub(super) fn look(advisor: &mut Advisor<'_>, measured: Option<&Measured>) {
         if matches!(now.as_str(), "cubic" | "reno") {
             advisor.told.fine.push(SETTING.to_owned());
         } else {
-            let of = format!("{now} was not measured against cubic: run `narrows check`");
-            advisor.told.lacks(SETTING, Missing::measurement(of));
+            let of = Unmeasured::AgainstCubic { now: now.clone() };
+            advisor.told.lacks(SETTING, of.into());
         }
         return;
     };

@@ -2,7 +2,7 @@
 
 use super::worth::{self, Seen};
 use super::{Advisor, Profile, Reason, Worth, sources};
-use narrows_model::result::Missing;
+use narrows_model::result::Unclear;
 
 /// Round trip of a busy local network, in seconds (assumed).
 const ROUND_TRIP_S: f64 = 0.001;
@@ -29,7 +29,7 @@ fn throughput(advisor: &mut Advisor<'_>) {
         Some(rate) => buffers(advisor, rate.0, (2.0 * rate.0 / 8.0 * ROUND_TRIP_S).ceil() as u64),
         None => {
             for name in BUFFERS {
-                advisor.told.lacks(name, Missing::knowledge("no NIC here tells its rate"));
+                advisor.told.lacks(name, Unclear::NicRates.into());
             }
         }
     }

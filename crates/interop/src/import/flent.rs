@@ -3,8 +3,8 @@
 //! (`SERIES_META`, `UNITS`) from flent 0.11 on; older files tell by the series' name alone.
 
 use super::{Output, Run, Tool, Unusable, nothing};
-use narrows_model::result::Unit;
 use narrows_model::trial::Level;
+use narrows_model::units::Unit;
 use serde_json::{Map, Value};
 
 /// How output of flent is recognised and read.

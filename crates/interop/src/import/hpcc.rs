@@ -1,7 +1,7 @@
 //! HPC Challenge: the summary of its output file.
 
 use super::{Output, Run, Tool, Unusable, nothing};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 
 /// How output of hpcc is recognised and read.
 pub static TOOL: Tool = Tool { name: "hpcc", recognises, parse };

@@ -1,7 +1,7 @@
 //! Intel MPI Benchmarks.
 
 use super::{Output, Run, Tool, Unusable, nothing, rows};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 
 /// How output of imb is recognised and read.
 pub static TOOL: Tool = Tool { name: "imb", recognises, parse };

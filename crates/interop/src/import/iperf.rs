@@ -1,7 +1,7 @@
 //! iperf 2: `-y C`, and its ordinary text.
 
 use super::{Output, Run, Tool, Unusable, nothing, quantity};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 
 /// How output of iperf is recognised and read.
 pub static TOOL: Tool = Tool { name: "iperf", recognises, parse };

@@ -5,7 +5,7 @@
 //! for.
 
 use super::{Output, Run, Tool, Unusable, nothing, quantity};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! likwid-bench.
 
 use super::{Output, Run, Tool, Unusable, nothing};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 
 /// How output of likwid-bench is recognised and read.
 pub static TOOL: Tool = Tool { name: "likwid-bench", recognises, parse };

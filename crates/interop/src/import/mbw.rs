@@ -1,7 +1,7 @@
 //! mbw.
 
 use super::{Output, Run, Tool, Unusable, nothing};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 
 /// How output of mbw is recognised and read.
 pub static TOOL: Tool = Tool { name: "mbw", recognises, parse };

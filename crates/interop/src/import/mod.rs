@@ -21,8 +21,8 @@ mod stream;
 pub use crate::unusable::{Unrecognised, Unusable};
 
 use narrows_model::record::Figure;
-use narrows_model::result::Unit;
 use narrows_model::trial::Level;
+use narrows_model::units::Unit;
 use narrows_model::workload::Workload;
 use std::collections::{BTreeMap, BTreeSet};
 

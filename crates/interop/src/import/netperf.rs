@@ -1,7 +1,7 @@
 //! netperf: its classic tables, and the lines that its omni tests print as values with commas.
 
 use super::{Output, Run, Tool, Unusable, nothing};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 use serde_json::Value;
 
 /// How output of netperf is recognised and read.

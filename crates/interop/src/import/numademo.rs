@@ -1,7 +1,7 @@
 //! numademo, of numactl.
 
 use super::{Output, Run, Tool, Unusable, nothing};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 
 /// How output of numademo is recognised and read.
 pub static TOOL: Tool = Tool { name: "numademo", recognises, parse };

@@ -1,7 +1,7 @@
 //! nuttcp's line.
 
 use super::{Output, Run, Tool, Unusable, nothing, quantity};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 
 /// How output of nuttcp is recognised and read.
 pub static TOOL: Tool = Tool { name: "nuttcp", recognises, parse };

@@ -1,7 +1,7 @@
 //! OSU micro-benchmarks, and the Python ones that mpi4py has after them.
 
 use super::{Output, Run, Tool, Unusable, nothing, rows};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 
 /// How output of osu is recognised and read.
 pub static TOOL: Tool = Tool { name: "osu", recognises, parse };

@@ -1,7 +1,7 @@
 //! perftest (`ib_write_bw`, `ib_send_lat`, ...): its tables and its JSON.
 
 use super::{Output, Run, Tool, Unusable, nothing, rows};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 use serde_json::Value;
 
 /// How output of perftest is recognised and read.

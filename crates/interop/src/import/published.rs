@@ -6,8 +6,8 @@
 //! words notes.
 
 use super::{Output, Run, Tool, Unusable, nothing};
-use narrows_model::result::Unit;
 use narrows_model::trial::Level;
+use narrows_model::units::Unit;
 
 /// How output of published is recognised and read.
 pub static TOOL: Tool = Tool { name: "published", recognises, parse };

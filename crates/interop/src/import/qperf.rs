@@ -1,7 +1,7 @@
 //! qperf's sections.
 
 use super::{Output, Run, Tool, Unusable, nothing, quantity};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 
 /// How output of qperf is recognised and read.
 pub static TOOL: Tool = Tool { name: "qperf", recognises, parse };

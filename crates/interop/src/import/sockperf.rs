@@ -1,7 +1,7 @@
 //! sockperf: ping-pong, under load, throughput.
 
 use super::{Output, Run, Tool, Unusable, nothing, plain};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 
 /// How output of sockperf is recognised and read.
 pub static TOOL: Tool = Tool { name: "sockperf", recognises, parse };

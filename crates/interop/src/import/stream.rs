@@ -1,7 +1,7 @@
 //! McCalpin's STREAM.
 
 use super::{Output, Run, Tool, Unusable, nothing};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 
 /// How output of stream is recognised and read.
 pub static TOOL: Tool = Tool { name: "stream", recognises, parse };

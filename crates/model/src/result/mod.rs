@@ -1,16 +1,24 @@
 //! Results: computed from facts and records, always recomputable, never stored as truth.
 
+mod inapplicable;
+mod measure;
+mod missing;
+mod population;
 mod prediction;
 mod resource;
 pub mod verdict;
 
-pub use crate::units::Unit;
+use crate::units::Unit;
+pub use inapplicable::{Devices, Inapplicable, NotSo};
+pub use measure::{Activity, Measure, Needed, Unmeasured};
+pub use missing::{Gap, Missing, Unclear};
+pub use population::{FamilyFor, PopulationGap};
 pub use prediction::{Ceiling, PredictedPath, Prediction, Unstated};
 pub use resource::{ResourceAt, ResourceName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-pub use verdict::{Answer, Gap, Inapplicable, LookedAt, Missing, NothingSeen, Verdict};
+pub use verdict::{Answer, LookedAt, NothingSeen, Verdict};
 
 /// How an estimate was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@
 use crate::plots::bars::{self, Bar};
 use crate::plots::heat::{self, Field};
 use crate::{Analysis, words};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 use narrows_stats::{HostLoad, Move, PlacedCell, PlacedTest};
 
 /// A picture with what it is called.

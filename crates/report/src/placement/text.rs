@@ -2,7 +2,7 @@
 
 use super::{answer, interval, moved, percent, uncounted, verdict};
 use crate::{Analysis, table, words};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 use narrows_stats::PlacedTest;
 use std::fmt::Write;
 

@@ -3,7 +3,7 @@
 use super::svg::{Anchor, short};
 use super::{Svg, WIDTH};
 use crate::words;
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 
 const LEFT: f64 = 8.0;
 const RIGHT: f64 = WIDTH - 76.0;

@@ -4,7 +4,7 @@
 use super::svg::Anchor;
 use super::{Svg, WIDTH, ticks};
 use crate::words;
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 use narrows_model::units::three_digits;
 use narrows_stats::Summary;
 

@@ -5,7 +5,7 @@ use super::svg::{Anchor, short};
 use super::{Svg, WIDTH};
 use crate::words;
 use narrows_model::Bytes;
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 
 pub(super) const LEFT: f64 = 58.0;
 pub(super) const RIGHT: f64 = WIDTH - 8.0;

@@ -206,7 +206,8 @@ impl Pipe {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::result::{Estimate, Method, Unit};
+    use narrows_model::result::{Estimate, Method};
+    use narrows_model::units::Unit;
 
     fn ceiling(resource: ResourceName, gbps: f64) -> Ceiling {
         Ceiling {

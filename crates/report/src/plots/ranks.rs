@@ -5,7 +5,8 @@ use super::curves::{BOTTOM, LEFT, RIGHT, Scale, TOP, key, ordinate};
 use super::svg::Anchor;
 use super::{Svg, WIDTH};
 use crate::words;
-use narrows_model::result::{Estimate, Unit};
+use narrows_model::result::Estimate;
+use narrows_model::units::Unit;
 use std::collections::BTreeSet;
 
 /// Half the width of a cross.

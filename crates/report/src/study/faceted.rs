@@ -5,7 +5,7 @@ use super::{Memory, Panel, Row, StudyResults, plot};
 use crate::plots::svg::{Anchor, short};
 use crate::plots::{Svg, WIDTH, ticks};
 use crate::{Analysis, words};
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 
 const LEFT: f64 = 40.0;
 const RIGHT: f64 = WIDTH - 6.0;

@@ -14,9 +14,10 @@ pub mod text;
 use crate::words;
 use narrows_dimm::population::{Balance, Population, Socket, controllers_equal};
 use narrows_model::host::Host;
-use narrows_model::result::{Estimate, Method, Prediction, Unit};
+use narrows_model::result::{Estimate, Method, Prediction};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{NetworkPath, Trial};
+use narrows_model::units::Unit;
 use narrows_model::workload::{Metric, Workload};
 use narrows_stats::{
     Drift, Equivalence, Grouping, Label, Placed, Summary, drift, equivalence, levels,

@@ -2,7 +2,7 @@
 
 use super::{Panel, StudyResults};
 use crate::words;
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 
 /// A table with its head first.
 pub type Table = Vec<Vec<String>>;

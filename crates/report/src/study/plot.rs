@@ -5,7 +5,7 @@ use super::Panel;
 use crate::plots::svg::{Anchor, short};
 use crate::plots::{Svg, WIDTH, ticks};
 use crate::words;
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 use narrows_stats::Summary;
 
 const LEFT: f64 = 40.0;

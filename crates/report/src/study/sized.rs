@@ -4,7 +4,7 @@ use super::{Panel, StudyResults};
 use crate::plots::curves::{Point, Series, draw};
 use crate::{Analysis, words};
 use narrows_model::Bytes;
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 use std::collections::BTreeSet;
 
 /// Fewer sizes are no curve.

@@ -4,10 +4,10 @@
 use super::View;
 use crate::drawn::{Screen, terminal};
 use crate::{hardware, words};
-use narrows_dimm::missing::Missing;
 use narrows_dimm::population::Population;
 use narrows_explain::{findings, judge_host};
 use narrows_model::host::{DeviceKind, Host};
+use narrows_model::result::PopulationGap;
 use narrows_model::shown;
 use narrows_model::units::three_digits;
 use narrows_predict::pcie_paths::{PciePath, SharedLink, Uplink, pcie_paths, shared};
@@ -74,7 +74,7 @@ fn found(host: &Host, screen: &Screen) -> String {
 }
 
 /// How even the memory is, or what is missing to say so.
-fn memory(host: &Host, population: Result<&Population, &Missing>) -> Option<String> {
+fn memory(host: &Host, population: Result<&Population, &PopulationGap>) -> Option<String> {
     let population = match population {
         Ok(population) => population,
         Err(missing) => {

@@ -2,8 +2,8 @@
 
 use super::{counted, middle, range};
 use crate::Analysis;
-use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
+use narrows_model::units::Unit;
 use narrows_stats::{OVERLAP_MIN, PairRate, Pairs};
 
 /// Most pairs of a trial that are all told.

@@ -2,7 +2,7 @@
 
 use super::value;
 use narrows_model::load::Role;
-use narrows_model::result::Unit;
+use narrows_model::units::Unit;
 use narrows_model::workload::Metric;
 use narrows_stats::{Label, Side, Summary};
 

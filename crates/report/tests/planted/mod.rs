@@ -4,10 +4,10 @@
 use narrows_model::host::{Host, Module, Slot, SlotPlace};
 use narrows_model::load::{Params, Timeline};
 use narrows_model::record::{External, Figure, Outcome, Record, Stamp};
-use narrows_model::result::Unit;
 use narrows_model::study::{Found, Session, StoredStudy};
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{EndSpec, Level, NetworkPath, Trial, TrialId};
+use narrows_model::units::Unit;
 use narrows_model::{Bytes, Fact, Nanos};
 
 /// A processor with two controllers of three channels; `modules` in the channels.

@@ -16,9 +16,9 @@ use known::{Known, differs};
 use narrows_model::explored::Point;
 use narrows_model::reading::keys;
 use narrows_model::record::{Outcome, Record};
-use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
+use narrows_model::units::Unit;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -10,8 +10,9 @@ pub use phases::Phase;
 use crate::done::CONFIDENCE;
 use crate::{Percentiles, median_interval, percentiles, total};
 use narrows_model::Nanos;
-use narrows_model::result::{Estimate, Unit};
+use narrows_model::result::Estimate;
 use narrows_model::study::StoredStudy;
+use narrows_model::units::Unit;
 use phases::{Run, runs};
 use serde::{Deserialize, Serialize};
 

@@ -2,9 +2,9 @@
 
 use super::sheet::{CARRIED, LIBRARY, OVERSUBSCRIBED};
 use narrows_model::record::{Outcome, Record};
-use narrows_model::result::Unit;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
+use narrows_model::units::Unit;
 use narrows_model::units::three_digits;
 use std::collections::BTreeSet;
 

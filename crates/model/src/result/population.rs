@@ -4,7 +4,7 @@ use std::fmt;
 
 /// What would have to be known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Missing {
+pub enum PopulationGap {
     /// The slots themselves, and why they cannot be read.
     Slots(String),
     /// A module in any slot.
@@ -57,7 +57,7 @@ pub enum FamilyFor {
     Sets,
 }
 
-impl fmt::Display for Missing {
+impl fmt::Display for PopulationGap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Slots(gap) => write!(f, "memory slots: {gap}"),
