@@ -15,14 +15,13 @@ pub struct RdmaParams {
     /// The device of the end that sends or asks.
     #[serde(rename = "source", skip_serializing_if = "RdmaPlace::is_default")]
     pub sender: RdmaPlace,
-    /// How queue pairs find each other: `cm` (the connection manager, by IP address) or `exchange`
-    /// (over our own connection); `None` is `exchange`, and `cm` over iWARP, which knows no other.
+    /// How queue pairs find each other; `None` is by exchange, and over iWARP by the connection
+    /// manager: it knows no other way.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub connection: Option<String>,
-    /// Service: `rc` (reliable connection), `uc` (unreliable connection), `ud` (unreliable
-    /// datagrams); `None` is `rc`.
+    pub connection: Option<RdmaConnection>,
+    /// Service of the queue pairs; `None` is a reliable connection.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub service: Option<String>,
+    pub service: Option<RdmaService>,
     /// Outstanding requests on a queue pair; `None` is 128, and less where they hold more than 25
     /// MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,6 +97,44 @@ impl RdmaPlace {
 }
 
 worded! {
+    /// How queue pairs find each other.
+    pub enum RdmaConnection {
+        /// By IP address, through the connection manager.
+        Manager = "cm",
+        /// By what the ends tell each other over a connection of their own.
+        Exchange = "exchange",
+    }
+}
+
+/// Of an end that says nothing.
+impl Default for RdmaConnection {
+    fn default() -> Self {
+        Self::Other("".into())
+    }
+}
+
+worded! {
+    /// What queue pairs promise of messages.
+    pub enum RdmaService {
+        /// All verbs, in order, nothing lost.
+        ReliableConnection = "rc",
+        /// Writes and sends; what is lost stays lost.
+        UnreliableConnection = "uc",
+        /// Sends of one packet to any peer.
+        UnreliableDatagram = "ud",
+        /// Endpoints of libfabric: reliable messages to any peer.
+        ReliableDatagram = "rdm",
+    }
+}
+
+/// Of an end that says nothing.
+impl Default for RdmaService {
+    fn default() -> Self {
+        Self::Other("".into())
+    }
+}
+
+worded! {
     /// What carries the messages of queue pairs and endpoints.
     pub enum RdmaTransport {
         /// InfiniBand's own packets.
@@ -131,10 +168,10 @@ pub struct RdmaEffective {
     /// Port of the device, from 1.
     pub port: u8,
     pub transport: RdmaTransport,
-    /// `cm` or `exchange`.
-    pub connection: String,
-    /// `rc`, `uc` or `ud`.
-    pub service: String,
+    /// How its queue pairs found their peers.
+    pub connection: RdmaConnection,
+    /// Service of its queue pairs, or of its endpoint of libfabric.
+    pub service: RdmaService,
     /// Place of the identifier in the port's table, where it was chosen here.
     pub gid_index: Option<u8>,
     /// The GID in use, in the notation of IPv6.

@@ -2,7 +2,7 @@
 
 use narrows_model::Bytes;
 use narrows_model::load::{Params, Wait};
-use narrows_model::rdma::RdmaEffective;
+use narrows_model::rdma::{RdmaEffective, RdmaService};
 use narrows_model::trial::Trial;
 use narrows_model::workload::{Metric, RdmaVerb, Transport, Workload};
 use narrows_stats::Summary;
@@ -19,7 +19,7 @@ pub fn set_up(trial: &Trial, summary: &Summary, used: &RdmaEffective) -> Vec<Str
     let mut parts = vec![format!("{} port {} ({})", used.device, used.port, used.transport)];
     parts.extend(used.gid.as_ref().map(|gid| format!("GID {gid}")));
     parts.extend(used.path_mtu_bytes.map(|mtu| format!("path MTU {} B", mtu.0)));
-    parts.push(format!("{} by {}", used.service.to_uppercase(), used.connection));
+    parts.push(format!("{} by {}", used.service.as_str().to_uppercase(), used.connection));
     if summary.metric == Metric::Goodput {
         parts.push(format!("{} outstanding requests", used.depth));
         parts.extend((used.post_list > 1).then(|| format!("lists of {}", used.post_list)));
@@ -29,7 +29,7 @@ pub fn set_up(trial: &Trial, summary: &Summary, used: &RdmaEffective) -> Vec<Str
     parts.extend((used.pages != "transparent").then(|| format!("{} pages", used.pages)));
     parts.push(if spins(params) { "busy-polling" } else { "blocking" }.to_owned());
     parts.extend(summary.verified_bytes.map(compared));
-    if used.service == "uc" && trial.kind == WRITES {
+    if used.service == RdmaService::UnreliableConnection && trial.kind == WRITES {
         parts.push("counted as sent: nothing confirms what UC writes".to_owned());
     }
     parts

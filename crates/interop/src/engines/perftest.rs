@@ -3,7 +3,7 @@
 use super::words::{Allowed, Takes};
 use super::{Engine, options, seconds};
 use narrows_model::load::Wait;
-use narrows_model::rdma::RdmaPlace;
+use narrows_model::rdma::{RdmaConnection, RdmaPlace, RdmaService};
 use narrows_model::trial::Trial;
 use narrows_model::workload::RdmaVerb::{self, Atomic, Read, Send, Write};
 use narrows_model::workload::Transport::Rdma;
@@ -120,7 +120,7 @@ fn of_both(trial: &Trial, place: &RdmaPlace) -> Vec<String> {
     // It has no events for writes, whose targets hear of nothing.
     let looks = params.socket.as_ref().and_then(|socket| socket.wait.as_ref()) == Some(&Wait::Spin);
     let events = !looks && !matches!(trial.kind.verb(), Some(RdmaVerb::Write | RdmaVerb::WriteImm));
-    let service = rdma.service.as_deref().unwrap_or("rc").to_uppercase();
+    let service = rdma.service.unwrap_or(RdmaService::ReliableConnection);
     let both = params.stream.as_ref().is_some_and(|stream| stream.bidirectional);
     options(&[
         ("-d", place.device.clone()),
@@ -129,8 +129,11 @@ fn of_both(trial: &Trial, place: &RdmaPlace) -> Vec<String> {
         ("-s", (!atomic).then(|| params.message_bytes.0.to_string())),
         ("-D", Some(seconds(trial))),
         ("-q", bandwidth.then(|| params.streams.to_string())),
-        ("-c", (service != "RC").then_some(service)),
-        ("-R", flag(rdma.connection.as_deref() == Some("cm"))),
+        (
+            "-c",
+            (service != RdmaService::ReliableConnection).then(|| service.as_str().to_uppercase()),
+        ),
+        ("-R", flag(rdma.connection == Some(RdmaConnection::Manager))),
         ("-t", number(rdma.depth).filter(|_| bandwidth)),
         ("-l", number(rdma.post_list).filter(|_| bandwidth)),
         ("-Q", number(rdma.signal_every).filter(|_| bandwidth)),

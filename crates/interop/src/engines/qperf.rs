@@ -2,6 +2,7 @@
 
 use super::words::Takes;
 use super::{Engine, options, seconds};
+use narrows_model::rdma::RdmaConnection;
 use narrows_model::workload::RdmaVerb::{Read, Send, Write};
 use narrows_model::workload::Transport::{Rdma, Tcp, Udp};
 use narrows_model::workload::Workload::{Latency, Stream};
@@ -37,7 +38,7 @@ pub static ENGINE: Engine = Engine {
         };
         let mut all = options(&[("-t", Some(seconds(trial))), ("-m", Some(length))]);
         let rdma = trial.params.rdma.clone().unwrap_or_default();
-        if rdma.connection.as_deref() == Some("cm") {
+        if rdma.connection == Some(RdmaConnection::Manager) {
             all.extend(["-cm".to_owned(), "1".to_owned()]);
         }
         all.extend((ENGINE.reach)(address, port));

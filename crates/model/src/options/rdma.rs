@@ -2,7 +2,7 @@
 
 use super::Params;
 use super::{Command, Declared, Flag, Form, Kept, Opt, Section, Takes, Unset, Value, fits};
-use crate::rdma::{RdmaParams, RdmaPlace};
+use crate::rdma::{RdmaParams, RdmaPlace, RdmaService};
 
 const OLD: Declared =
     Declared { section: Section::Rdma, fits: fits::RDMA, unset: Unset::Null, ..Declared::PLAIN };
@@ -120,6 +120,10 @@ fn index(word: Option<String>) -> Option<u8> {
     word.and_then(|word| word.parse().ok())
 }
 
+fn word(of: &impl std::fmt::Display) -> Value {
+    Value::Text(of.to_string())
+}
+
 /// How queue pairs find each other: `cm` or `exchange`.
 pub static CONNECTION: Opt<String> = Opt::new(Declared {
     key: "connection",
@@ -134,8 +138,8 @@ pub static CONNECTION: Opt<String> = Opt::new(Declared {
         ..FLAG
     }],
     kept: Kept::Field {
-        read: |params| params.rdma.as_ref()?.connection.clone().map(Value::Text),
-        write: |params, value, _| rdma(params).connection = Some(value.to_string()),
+        read: |params| params.rdma.as_ref()?.connection.as_ref().map(word),
+        write: |params, value, _| rdma(params).connection = Some(value.to_string().as_str().into()),
     },
     ..OLD
 });
@@ -153,10 +157,11 @@ pub static SERVICE: Opt<String> = Opt::new(Declared {
         ..FLAG
     }],
     kept: Kept::Field {
-        read: |params| params.rdma.as_ref()?.service.clone().map(Value::Text),
+        read: |params| params.rdma.as_ref()?.service.as_ref().map(word),
         write: |params, value, _| {
-            let service = value.to_string().to_lowercase();
-            rdma(params).service = Some(service).filter(|service| service != "rc");
+            let service = RdmaService::from(value.to_string().to_lowercase().as_str());
+            let is_default = service == RdmaService::ReliableConnection;
+            rdma(params).service = Some(service).filter(|_| !is_default);
         },
     },
     ..OLD

@@ -7,7 +7,7 @@ use super::settings::Settings;
 use super::talk::{Talk, Word};
 use crate::LoadError;
 use crate::harness::ends::Flow;
-use narrows_model::rdma::{RdmaEffective, RdmaTransport};
+use narrows_model::rdma::{RdmaConnection, RdmaEffective, RdmaService, RdmaTransport};
 use narrows_rdma::fabric::{Asked, Endpoint, Info, NAME_MAX, Provider, Size};
 use narrows_rdma::{Remote, Verb};
 use socket2::Socket;
@@ -90,8 +90,8 @@ fn meet(
         software,
         delivers,
         transport: RdmaTransport::Libfabric,
-        connection: "exchange".to_owned(),
-        service: "rdm".to_owned(),
+        connection: RdmaConnection::Exchange,
+        service: RdmaService::ReliableDatagram,
         ..RdmaEffective::default()
     };
     Ok((pair, remote, effective))

@@ -2,7 +2,7 @@
 
 use super::choice::{self, Choice};
 use super::pair::Pair;
-use super::settings::{Connection, Settings, service_name};
+use super::settings::{Connection, Settings, reported};
 use super::talk::{ANSWER_WITHIN, Talk, Word};
 use crate::LoadError;
 use crate::harness::buffer::Buffer;
@@ -375,8 +375,8 @@ impl Maker<'_> {
         RdmaEffective {
             device: domain.device(),
             port,
-            connection: connection.name().to_owned(),
-            service: service_name(service).to_owned(),
+            connection: connection.reported(),
+            service: reported(service),
             chosen,
             depth,
             post_list,

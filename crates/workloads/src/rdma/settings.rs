@@ -6,7 +6,7 @@ use crate::harness::ends::Flow;
 use crate::harness::socket::wait;
 use crate::{BUFFERS_BYTES_MAX, LoadError};
 use narrows_model::load::{Job, Role, Wait};
-use narrows_model::rdma::RdmaPlace;
+use narrows_model::rdma::{RdmaConnection, RdmaPlace, RdmaService};
 use narrows_model::workload::{RdmaVerb, Workload};
 use narrows_rdma::Verb;
 use narrows_rdma::verbs::Kind as Service;
@@ -42,22 +42,32 @@ pub enum Connection {
 }
 
 impl Connection {
-    /// Name, as in a study and on the command line.
-    pub fn name(self) -> &'static str {
+    /// The same as reports and files have it.
+    pub fn reported(self) -> RdmaConnection {
         match self {
-            Self::Manager => "cm",
-            Self::Exchange => "exchange",
+            Self::Manager => RdmaConnection::Manager,
+            Self::Exchange => RdmaConnection::Exchange,
         }
     }
 }
 
-/// Names of the services.
-pub const SERVICES: [(&str, Service); 3] =
-    [("rc", Service::Rc), ("uc", Service::Uc), ("ud", Service::Ud)];
+/// A service of queue pairs as the device has it; `None` is one of another version, or of endpoints.
+fn service_of(asked: &RdmaService) -> Option<Service> {
+    match asked {
+        RdmaService::ReliableConnection => Some(Service::Rc),
+        RdmaService::UnreliableConnection => Some(Service::Uc),
+        RdmaService::UnreliableDatagram => Some(Service::Ud),
+        RdmaService::ReliableDatagram | RdmaService::Other(_) => None,
+    }
+}
 
-/// The name of a service.
-pub fn service_name(service: Service) -> &'static str {
-    SERVICES.iter().find(|(_, known)| *known == service).map_or("rc", |(name, _)| name)
+/// The same as reports and files have it.
+pub fn reported(service: Service) -> RdmaService {
+    match service {
+        Service::Rc => RdmaService::ReliableConnection,
+        Service::Uc => RdmaService::UnreliableConnection,
+        Service::Ud => RdmaService::UnreliableDatagram,
+    }
 }
 
 /// An order's words about RDMA, complete.
@@ -112,16 +122,15 @@ impl Settings {
     pub fn of(job: &Job) -> Result<Self, LoadError> {
         let asked = job.params.rdma.clone().unwrap_or_default();
         let trips = job.kind.is_round_trip();
-        let connection = match asked.connection.as_deref() {
+        let connection = match &asked.connection {
             None => None,
-            Some("cm") => Some(Connection::Manager),
-            Some("exchange") => Some(Connection::Exchange),
-            Some(other) => {
-                return Err(order(format!("connection '{other}' is neither cm nor exchange")));
+            Some(RdmaConnection::Manager) => Some(Connection::Manager),
+            Some(RdmaConnection::Exchange) => Some(Connection::Exchange),
+            Some(RdmaConnection::Other(word)) => {
+                return Err(order(format!("connection '{word}' is neither cm nor exchange")));
             }
         };
-        let service = asked.service.as_deref().unwrap_or("rc");
-        let service = SERVICES.iter().find(|(name, _)| *name == service).map(|(_, kind)| *kind);
+        let service = asked.service.as_ref().map_or(Some(Service::Rc), service_of);
         let service = service.ok_or_else(|| order("a service is rc, uc or ud".into()))?;
         let message = job.params.message_bytes.0;
         let fits = (UNDER_WAY_BYTES / message.max(1)).clamp(2, DEPTH.into()) as u32;
@@ -267,7 +276,7 @@ fn services(verb: Verb, settings: &Settings) -> Result<(), LoadError> {
         Service::Uc => matches!(verb, Verb::Write | Verb::WriteImm | Verb::Send),
         Service::Ud => verb == Verb::Send,
     };
-    let name = service_name(settings.service);
+    let name = reported(settings.service);
     match (can, settings.connection) {
         (false, _) => Err(LoadError::Order(format!("{name} has no such verb"))),
         (_, Some(Connection::Manager)) if settings.service != Service::Rc => {
