@@ -21,6 +21,8 @@ pub struct Offers {
     pub options: Vec<String>,
     /// Whether its ends meet those of other agents, several at once, where its owner lets them.
     pub meets: bool,
+    /// Whether its ends say what they moved while their window is open.
+    pub tells: bool,
     /// Outside tools whose servers its owner lends, by the names that studies give them.
     pub tools: Vec<String>,
 }
@@ -69,6 +71,7 @@ impl Offers {
             .concat(),
             options: options::capabilities().map(str::to_owned).collect(),
             meets: true,
+            tells: true,
             tools: Vec::new(),
         }
     }

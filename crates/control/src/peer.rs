@@ -265,6 +265,11 @@ impl Peer {
         PeerWorker { peer: self, worker }
     }
 
+    /// Whether its ends say what they moved while they run.
+    pub fn can_tell(&self) -> bool {
+        self.offers.tells
+    }
+
     /// Whether the agent's owner lends a tool's server.
     pub fn lends(&self, tool: &str) -> bool {
         self.offers.tools.iter().any(|lent| lent == tool)

@@ -7,6 +7,7 @@
 //!   Arm(ports)    ->                    the receiver first, then the sender
 //!                 <-  Armed             once its connections stand
 //!   Go(hold)      ->
+//!                 <-  Moved               now and then, where `Go` asks for it
 //!                 <-  Closed              its window is over, its load goes on
 //!   Release       ->                    once every window is over
 //!                 <-  Finished(report)
@@ -20,6 +21,7 @@
 //!
 //! At any point an end may say `Failed`, and a controller may go away, which ends the end.
 
+use narrows_model::Nanos;
 use narrows_model::load::{EndReport, Job};
 use narrows_model::record::{Fault, Stage};
 use serde::{Deserialize, Serialize};
@@ -42,6 +44,10 @@ pub enum Order {
         /// Keep the load up after the window, until `Release`.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         hold: bool,
+        /// Say what was moved after each so long of the window. An end of before this was there
+        /// refuses it, and says by its absence from what it offers that it would.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tell_ns: Option<Nanos>,
     },
     /// Stop the load: every window is over.
     Release,
@@ -62,6 +68,8 @@ pub enum Answer {
     Armed,
     /// The window that lasts until told has opened.
     Running,
+    /// What this end counted in a part of its window; the report will have all of it too.
+    Moved { part: Part },
     /// The window is over; the load is held until `Release`.
     Closed,
     /// The run is over.
@@ -73,6 +81,18 @@ pub enum Answer {
         #[serde(default, skip_serializing_if = "Fault::is_of_machine")]
         fault: Fault,
     },
+}
+
+/// A part of a window as an end counted it, told while the window is open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// From the opening of the end's own window.
+    pub start_ns: Nanos,
+    pub length_ns: Nanos,
+    /// Payload; where an end sends and receives, what it received.
+    pub bytes: u64,
+    /// Messages of that payload.
+    pub messages: u64,
 }
 
 /// What an end waits for next. An order out of turn is refused, whoever sends it.
@@ -105,8 +125,8 @@ impl Turn {
         match (self, order) {
             (Self::Prepare, Order::Prepare { .. }) => Ok(Self::Arm),
             (Self::Arm, Order::Arm { .. }) => Ok(Self::Go),
-            (Self::Go, Order::Go { hold: true }) => Ok(Self::Release),
-            (Self::Go, Order::Go { hold: false } | Order::GoUntilTold)
+            (Self::Go, Order::Go { hold: true, .. }) => Ok(Self::Release),
+            (Self::Go, Order::Go { hold: false, .. } | Order::GoUntilTold)
             | (Self::Release, Order::Release) => Ok(Self::Done),
             (due, _) => Err(OutOfTurn { due }),
         }
@@ -121,7 +141,7 @@ mod tests {
     fn only_one_order_of_orders_is_allowed() {
         let arm = Order::Arm { peer: vec![] };
         assert!(Turn::Prepare.after(&arm).is_err());
-        let go = |hold| Order::Go { hold };
+        let go = |hold| Order::Go { hold, tell_ns: None };
         assert!(Turn::Prepare.after(&go(false)).is_err());
         assert_eq!(Turn::Arm.after(&arm), Ok(Turn::Go));
         assert_eq!(Turn::Go.after(&go(false)), Ok(Turn::Done));
@@ -137,7 +157,7 @@ mod tests {
     #[test]
     fn words_of_before_hold_are_understood() {
         let go: Order = serde_json::from_str(r#"{"say": "go"}"#).expect("an order");
-        assert_eq!(go, Order::Go { hold: false });
+        assert_eq!(go, Order::Go { hold: false, tell_ns: None });
         let text = serde_json::to_string(&go).expect("JSON");
         assert_eq!(text, r#"{"say":"go"}"#, "and told an older end as it was");
     }

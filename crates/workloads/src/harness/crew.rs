@@ -192,6 +192,8 @@ pub trait Watch {
     fn opened(&mut self, _flows: &[Socket]) {}
     /// A slice of the window is over, the last one included.
     fn slice(&mut self, _flows: &[Socket]) {}
+    /// What was counted in a slice of the window, in whose `messages` its bytes were.
+    fn moved(&mut self, _slice: &Interval, _messages: u64) {}
     /// The window has closed.
     fn closed(&mut self, _flows: &[Socket]) {}
 }
@@ -318,11 +320,7 @@ impl Crew {
         let first = self.tally_now();
         let slice = timeline.interval_ns.map_or(INTERVAL, duration);
         let window = (duration(timeline.window_ns), slice);
-        let intervals = self.keep_window(began, window, self.total(&first), |time| {
-            let told = wait(time);
-            watch.slice(&self.sockets);
-            told
-        });
+        let intervals = self.keep_window(began, window, self.total(&first), watch, &mut wait);
         mark(Mark::Closes, sends);
         let last = self.tally_now();
         let window_ns = Nanos(began.elapsed().as_nanos() as u64);
@@ -402,13 +400,15 @@ impl Crew {
         self.tallies.iter().map(|tally| tally.now()).collect()
     }
 
-    /// Bytes so far: where an end does both, those that it received.
-    fn total(&self, tallies: &[TallyNow]) -> u64 {
+    /// Bytes and messages so far: where an end does both, those that it received.
+    fn total(&self, tallies: &[TallyNow]) -> (u64, u64) {
         let both =
             !self.one_sided && !self.sending.is_empty() && self.sending.len() < tallies.len();
         let counted = tallies.iter().enumerate();
         let counted = counted.filter(|(index, _)| !both || !self.sending.contains(index));
-        counted.map(|(_, tally)| tally.bytes).sum()
+        counted.fold((0, 0), |(bytes, messages), (_, tally)| {
+            (bytes + tally.bytes, messages + tally.messages)
+        })
     }
 
     /// Sleeps through the window, reading the bytes of each slice.
@@ -416,11 +416,12 @@ impl Crew {
         &self,
         began: Instant,
         (window, slice): (Duration, Duration),
-        before: u64,
-        mut wait: impl FnMut(Duration) -> Waited,
+        before: (u64, u64),
+        watch: &mut dyn Watch,
+        wait: &mut dyn FnMut(Duration) -> Waited,
     ) -> Vec<Interval> {
         let mut intervals = Vec::new();
-        let (mut at, mut bytes) = (Duration::ZERO, before);
+        let (mut at, (mut bytes, mut messages)) = (Duration::ZERO, before);
         let (mut due, mut told) = (slice, Waited::Out);
         while at < window && told == Waited::Out && !self.is_done() {
             // A last slice shorter than half is joined to the one before it.
@@ -428,14 +429,17 @@ impl Crew {
                 due = window;
             }
             told = wait(due.saturating_sub(began.elapsed()));
+            watch.slice(&self.sockets);
             let now = began.elapsed();
-            let sum = self.total(&self.tally_now());
-            intervals.push(Interval {
+            let (sum, count) = self.total(&self.tally_now());
+            let interval = Interval {
                 start_ns: Nanos(at.as_nanos() as u64),
                 length_ns: Nanos((now - at).as_nanos() as u64),
                 bytes: Bytes(sum.saturating_sub(bytes)),
-            });
-            (at, bytes) = (now, sum);
+            };
+            watch.moved(&interval, count.saturating_sub(messages));
+            intervals.push(interval);
+            (at, bytes, messages) = (now, sum, count);
             due = now.max(due) + slice;
         }
         intervals
