@@ -3,6 +3,7 @@
 use crate::error::RunError;
 use crate::iperf3;
 use crate::pairs::{At, Couple, Meeting, Two, finish_within, job, run};
+use crate::rates::Onlooker;
 use crate::stamp::StampBefore;
 use crate::steps::{Broken, arm, armed, fatal, finished, go, go_until_told, prepare, start};
 use narrows_control::Peer;
@@ -19,6 +20,7 @@ use narrows_model::record::{
 use narrows_model::trial::{EndHost, EndSpec, MemoryLoad, NetworkPath, Trial};
 use narrows_plan::Step;
 use std::net::IpAddr;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
@@ -53,6 +55,8 @@ pub struct Controller<'a> {
     pub together: bool,
     /// Set when the user wants to stop.
     pub stop: &'a AtomicBool,
+    /// Who is told what is moved while a run lasts.
+    pub onlooker: Option<Rc<dyn Onlooker>>,
 }
 
 /// What the ends of a run report.
@@ -194,6 +198,7 @@ impl Controller<'_> {
         let peers = match &mut self.ends {
             Ends::Iperf3(server) => {
                 let trial = trials.first().ok_or_else(|| fatal(RunError::NoPeer))?;
+                self.onlooker.iter().for_each(|onlooker| onlooker.untold(trial));
                 let two = iperf3::run(server, trial, &mut start(launcher)?, stop)?;
                 return Ok(vec![of_two(two)]);
             }
@@ -217,7 +222,7 @@ impl Controller<'_> {
                 &mut **peers
             }
         };
-        let mut ran = run(peers, couples, stop)?.into_iter();
+        let mut ran = run(peers, couples, stop, self.onlooker.as_deref())?.into_iter();
         Ok(trials.iter().map(|trial| reports(trial, &mut ran)).collect())
     }
 

@@ -3,8 +3,10 @@
 
 use crate::error::RunError;
 use crate::gate::Ticket;
+use crate::rates::{Counted, Onlooker, Rates};
 use crate::steps::{
-    Broken, FINISH_SPARE, arm, armed, closed, fatal, go_as_told, prepare, release, released,
+    Broken, FINISH_SPARE, Heard, LOOK_UP, arm, armed, closed, fatal, go_as_told, prepare, release,
+    released, silent, told,
 };
 use narrows_control::{End, Peer, key};
 use narrows_model::Nanos;
@@ -12,6 +14,7 @@ use narrows_model::load::{EndReport, Grant, Job, Role};
 use narrows_model::options::runs;
 use narrows_model::record::{Fault, Lost, Reported, Span};
 use narrows_model::trial::{EndHost, EndSpec, Trial};
+use narrows_model::workload::{Transport, Workload};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicBool;
@@ -74,6 +77,22 @@ struct Seat<'a> {
     over_ns: Nanos,
     /// The report of one that holds nothing.
     early: Option<EndReport>,
+    /// Whether its window is over.
+    closed: bool,
+}
+
+fn receives(seat: &Seat<'_>) -> bool {
+    seat.end.role == Role::Receiver || seat.trial.params.is_bidirectional()
+}
+
+/// Ends that tell what they move.
+struct Telling<'a> {
+    /// Of the first pair.
+    trial: &'a Trial,
+    /// Numbers of their seats.
+    ends: Vec<usize>,
+    counted: Counted,
+    onlooker: &'a dyn Onlooker,
 }
 
 /// Ends while they run.
@@ -87,6 +106,8 @@ struct Run<'a> {
     many: bool,
     /// Where it waits for others once its own pairs have met.
     ticket: Option<Ticket<'a>>,
+    /// Who is told what is moved.
+    onlooker: Option<&'a dyn Onlooker>,
 }
 
 /// Takes all pairs through one run at once; their reports, sender and receiver, in their order.
@@ -94,8 +115,9 @@ pub fn run<'a>(
     peers: &'a mut [Option<Peer>],
     couples: Vec<Couple<'a>>,
     stop: &'a AtomicBool,
+    onlooker: Option<&'a dyn Onlooker>,
 ) -> Result<Vec<[Reported; 2]>, Broken> {
-    carry_out(Run::of(peers, couples, stop))
+    carry_out(Run { onlooker, ..Run::of(peers, couples, stop) })
 }
 
 /// The same of pairs that begin when all others that have a ticket are ready too.
@@ -141,7 +163,7 @@ pub fn run_two(
     let reverse = trial.params.is_reverse();
     let (receiver, sender) = if reverse { (connector, listener) } else { (listener, connector) };
     let (sender, receiver) = ((pair.sender, sender), (pair.receiver, receiver));
-    let ran = run(&mut [], vec![Couple { trial, sender, receiver, meeting }], stop)?;
+    let ran = run(&mut [], vec![Couple { trial, sender, receiver, meeting }], stop, None)?;
     let [sender, receiver] = ran.into_iter().next().ok_or_else(|| fatal(RunError::NoPeer))?;
     Ok((*receiver.report, *sender.report))
 }
@@ -156,11 +178,11 @@ impl<'a> Run<'a> {
             for (end, at) in [sender, receiver] {
                 let next = at.agent().and_then(|peer| workers.get_mut(peer));
                 let worker = next.map_or(0, |next| std::mem::replace(next, *next + 1));
-                let (told_ns, over_ns, early) = (Nanos(0), Nanos(0), None);
-                seats.push(Seat { trial, end, at, worker, told_ns, over_ns, early });
+                let (told_ns, over_ns, early, closed) = (Nanos(0), Nanos(0), None, false);
+                seats.push(Seat { trial, end, at, worker, told_ns, over_ns, early, closed });
             }
         }
-        Self { peers, stop, seats, meetings, many, ticket: None }
+        Self { peers, stop, seats, meetings, many, ticket: None, onlooker: None }
     }
 
     fn measure(&mut self) -> Result<Vec<[Reported; 2]>, Broken> {
@@ -174,17 +196,26 @@ impl<'a> Run<'a> {
             Some(ticket) => ticket.pass(self.stop)?,
             None => Instant::now(),
         };
+        let telling = self.telling();
         // Those that receive go first, so that they are there when the bytes come.
         for role in [Role::Receiver, Role::Sender] {
             for at in 0..self.seats.len() {
                 if self.seats[at].end.role == role {
                     self.seats[at].told_ns = since(began);
                     let trial = self.seats[at].trial;
-                    self.with(at, |end, _| go_as_told(end, trial))?;
+                    let tells = telling.as_ref().filter(|telling| telling.ends.contains(&at));
+                    let every = tells.map(|telling| telling.onlooker.every());
+                    self.with(at, |end, _| go_as_told(end, trial, every))?;
                 }
             }
         }
+        if let Some(telling) = telling {
+            self.listen(&telling, began)?;
+        }
         for at in 0..self.seats.len() {
+            if self.seats[at].closed {
+                continue;
+            }
             let within = finish_within(self.seats[at].trial);
             self.seats[at].early = self.with(at, |end, stop| closed(end, within, stop))?;
             self.seats[at].over_ns = since(began);
@@ -196,6 +227,92 @@ impl<'a> Run<'a> {
         }
         let pairs = (0..self.seats.len()).step_by(2);
         pairs.map(|at| Ok([self.report(at)?, self.report(at + 1)?])).collect()
+    }
+
+    /// Which ends tell what they move, where somebody wants to know it and there is one rate.
+    fn telling(&self) -> Option<Telling<'a>> {
+        let onlooker = self.onlooker?;
+        let first = self.seats.first()?.trial;
+        let telling = self.seats_that_count().map(|(ends, counted)| {
+            let trial = first;
+            Telling { trial, ends, counted, onlooker }
+        });
+        if telling.is_none() {
+            onlooker.untold(first);
+        }
+        telling
+    }
+
+    /// The ends whose counts are those of the figure, if all of them can tell; of a stream else its
+    /// senders.
+    fn seats_that_count(&self) -> Option<(Vec<usize>, Counted)> {
+        let kind = &self.seats.first()?.trial.kind;
+        let mut trials = self.seats.iter().map(|seat| seat.trial);
+        if trials.any(|trial| trial.kind != *kind || runs::AFTER.of(&trial.params).is_some()) {
+            return None;
+        }
+        let ends = match kind {
+            // Who counts depends on the verb; the other end counts nothing.
+            Workload::Stream(Transport::Rdma(_)) => self.tellers(|_| true),
+            Workload::Stream(_) | Workload::Packets => self.tellers(receives),
+            Workload::RoundTrip(_) | Workload::Connect => {
+                self.tellers(|seat| seat.end.role == Role::Sender)
+            }
+            _ => None,
+        };
+        match (ends, kind) {
+            (Some(ends), _) => Some((ends, Counted::Received)),
+            (None, Workload::Stream(Transport::Tcp | Transport::Udp) | Workload::Packets) => {
+                Some((self.tellers(|seat| !receives(seat))?, Counted::Sent))
+            }
+            (None, _) => None,
+        }
+    }
+
+    /// The ends that count, if all of them can tell.
+    fn tellers(&self, counts: fn(&Seat<'_>) -> bool) -> Option<Vec<usize>> {
+        let ends = self.seats.iter().enumerate();
+        let ends: Vec<usize> = ends.filter(|(_, seat)| counts(seat)).map(|(at, _)| at).collect();
+        let can = !ends.is_empty() && ends.iter().all(|at| self.can_tell(*at));
+        can.then_some(ends)
+    }
+
+    fn can_tell(&self, seat: usize) -> bool {
+        let Some(agent) = self.seats[seat].at.agent() else { return true };
+        self.peers.get(agent).and_then(Option::as_ref).is_some_and(Peer::can_tell)
+    }
+
+    /// Hears all ends that tell in turn, until their windows are over.
+    fn listen(&mut self, telling: &Telling<'a>, began: Instant) -> Result<(), Broken> {
+        let mut rates = Rates::of(telling.ends.len());
+        // A word for another end of an agent counts as a look that heard nothing.
+        let within = finish_within(telling.trial) * 2;
+        let look = LOOK_UP / u32::try_from(telling.ends.len()).unwrap_or(u32::MAX).max(1);
+        let mut waited = Duration::ZERO;
+        while telling.ends.iter().any(|at| !self.seats[*at].closed) {
+            if waited > within {
+                return Err(silent(within));
+            }
+            for (number, at) in telling.ends.iter().copied().enumerate() {
+                if self.seats[at].closed {
+                    continue;
+                }
+                match self.with(at, |end, stop| told(end, look, stop))? {
+                    Heard::Nothing => waited += look,
+                    Heard::Moved(part) => {
+                        if let Some(period) = rates.add(number, part) {
+                            telling.onlooker.period(telling.trial, telling.counted, &period);
+                        }
+                    }
+                    Heard::Closed(early) => {
+                        let seat = &mut self.seats[at];
+                        seat.early = early.map(|report| *report);
+                        (seat.closed, seat.over_ns) = (true, since(began));
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Has the agent of an end start its worker; one here has been started.

@@ -2,7 +2,7 @@
 
 use crate::error::RunError;
 use narrows_control::ControlError;
-use narrows_control::session::{Answer, Order};
+use narrows_control::session::{Answer, Order, Part};
 use narrows_control::{End, WorkerProcess};
 use narrows_hostctl::container::Launcher;
 use narrows_interop::engines;
@@ -20,7 +20,7 @@ const PREPARE_WITHIN: Duration = Duration::from_secs(90);
 /// How long an end may take beyond its time line.
 pub const FINISH_SPARE: Duration = Duration::from_secs(30);
 /// How often a wait looks whether the user wants to stop.
-const LOOK_UP: Duration = Duration::from_millis(50);
+pub const LOOK_UP: Duration = Duration::from_millis(50);
 
 /// How one run ended before its end.
 pub enum Broken {
@@ -87,21 +87,17 @@ pub fn armed(end: &mut dyn End, stop: &AtomicBool) -> Result<(), Broken> {
 }
 
 pub fn go(end: &mut dyn End) -> Result<(), Broken> {
-    say(end, &Order::Go { hold: false }, Stage::Run)
+    say(end, &Order::Go { hold: false, tell_ns: None }, Stage::Run)
 }
 
 /// Lets an end of a pair go. One that begins after the others ends by its own time line; any other
-/// holds its load for windows that are still open.
-pub fn go_as_told(end: &mut dyn End, trial: &Trial) -> Result<(), Broken> {
+/// holds its load for windows that are still open, until it is told to [`release`] it, and says
+/// what it moved after each so long.
+pub fn go_as_told(end: &mut dyn End, trial: &Trial, tell_ns: Option<Nanos>) -> Result<(), Broken> {
     match runs::AFTER.of(&trial.params) {
         Some(_) => go(end),
-        None => go_and_hold(end),
+        None => say(end, &Order::Go { hold: true, tell_ns }, Stage::Run),
     }
-}
-
-/// Lets an end go that keeps its load up after its window, until it is told to [`release`] it.
-fn go_and_hold(end: &mut dyn End) -> Result<(), Broken> {
-    say(end, &Order::Go { hold: true }, Stage::Run)
 }
 
 /// Waits until an end's window is over; its report where it is one of an older narrows, which
@@ -116,6 +112,36 @@ pub fn closed(
         Answer::Finished { report } => Ok(Some(*report)),
         other => Err(out_of_turn(&other, Stage::Run)),
     }
+}
+
+/// What was heard of an end whose window may be open.
+pub enum Heard {
+    Nothing,
+    /// What it moved in a part of its window.
+    Moved(Part),
+    /// Its window is over; its report where it holds nothing.
+    Closed(Option<Box<EndReport>>),
+}
+
+/// Listens for so long to an end that says what it moved.
+pub fn told(end: &mut dyn End, within: Duration, stop: &AtomicBool) -> Result<Heard, Broken> {
+    if stop.load(SeqCst) {
+        return Err(Broken::Stopped);
+    }
+    match end.answer(within).map_err(|error| broken(error, Stage::Run))? {
+        None => Ok(Heard::Nothing),
+        Some(Answer::Moved { part }) => Ok(Heard::Moved(part)),
+        Some(Answer::Closed) => Ok(Heard::Closed(None)),
+        Some(Answer::Finished { report }) => Ok(Heard::Closed(Some(report))),
+        Some(Answer::Failed { at, why, fault }) => Err(Broken::Told(at, why, fault)),
+        Some(other) => Err(out_of_turn(&other, Stage::Run)),
+    }
+}
+
+/// An end was silent for longer than its run can last.
+pub fn silent(within: Duration) -> Broken {
+    let waited_ns = Nanos(within.as_nanos() as u64);
+    Broken::Lost(Lost { at: Stage::Run, cause: LostBy::Silent { waited_ns } })
 }
 
 /// Lets an end stop its load, now that every window is over. All ends are told before the report

@@ -4,13 +4,15 @@
 //! worker dies with the process that started it.
 
 use crate::error::RunError;
+use crate::rates::Parts;
 use narrows_control::ControlError;
-use narrows_control::session::{Answer, Order, Turn};
+use narrows_control::session::{Answer, Order, Part, Turn};
 use narrows_counters::memory::MemoryMeters;
 use narrows_counters::profile::{Profiler, Symbols};
 use narrows_counters::{END, HOST, Meters, Scene};
 use narrows_hostctl::sampling::{Sampling, sampling};
-use narrows_model::load::{EndReport, Job, Role};
+use narrows_model::Nanos;
+use narrows_model::load::{EndReport, Interval, Job, Role};
 use narrows_model::memory_traffic::MemoryTraffic;
 use narrows_model::options::runs;
 use narrows_model::profile::{NotProfiled, Profiled};
@@ -24,6 +26,7 @@ use nix::sched::{CloneFlags, setns};
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufRead, Write};
 use std::os::fd::AsFd;
@@ -33,7 +36,7 @@ use std::time::{Duration, Instant};
 const THREAD_METER: ThreadMeter = narrows_counters::thread::usage;
 
 /// Obeys orders from `input` until one run is done, one step failed, or the input ends.
-pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), RunError> {
+pub fn serve(input: impl BufRead, output: impl Write) -> Result<(), RunError> {
     // If the parent died before this call, its end of the pipe is closed and the loop ends.
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     // As much memory as may be locked: RDMA locks its buffers.
@@ -42,7 +45,9 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), RunError
     }
     narrows_hostctl::child::obey_confine().map_err(ControlError::from)?;
     let mut end = WorkerEnd::default();
-    let mut say = |answer: &Answer| {
+    let output = RefCell::new(output);
+    let say = |answer: &Answer| {
+        let mut output = output.borrow_mut();
         let text = serde_json::to_string(answer).map_err(io::Error::from)?;
         writeln!(output, "{text}")?;
         Ok(output.flush()?)
@@ -50,7 +55,7 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), RunError
     let mut lines = input.lines();
     while let Some(line) = lines.next() {
         let answer = match serde_json::from_str::<Order>(&line?) {
-            Ok(order) => end.obey(order, &mut say),
+            Ok(order) => end.obey(order, &say),
             Err(error) => Trouble::from(format!("bad order: {error}")).at(Stage::Start),
         };
         let last = matches!(answer, Answer::Finished { .. } | Answer::Failed { .. });
@@ -115,16 +120,17 @@ impl From<LoadError> for Trouble {
 const HOLD_MAX: Duration = Duration::from_secs(20);
 
 /// Gives an answer.
-type Say<'a> = dyn FnMut(&Answer) -> Result<(), RunError> + 'a;
+type Say<'a> = dyn Fn(&Answer) -> Result<(), RunError> + 'a;
 
 /// How long a load may last.
 enum Lasts<'a> {
     /// As the time line says.
     Line,
-    /// The same, and after its window until every other window is over too.
-    Held(&'a mut Say<'a>),
+    /// The same, and after its window until every other window is over too; and what is moved is
+    /// told after each so long.
+    Held(&'a Say<'a>, Option<Nanos>),
     /// Until the orders end.
-    UntilTold(&'a mut Say<'a>),
+    UntilTold(&'a Say<'a>),
 }
 
 /// Waits so long, or until there is an order, or no more of them.
@@ -156,11 +162,20 @@ struct Watching<'a> {
     traffic: Option<MemoryTraffic>,
     /// `None` where no profile was asked for.
     profiler: Option<Result<Profiler, NotProfiled>>,
+    /// `None` where nobody is told what is moved.
+    teller: Option<(Parts, &'a Say<'a>)>,
 }
 
 impl Watching<'_> {
     fn profiler(&mut self) -> Option<&mut Profiler> {
         self.profiler.as_mut()?.as_mut().ok()
+    }
+
+    fn tell(&self, part: Option<Part>) {
+        // A controller that hears nothing more ends this process.
+        if let (Some((_, say)), Some(part)) = (&self.teller, part) {
+            let _ = say(&Answer::Moved { part });
+        }
     }
 }
 
@@ -193,11 +208,18 @@ impl Watch for Watching<'_> {
         self.profiler().map(Profiler::read);
     }
 
+    fn moved(&mut self, slice: &Interval, messages: u64) {
+        let part = self.teller.as_mut().and_then(|(parts, _)| parts.add(slice, messages));
+        self.tell(part);
+    }
+
     fn closed(&mut self, sockets: &[socket2::Socket]) {
         self.traffic = self.memory.take().map(MemoryMeters::close);
         self.profiler().map(Profiler::stop);
         let meters = std::mem::take(&mut self.meters);
         self.readings = with_scene(sockets, |scene| meters.close(scene));
+        let rest = self.teller.as_mut().and_then(|(parts, _)| parts.rest());
+        self.tell(rest);
     }
 }
 
@@ -235,7 +257,7 @@ struct WorkerEnd {
 }
 
 impl WorkerEnd {
-    fn obey(&mut self, order: Order, say: &mut Say<'_>) -> Answer {
+    fn obey(&mut self, order: Order, say: &Say<'_>) -> Answer {
         match self.turn.after(&order) {
             Ok(turn) => self.turn = turn,
             Err(why) => return Trouble::from(why.to_string()).at(Stage::Start),
@@ -243,8 +265,8 @@ impl WorkerEnd {
         let (at, answer) = match order {
             Order::Prepare { job } => (Stage::Prepare, self.prepare(*job)),
             Order::Arm { peer } => (Stage::Prepare, self.arm(&peer)),
-            Order::Go { hold: false } => (Stage::Run, self.go(Lasts::Line)),
-            Order::Go { hold: true } => (Stage::Run, self.go(Lasts::Held(say))),
+            Order::Go { hold: false, .. } => (Stage::Run, self.go(Lasts::Line)),
+            Order::Go { hold: true, tell_ns } => (Stage::Run, self.go(Lasts::Held(say, tell_ns))),
             Order::GoUntilTold => (Stage::Run, self.go(Lasts::UntilTold(say))),
             // Heard by the run that it ends; here it is late.
             Order::Release => (Stage::Run, Err(Trouble::from("no load is held"))),
@@ -290,11 +312,15 @@ impl WorkerEnd {
             wanted,
             memory: self.memory.take(),
             profiler: self.profiler.take(),
+            teller: match lasts {
+                Lasts::Held(say, Some(every)) => Some((Parts::every(every), say)),
+                Lasts::Line | Lasts::Held(_, None) | Lasts::UntilTold(_) => None,
+            },
             ..Watching::default()
         };
         let ran = match lasts {
             Lasts::Line => crew.run(&job.timeline, &mut watching),
-            Lasts::Held(say) => crew.run_held(&job.timeline, &mut watching, || {
+            Lasts::Held(say, _) => crew.run_held(&job.timeline, &mut watching, || {
                 if say(&Answer::Closed).is_ok() {
                     wait_for_the_end(HOLD_MAX);
                 }

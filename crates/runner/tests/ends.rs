@@ -27,12 +27,14 @@ use narrows_plan::Step;
 use narrows_runner::controller::{Controller, Ends, receiver_job, sender_job};
 use narrows_runner::live::LiveClock;
 use narrows_runner::worker;
-use narrows_runner::{Course, CourseEnd};
+use narrows_runner::{Counted, Course, CourseEnd, Onlooker, Period};
 use narrows_store::Store;
+use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Lines, Write, stdin, stdout};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
@@ -89,6 +91,16 @@ fn reverse(params: Params) -> Params {
 
 /// Runs every trial once, all in one step where several peers are given; their records.
 fn run(trials: &[Trial], ends: Ends<'_>, together: bool) -> Vec<Record> {
+    run_seen(trials, ends, together, None)
+}
+
+/// The same; the onlooker is told what is moved.
+fn run_seen(
+    trials: &[Trial],
+    ends: Ends<'_>,
+    together: bool,
+    onlooker: Option<Rc<dyn Onlooker>>,
+) -> Vec<Record> {
     let name = format!("narrows-ends-{}.narrows", std::process::id());
     let file = std::env::temp_dir().join(name);
     let _ = std::fs::remove_file(&file);
@@ -103,7 +115,13 @@ fn run(trials: &[Trial], ends: Ends<'_>, together: bool) -> Vec<Record> {
     let stop = AtomicBool::new(false);
     let end = Course {
         trials,
-        ends: &mut Controller { launcher: Launcher::plain(binary()), ends, together, stop: &stop },
+        ends: &mut Controller {
+            launcher: Launcher::plain(binary()),
+            ends,
+            together,
+            stop: &stop,
+            onlooker,
+        },
         hosts: None,
         settings: None,
         disk: &store,
@@ -128,6 +146,69 @@ fn run(trials: &[Trial], ends: Ends<'_>, together: bool) -> Vec<Record> {
         assert_eq!((stored.repeat, stored.block), (5, 2));
     }
     stored
+}
+
+/// Keeps what it is told.
+#[derive(Default)]
+struct Kept(RefCell<Vec<(String, Counted, Period)>>);
+
+impl Onlooker for Kept {
+    fn every(&self) -> Nanos {
+        Nanos::from_millis(100)
+    }
+
+    fn period(&self, trial: &Trial, counted: Counted, period: &Period) {
+        self.0.borrow_mut().push((trial.label.clone(), counted, *period));
+    }
+
+    fn untold(&self, trial: &Trial) {
+        panic!("nobody tells of {}", trial.label);
+    }
+}
+
+fn what_is_told_during_a_run_is_what_its_report_has() {
+    let both = Params {
+        stream: Some(StreamParams { bidirectional: true, ..StreamParams::default() }),
+        ..network(1)
+    };
+    let sliced = |trial: Trial, slice_ms: u64| {
+        let interval_ns = Some(Nanos::from_millis(slice_ms));
+        Trial { timeline: Timeline { interval_ns, ..trial.timeline }, ..trial }
+    };
+    let trials = [
+        sliced(trial("there", "tcp-stream", NetworkPath::Loopback, network(2)), 20),
+        sliced(trial("back", "udp-stream", NetworkPath::Loopback, slow(reverse(network(1)))), 50),
+        sliced(trial("both", "tcp-stream", NetworkPath::Loopback, both), 20),
+        sliced(trial("trips", "tcp-rr", NetworkPath::Loopback, network(1)), 50),
+    ];
+    let here = Ends::Local { address: HERE, receiver_namespace: None, sender_namespace: None };
+    told_as_reported(&trials, here);
+    at_agents(Limits::default(), 1, |peers| told_as_reported(&trials, Ends::Peers(peers)));
+}
+
+fn told_as_reported(trials: &[Trial], ends: Ends<'_>) {
+    let kept = Rc::new(Kept::default());
+    let records = run_seen(trials, ends, false, Some(kept.clone()));
+    let told = kept.0.borrow();
+    for record in &records {
+        let told: Vec<_> = told.iter().filter(|(label, ..)| *label == record.trial.0).collect();
+        let (receiver, sender) = (record.receiver().expect("one"), record.sender().expect("one"));
+        let sum = |end: &EndReport| end.intervals.iter().map(|slice| slice.bytes.0).sum::<u64>();
+        assert!(told.len() > 1, "{}: not at its end: {told:?}", record.trial.0);
+        let moved: u64 = told.iter().map(|(.., period)| period.bytes).sum();
+        match record.trial.0.as_str() {
+            // Of two ends the last parts may be without their like.
+            "both" => {
+                let stored = sum(receiver) + sum(sender);
+                assert!(stored / 2 < moved && moved <= stored, "{moved} of {stored}");
+            }
+            "trips" => assert_eq!(moved, sum(sender)),
+            _ => assert_eq!(moved, sum(receiver)),
+        }
+        assert!(told.iter().all(|(_, counted, _)| *counted == Counted::Received));
+        let apart = told.windows(2).all(|two| two[0].2.end_ns == two[1].2.start_ns);
+        assert!(apart, "no gap and no slice twice: {told:?}");
+    }
 }
 
 /// Both ends of a run that moved something in a window as ordered: receiver, sender. A busy machine
@@ -267,7 +348,7 @@ fn a_window_that_opens_late_has_its_load() {
             (&mut sender, &mut receiver)
         };
         for end in [&mut *first, &mut *second] {
-            end.order(&Order::Go { hold: true });
+            end.order(&Order::Go { hold: true, tell_ns: None });
             assert_eq!(end.answer(), Answer::Closed, "{kind}");
             thread::sleep(Duration::from_millis(400));
         }
@@ -502,6 +583,10 @@ fn main() {
         (
             "a_load_that_is_lost_leaves_its_cause_in_the_record",
             a_load_that_is_lost_leaves_its_cause_in_the_record,
+        ),
+        (
+            "what_is_told_during_a_run_is_what_its_report_has",
+            what_is_told_during_a_run_is_what_its_report_has,
         ),
         ("an_end_at_an_agent", an_end_at_an_agent),
         ("ends_at_two_agents_at_once", ends_at_two_agents_at_once),

@@ -88,8 +88,13 @@ fn open() -> Limits {
 fn run(peers: &mut [Option<Peer>], trial: &Trial) -> Record {
     let stop = AtomicBool::new(false);
     let launcher = Launcher::plain("/no/such/program".into());
-    let mut controller =
-        Controller { launcher, ends: Ends::Peers(peers), together: false, stop: &stop };
+    let mut controller = Controller {
+        launcher,
+        ends: Ends::Peers(peers),
+        together: false,
+        stop: &stop,
+        onlooker: None,
+    };
     let step = Step { trial: 0, repeat: 0, block: 0 };
     let records = controller.measure(std::slice::from_ref(trial), &step);
     let Ok([record]) = records.as_deref() else { panic!("no record") };

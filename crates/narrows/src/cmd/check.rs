@@ -80,6 +80,7 @@ fn alone(args: &CheckArgs) -> Result<u8, Failure> {
         },
         together: false,
         stop: &stop,
+        onlooker: None,
     };
     let planned = Planned { study: &study, trials: &trials, steps: &steps, store: &store };
     let end = output::run_course(&mut controller, &planned, &args.out)?;

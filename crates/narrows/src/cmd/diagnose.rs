@@ -167,7 +167,7 @@ impl Session<'_> {
         let Opened { far, study, trials, store, stop, .. } = &mut self.opened;
         let launcher = self.measurement.launcher()?;
         let ends = far.ends();
-        let mut controller = Controller { launcher, ends, together: false, stop };
+        let mut controller = Controller { launcher, ends, together: false, stop, onlooker: None };
         let steps = std::slice::from_ref(step);
         let planned = Planned { study, trials, steps, store };
         output::run_steps(&mut controller, &planned, &self.args.peer.out)

@@ -54,7 +54,8 @@ fn make(
 ) -> Result<Result<CourseEnd, RunError>, Failure> {
     let Opened { far, study, trials, store, stop, .. } = opened;
     let launcher = measurement.launcher()?;
-    let mut controller = Controller { launcher, ends: far.ends(), together: study.together, stop };
+    let mut controller =
+        Controller { launcher, ends: far.ends(), together: study.together, stop, onlooker: None };
     let planned = Planned { study, trials, steps, store };
     Ok(output::run_steps(&mut controller, &planned, &measurement.peer.out))
 }

@@ -94,6 +94,7 @@ fn alone(args: &LatencyArgs, wanted: &Wanted) -> Result<u8, Failure> {
         },
         together: true,
         stop: &stop,
+        onlooker: None,
     };
     let steps = blocks(1, study.repeats, seed);
     let planned = Planned { study: &study, trials: &trials, steps: &steps, store: &store };

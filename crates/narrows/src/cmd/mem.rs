@@ -111,6 +111,7 @@ impl LocalStudy<'_> {
             },
             together: false,
             stop: &stop,
+            onlooker: None,
         };
         let planned = Planned { study: &study, trials: self.trials, steps: &steps, store: &store };
         let end = output::run_course(&mut controller, &planned, self.out)?;

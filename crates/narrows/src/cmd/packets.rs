@@ -200,6 +200,7 @@ fn between_namespaces(args: &PacketsArgs, settings: &Settings) -> Result<u8, Fai
         },
         together: false,
         stop: &stop,
+        onlooker: None,
     };
     let planned = Planned { study: &study, trials: &trials, steps: &steps, store: &store };
     let end = output::run_course(&mut controller, &planned, &args.peer.out)?;

@@ -183,7 +183,7 @@ impl Session<'_> {
         let own = asked(self.args, Settings::default());
         let Opened { far, study, trials, store, stop, .. } = &mut self.opened;
         let (launcher, ends) = (own.launcher()?, far.ends());
-        let mut controller = Controller { launcher, ends, together: false, stop };
+        let mut controller = Controller { launcher, ends, together: false, stop, onlooker: None };
         let planned = Planned { study, trials, steps: &[step], store };
         let (mut is_done, mut seen) = (false, None);
         let out = &self.args.peer.out;

@@ -67,8 +67,8 @@ impl End for SimEnd {
             self.answers.push_back(match order {
                 Order::Prepare { .. } => Answer::Prepared { ports: vec![5001] },
                 Order::Arm { .. } => Answer::Armed,
-                Order::Go { hold: true } => Answer::Closed,
-                Order::Go { hold: false } | Order::Release => {
+                Order::Go { hold: true, .. } => Answer::Closed,
+                Order::Go { hold: false, .. } | Order::Release => {
                     Answer::Finished { report: Box::new(self.report.clone()) }
                 }
                 Order::GoUntilTold => Answer::Running,
