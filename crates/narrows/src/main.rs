@@ -10,11 +10,13 @@ macro_rules! note {
 }
 
 mod args;
+mod bar;
 mod cause;
 mod cmd;
 #[cfg_attr(not(feature = "parquet"), path = "without/columns.rs")]
 mod columns;
 mod failure;
+mod live;
 mod output;
 mod progress;
 mod prompt;

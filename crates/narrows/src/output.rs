@@ -3,6 +3,7 @@
 use crate::args::OutArgs;
 use crate::cause::Cause;
 use crate::failure::{CONNECT, Failure, STOPPED, VERDICT};
+use crate::live::{Lines, Live};
 use crate::progress::Shown;
 use crate::screen;
 use narrows_model::Nanos;
@@ -15,10 +16,11 @@ use narrows_report::formats::{self, Format};
 use narrows_report::{Analysis, brief, stream};
 use narrows_runner::controller::Controller;
 use narrows_runner::live::LiveClock;
-use narrows_runner::{Course, CourseEnd, RunError};
+use narrows_runner::{Course, CourseEnd, Onlooker, RunError};
 use narrows_store::Store;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -85,7 +87,16 @@ pub fn run_seen(
     out: &OutArgs,
     seen: &mut dyn FnMut(&Trial, &Record),
 ) -> Result<CourseEnd, RunError> {
-    let mut shown = Shown::new();
+    // Told by the user alone: it is what `-i` asks for.
+    let every = planned.trials.iter().find_map(|trial| trial.timeline.interval_ns);
+    let lines = match every.filter(|_| out.format() == "text" && !out.json_stream) {
+        // A reader that cannot be written to is told at the end.
+        Some(every) => Lines::Every(every, |text| drop(print(text))),
+        None => Lines::Unprinted,
+    };
+    let live = Live::of(lines);
+    controller.onlooker = live.clone().map(|live| live as Rc<dyn Onlooker>);
+    let mut shown = Shown::new(live);
     let stop = controller.stop;
     let mut course = Course {
         trials: planned.trials,

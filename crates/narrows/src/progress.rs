@@ -1,12 +1,15 @@
 //! Progress with time left on standard error: a bar on a terminal, a line now and then elsewhere.
 
+use crate::bar::bar;
+use crate::live::Live;
 use crate::watch::Watch;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use narrows_model::record::Record;
 use narrows_model::shown::line;
 use narrows_model::trial::Trial;
 use narrows_runner::Progress;
 use std::io::IsTerminal;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// How often a line is printed where there is no terminal.
@@ -17,25 +20,19 @@ pub struct Shown {
     bar: Option<ProgressBar>,
     last_line: Option<Instant>,
     watch: Option<Watch>,
+    live: Option<Rc<Live>>,
 }
 
 impl Shown {
-    /// Nothing shown yet.
-    pub fn new() -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}");
-            if let Ok(style) = style {
-                bar.set_style(style);
-            }
-            bar
-        });
-        Self { bar, last_line: None, watch: None }
+    /// Nothing shown yet; with what is shown during a run.
+    pub fn new(live: Option<Rc<Live>>) -> Self {
+        let bar = live.as_ref().map_or_else(bar, |live| live.bar().cloned());
+        Self { bar, last_line: None, watch: None, live }
     }
 
     /// Fills the terminal instead.
     pub fn watching(watch: Watch) -> Self {
-        Self { bar: None, last_line: None, watch: Some(watch) }
+        Self { bar: None, last_line: None, watch: Some(watch), live: None }
     }
 
     /// A run that is over.
@@ -50,12 +47,17 @@ impl Shown {
         if let Some(watch) = &mut self.watch {
             return watch.step(progress);
         }
+        if let Some(live) = &self.live {
+            live.begins(progress);
+        }
         let left = progress.left.as_secs_f64().ceil();
         if let Some(bar) = &self.bar {
             bar.set_length(progress.total as u64);
             bar.set_position(progress.done as u64);
-            bar.set_message(format!("{}, {left:.0} s left", line(progress.label)));
-        } else if self.last_line.is_none_or(|last| last.elapsed() >= LINE_EVERY) {
+            bar.set_message(format!("{left:.0} s left; {}", line(progress.label)));
+        } else if self.live.is_none()
+            && self.last_line.is_none_or(|last| last.elapsed() >= LINE_EVERY)
+        {
             self.last_line = Some(Instant::now());
             note!("run {} of {}, {left:.0} s left", progress.done + 1, progress.total);
         }
@@ -94,7 +96,7 @@ impl Resources {
         let (done, left) = (progress.done, progress.left().as_secs_f64().ceil());
         let all = done + progress.waiting;
         if std::io::stderr().is_terminal() {
-            let bar = self.bar.get_or_insert_with(|| Shown::new().bar.unwrap_or_else(hidden));
+            let bar = self.bar.get_or_insert_with(|| bar().unwrap_or_else(hidden));
             bar.set_length(all as u64);
             bar.set_position(done as u64);
             bar.set_message(format!("{}, {left:.0} s left", line(&self.name)));

@@ -6,6 +6,7 @@ use super::table::{Packets, Rdma, Tcp, Told, Udp};
 use super::untaken::Untaken;
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use narrows_model::Nanos;
 use narrows_model::container::Container;
 use narrows_model::packets::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 use narrows_model::workload::RdmaVerb;
@@ -43,16 +44,25 @@ pub struct PeerArgs {
     pub out: OutArgs,
 }
 
+/// The slices of a run's window.
+#[derive(ClapArgs)]
+pub struct SliceArgs {
+    /// Print the rate of each slice of this length as it ends: 1, 0.1, 10ms, in seconds without a
+    /// unit; no oftener than every 0.1 s. Bytes are stored by these slices too (--json-stream,
+    /// --format iperf3)
+    #[arg(long, short = 'i', value_name = "SECONDS", value_parser = interval)]
+    pub interval: Option<Nanos>,
+}
+
 /// What only measurements over sockets have.
 #[derive(ClapArgs)]
 pub struct SocketArgs {
     /// The host runs `iperf3 -s` in place of an agent: it needs no key, and reports less
     #[arg(long, conflicts_with_all = ["key_file", "rr", "bidirectional", "verify"])]
     pub iperf3: bool,
-    /// Length of the slices that bytes are reported for (--json-stream, --format iperf3), in
-    /// seconds as with iperf, or with a unit: 1, 0.1, 10ms; what reading them cost is reported
-    #[arg(long, short = 'i', value_name = "SECONDS", value_parser = interval_ms)]
-    pub interval: Option<u32>,
+    /// Slices of the window.
+    #[command(flatten)]
+    pub slices: SliceArgs,
     /// Run this host's end in a container: bwrap, podman:IMAGE or docker:IMAGE
     #[arg(long = "in", value_name = "bwrap|podman:IMAGE")]
     pub inside: Option<Container>,
@@ -113,6 +123,7 @@ fn verb(name: String) -> Result<RdmaVerb, Untaken> {
 
 /// Options of `rdma`.
 #[derive(ClapArgs)]
+#[command(mut_arg("interval", |interval| interval.short(None)))]
 #[command(mut_arg("hosts", |hosts| hosts.required(false).required_unless_present("list").help(
     "Name or address of the host that runs `narrows serve`; several measure at the same time")))]
 #[command(mut_arg("port", |port| port.help("Port of the agent").value_name("PORT")))]
@@ -133,6 +144,9 @@ pub struct RdmaArgs {
     /// Round trips, one outstanding message on each queue pair, instead of bandwidth
     #[arg(long, visible_alias = "rr", conflicts_with_all = ["bidirectional", "verify", "reverse"])]
     pub latency: bool,
+    /// Slices of the window.
+    #[command(flatten)]
+    pub slices: SliceArgs,
     /// All sizes from 2 bytes to 8 MiB, each twice the one before
     #[arg(long, short = 'a', conflicts_with = "size")]
     pub all: bool,
@@ -159,6 +173,9 @@ pub struct PacketsArgs {
     /// goes, which raw senders to another host must be given
     #[arg(long, value_name = "N|max", conflicts_with = "bitrate", value_parser = packet_rate)]
     pub rate: Option<PacketRate>,
+    /// Slices of the window.
+    #[command(flatten)]
+    pub slices: SliceArgs,
     /// What a search is told.
     #[command(flatten)]
     pub search: SearchArgs,
@@ -215,6 +232,11 @@ fn packet_rate(text: &str) -> Result<PacketRate, Untaken> {
     let rate = rate.filter(|rate| (1.0..=1e9).contains(rate));
     let wanted = "max, nor 1 to 1G packets a second, such as 14.88M";
     rate.map(PacketRate::PerSecond).ok_or_else(|| Untaken::form(text, wanted))
+}
+
+/// An interval of whole milliseconds.
+fn interval(text: &str) -> Result<Nanos, Untaken> {
+    interval_ms(text).map(|ms| Nanos::from_millis(ms.into()))
 }
 
 /// Milliseconds of an interval: seconds without a unit, or `10ms`, `1s`.

@@ -19,6 +19,7 @@ pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
     };
     run(Measurement {
         socket: Some(&args.socket),
+        interval: args.socket.slices.interval,
         copy_share: args.copy_share,
         explain: args.explain,
         ..Measurement::of(StudyKind::Tcp, &args.peer, args.told.of_load(&load))
@@ -30,6 +31,7 @@ pub fn udp(args: &UdpArgs) -> Result<u8, Failure> {
     let load = if args.socket.rr { Workload::UDP_RR } else { Workload::UDP_STREAM };
     run(Measurement {
         socket: Some(&args.socket),
+        interval: args.socket.slices.interval,
         explain: args.explain,
         ..Measurement::of(StudyKind::Udp, &args.peer, args.told.of_load(&load))
     })

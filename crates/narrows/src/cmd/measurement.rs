@@ -40,6 +40,8 @@ pub struct Measurement<'a> {
     pub command: StudyKind,
     pub peer: &'a PeerArgs,
     pub socket: Option<&'a SocketArgs>,
+    /// Length of the slices, where it was told.
+    pub interval: Option<Nanos>,
     /// The workload and its options, as a cell of a study has them.
     pub settings: Settings,
     /// Also without the copy to the program.
@@ -63,6 +65,7 @@ impl<'a> Measurement<'a> {
             command,
             peer,
             socket: None,
+            interval: None,
             settings,
             copy_share: false,
             explain: false,
@@ -412,10 +415,8 @@ impl Measurement<'_> {
         let own = plan::window(&settings.kind(), round_trip);
         let window = settings.told(&runs::SECONDS).map_or(own, nanos);
         let make = if self.is_iperf3() { plan::trial_of_iperf3 } else { plan::trial_of };
-        let interval = self.socket.and_then(|socket| socket.interval);
-        let interval = interval.map(|ms| Nanos::from_millis(ms.into()));
         let made = make(settings.kind(), params.clone(), ends, path, window);
-        let trial = plan::sliced(made, interval);
+        let trial = plan::sliced(made, self.interval);
         match settings.told(&runs::WARMUP_SECONDS) {
             Some(seconds) => plan::warmed(trial, nanos(seconds)),
             None => trial,

@@ -153,7 +153,10 @@ fn to_host(args: &PacketsArgs, settings: Settings) -> Result<u8, Failure> {
     if let Some(nic) = &args.nic {
         say_wire_rate(nic, &settings);
     }
-    direct::run(Measurement::of(StudyKind::Packets, &peer, settings))
+    direct::run(Measurement {
+        interval: args.slices.interval,
+        ..Measurement::of(StudyKind::Packets, &peer, settings)
+    })
 }
 
 /// Says what the model has of the wire's rate, of an interface that tells its own rate.

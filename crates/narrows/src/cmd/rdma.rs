@@ -39,7 +39,9 @@ pub fn run(args: &RdmaArgs) -> Result<u8, Failure> {
     let params = params.map_err(|why| Failure::of(Cause::RDMA_WORDS, why.to_string()))?;
     rdma::available(params.rdma.as_ref())?;
     let sizes = if args.all { POWERS.map(|power| Bytes(1 << power)).collect() } else { vec![] };
-    direct::run(Measurement { sizes, ..Measurement::of(StudyKind::Rdma, &args.peer, settings) })
+    let interval = args.slices.interval;
+    let of_rdma = Measurement::of(StudyKind::Rdma, &args.peer, settings);
+    direct::run(Measurement { interval, sizes, ..of_rdma })
 }
 
 /// What libfabric has on this host, a line a provider.

@@ -2,6 +2,7 @@
 
 use super::outlook;
 use crate::failure::Failure;
+use crate::live::Live;
 use crate::output;
 use crate::progress::Shown;
 use crate::said;
@@ -11,6 +12,7 @@ use narrows_model::trial::Trial;
 use narrows_runner::outside::Audience;
 use narrows_runner::{Defined, Progress, RunError, SessionPlan, SettingError};
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// The user at a terminal, or a log.
@@ -20,6 +22,8 @@ pub struct Onlooker<'a> {
     pub file: &'a Path,
     /// Fill the terminal.
     pub tui: bool,
+    /// What is shown during a run.
+    pub live: Option<Rc<Live>>,
     pub shown: Option<Shown>,
     /// Why the terminal could not be filled.
     pub failure: Option<Failure>,
@@ -38,7 +42,7 @@ impl Audience for Onlooker<'_> {
     fn begins(&mut self) -> Result<(), RunError> {
         outlook::cannot(self.plan).lines().for_each(said::note);
         if !self.tui {
-            self.shown = Some(Shown::new());
+            self.shown = Some(Shown::new(self.live.clone()));
             return Ok(());
         }
         match self.watch() {

@@ -7,6 +7,7 @@ use crate::args::{ResumeArgs, RunArgs, SessionArgs};
 use crate::cause::Cause;
 use crate::cmd::{calling, own_binary};
 use crate::failure::{Failure, PRECISION, VERDICT};
+use crate::live::{Lines, Live};
 use crate::{output, stop, watch};
 use narrows_control::{Calling, key};
 use narrows_hostctl::container::Launcher;
@@ -21,6 +22,7 @@ use narrows_runner::{
 use narrows_store::Store;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::rc::Rc;
 
 /// `narrows study run FILE`.
 pub fn run(args: &RunArgs) -> Result<u8, Failure> {
@@ -219,16 +221,24 @@ impl Study<'_> {
         let (binary, stop) = (own_binary()?, stop::flag()?);
         let (ends, mut settings) = machines.parts(&binary);
         let launcher = Launcher::plain(binary.clone());
+        let live = if self.args.tui { None } else { Live::of(Lines::Unprinted) };
         let mut onlooker = Onlooker {
             defined: self.defined,
             plan: self.plan,
             file: self.file,
             tui: self.args.tui,
+            live: live.clone(),
             shown: None,
             failure: None,
         };
         let ran = engine.run(&mut Outside {
-            ends: &mut Controller { launcher, ends, together: false, stop: &stop },
+            ends: &mut Controller {
+                launcher,
+                ends,
+                together: false,
+                stop: &stop,
+                onlooker: live.map(|live| live as Rc<dyn narrows_runner::Onlooker>),
+            },
             settings: &mut settings,
             disk: store,
             clock: &LiveClock::start(),
