@@ -184,7 +184,7 @@ pub fn present_asked(
 
 /// The command that shows everything. A path that would be broken over two lines, or that a shell
 /// would take apart, is no word to copy from here: standard error has it.
-fn details(file: &Path) -> String {
+pub fn details(file: &Path) -> String {
     const PATH_COLUMNS: usize = 48;
     let whole = file.display().to_string();
     let is_plain = whole.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:=@,".contains(c));

@@ -266,7 +266,7 @@ impl Path {
 }
 
 #[test]
-fn a_check_with_a_peer_answers_in_five_lines() {
+fn a_check_with_a_peer_answers_in_a_few_lines() {
     let Some(path) = Path::new("peer_check") else { return };
     assert!(path.near("tc qdisc add dev v0 root tbf rate 100mbit burst 64kb latency 20ms"));
     let agent = path.agent.as_ref().expect("agent");
@@ -279,11 +279,21 @@ fn a_check_with_a_peer_answers_in_five_lines() {
     let text = out(&output);
     let heads: Vec<&str> = text.lines().filter(|line| !line.starts_with(' ')).collect();
     let names: Vec<&str> = heads.iter().filter_map(|line| line.split(':').next()).collect();
-    assert_eq!(names, ["there", "back", "round trip", "bottleneck", "do"], "{text}");
+    assert_eq!(
+        names,
+        ["there", "back", "round trip", "under load", "bottleneck", "do", "details"],
+        "{text}"
+    );
     // What leaves is shaped, to a hundredth of what comes or less than all of it.
     let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(whole.contains("bottleneck: there: a queueing discipline of an end's own"), "{text}");
     assert!(heads[0].contains(" Mb/s"), "{text}");
+    // A queue of 20 ms at most, the shaper's, and those of both hosts' stacks.
+    assert!(
+        whole.contains(" under load: grade ") && whole.contains(" longer under load "),
+        "{text}"
+    );
+    assert!(text.lines().count() <= 24, "more than a screen: {text}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use narrows_model::trial::NetworkPath;
 use narrows_stats::Summary;
 
 /// Lines of a screen. Findings and NICs take what the rest leaves of it, each whole or not at all.
-const SCREEN_LINES: usize = 24;
+pub(crate) const SCREEN_LINES: usize = 24;
 /// Lines of what was done, where, when and how it ended.
 const HEAD_LINES: usize = 2;
 /// Lines of the bottleneck, and of what to do, at most: what is longer ends with a whole clause.
@@ -101,7 +101,7 @@ fn said(name: &str, text: &str, columns: usize) -> Vec<String> {
 
 /// A text in so many lines at most. A longer one ends with the last of its clauses that fits and
 /// says where the rest is, so that nobody reads half of a command or of a sentence.
-fn clauses(text: &str, columns: usize, most: usize) -> Vec<String> {
+pub(crate) fn clauses(text: &str, columns: usize, most: usize) -> Vec<String> {
     const MORE: &str = " (more: -v)";
     let whole = wrap(text, columns, "  ");
     if whole.len() <= most {

@@ -1,12 +1,17 @@
 //! What `narrows check --peer` says: what the path to a second host carries both ways, how long it
 //! takes, what holds it, and what to do.
 
+use crate::brief::{SCREEN_LINES, clauses};
 use crate::diagnosis::{lines, says_limit};
 use crate::drawn::Screen;
-use crate::{Analysis, answer, probed, words};
+use crate::{Analysis, answer, latency, probed, words};
+use narrows_model::record::Outcome;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
 use narrows_stats::Summary;
+
+/// Before what holds the streams.
+const LIMITS: &str = "bottleneck: ";
 
 /// The answers, a line each.
 pub struct PeerCheck {
@@ -45,20 +50,38 @@ impl PeerCheck {
         }
     }
 
-    /// Five answers, each of a line or some.
-    pub fn text(&self, to: &str, screen: &Screen) -> String {
+    /// The answers, each of a line or some; of round trips beside streams what was said of them,
+    /// and where the rest is.
+    pub fn text(&self, to: &str, loaded: Option<&str>, rest: &str, screen: &Screen) -> String {
         let there = format!("{} to {to}", self.there);
-        lines(
-            &[
-                ("there", &there),
-                ("back", &self.back),
-                ("round trip", &self.trips),
-                ("bottleneck", &self.limits),
-                ("do", &self.action),
-            ],
-            screen,
-        )
+        let mut answers = vec![("there", there.as_str()), ("back", &self.back)];
+        answers.push(("round trip", &self.trips));
+        answers.extend(loaded.map(|says| ("under load", says)));
+        answers.extend([("do", self.action.as_str()), ("details", rest)]);
+        let others = lines(&answers, screen).lines().count();
+        // What holds both ways may be said at any length: the last of it is what leaves a screen.
+        let room = SCREEN_LINES.saturating_sub(others).max(1);
+        let limits = clauses(&format!("{LIMITS}{}", self.limits), screen.width(), room);
+        let limits: Vec<&str> = limits.iter().map(|line| line.trim()).collect();
+        let limits = limits.join(" ");
+        let at = answers.len() - 2;
+        answers.insert(at, ("bottleneck", limits.strip_prefix(LIMITS).unwrap_or(&limits)));
+        lines(&answers, screen)
     }
+}
+
+/// What a study of round trips beside streams found, or why it found nothing.
+pub fn under_load(analysis: &Analysis<'_>) -> String {
+    let answer = analysis.latency.as_ref().and_then(|of| latency::answer(analysis, of));
+    if let Some(answer) = answer {
+        return format!("{} ({})", answer.figure, answer.spread);
+    }
+    let why = analysis.stored.records.iter().find_map(|record| match &record.outcome {
+        Outcome::Failed { why, .. } => Some(why.clone()),
+        Outcome::Skipped { .. } => Some(record.outcome.to_string()),
+        Outcome::Done => None,
+    });
+    format!("not measured: {}", why.unwrap_or_else(|| "too few round trips".to_owned()))
 }
 
 fn of_trial<'a>(analysis: &'a Analysis<'_>, is_it: impl Fn(&Trial) -> bool) -> Option<&'a Summary> {
@@ -71,9 +94,41 @@ fn label(summary: Option<&Summary>) -> Option<&String> {
 }
 
 fn figure(summary: Option<&Summary>) -> String {
-    let estimate = summary.and_then(|summary| summary.estimate.as_ref());
-    estimate.map_or("no value".to_owned(), |estimate| {
-        let runs = words::counted(estimate.n as usize, "run");
-        format!("{} ({}, {runs})", words::middle(estimate), words::range(estimate))
-    })
+    let Some(summary) = summary else { return "no value".to_owned() };
+    let Some(estimate) = &summary.estimate else {
+        return format!("no value: {}", words::no_value(summary));
+    };
+    let runs = words::counted(estimate.n as usize, "run");
+    format!("{} ({}, {runs})", words::middle(estimate), words::range(estimate))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_both_ways_leaves_the_screen_last() {
+        let screen = Screen { columns: Some(80), unicode: false };
+        let clause = "not the window and not the send buffer, which was seen in all runs; ";
+        let check = |limits: String| PeerCheck {
+            there: "1 Gb/s".into(),
+            back: "2 Gb/s".into(),
+            trips: "3 us".into(),
+            limits,
+            action: "something".into(),
+        };
+        let text =
+            check(clause.repeat(60)).text("host", Some("grade A"), "narrows report", &screen);
+        assert!((20..=24).contains(&text.lines().count()), "{text}");
+        let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(whole.contains("all runs (more: -v) "), "{text}");
+        assert!(text.trim_end().ends_with("narrows report"), "{text}");
+        let short = check("the link".into()).text("host", None, "narrows report", &screen);
+        let told = "there: 1 Gb/s to host\nback: 2 Gb/s\nround trip: 3 us\nbottleneck: the link\n\
+                    do: something\ndetails: narrows report\n";
+        assert_eq!(
+            short.replace(crate::drawn::canvas::BOLD, "").replace(crate::drawn::canvas::PLAIN, ""),
+            told
+        );
+    }
 }

@@ -166,6 +166,22 @@ pub struct Opened {
     _put_back: Option<Guard>,
 }
 
+impl Opened {
+    /// The hosts, for another measurement once this one is over.
+    pub fn met_again(self) -> Result<Met, Failure> {
+        let Self { far, host, peer_hosts, study, .. } = self;
+        let (own_address, _) = far.addresses().ok_or(RunError::NoPeer)?;
+        Ok(Met {
+            far,
+            host,
+            peer_hosts,
+            path: study.path,
+            interfaces: study.interfaces,
+            own_address,
+        })
+    }
+}
+
 /// The hosts of a direct measurement when they have met, before anything is planned.
 pub struct Met {
     /// The other side.
@@ -215,7 +231,11 @@ pub fn meet(measurement: &Measurement<'_>) -> Result<Met, Failure> {
 
 /// Reaches the other side and makes the file.
 pub fn open(measurement: &Measurement<'_>) -> Result<Opened, Failure> {
-    let met = meet(measurement)?;
+    open_met(measurement, meet(measurement)?)
+}
+
+/// Makes the file of a measurement between hosts that have met.
+pub fn open_met(measurement: &Measurement<'_>, met: Met) -> Result<Opened, Failure> {
     let params = measurement.params(largest_cache(&met.host, &met.peer_hosts))?;
     let sides = met.sides();
     let mut trials = measurement.varied(measurement.trials(&params, met.path, &sides)?, &sides)?;

@@ -1,24 +1,33 @@
 //! `narrows check --peer HOST`: the check with a second host. TCP both ways, round trips and a
-//! probe of the path, and the answer in five lines.
+//! probe of the path, then round trips beside streams, and the answer in a few lines.
 
 use super::demands;
 use super::further;
-use super::measurement::{self, Measurement};
-use crate::args::{CheckArgs, PeerArgs};
+use super::measurement::{self, Measurement, Opened};
+use crate::args::{CheckArgs, OutArgs, PeerArgs};
 use crate::failure::Failure;
 use crate::{output, screen};
+use narrows_model::Nanos;
 use narrows_model::options::runs;
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
 use narrows_plan::blocks;
+use narrows_plan::latency::Wanted;
 use narrows_plan::study::Settings;
 use narrows_report::Analysis;
-use narrows_report::peer_check::PeerCheck;
-use std::path::Path;
+use narrows_report::peer_check::{self, PeerCheck};
+use narrows_runner::CourseEnd;
+use std::path::{Path, PathBuf};
 
 /// Runs of each cell, the least for a 95 % interval.
 const REPEATS: u32 = 6;
+/// Streams each way beside round trips.
+const STREAMS: u32 = 4;
+/// Each phase of round trips beside streams: they take 17 s.
+const PHASE: Nanos = Nanos::from_millis(2000);
+/// From one request to the next.
+const EVERY: Nanos = Nanos::from_millis(5);
 
 pub fn run(args: &CheckArgs, peer: &str) -> Result<u8, Failure> {
     let peer = PeerArgs {
@@ -46,21 +55,96 @@ pub fn run(args: &CheckArgs, peer: &str) -> Result<u8, Failure> {
     let steps = blocks(opened.trials.len(), opened.study.repeats, opened.study.seed);
     let asked = opened.trials.clone();
     let end = further::course(&measurement, &mut opened, &steps)?;
-    let verdict = present(&peer, &opened.file, &asked)?;
-    output::made(&opened.file, "")?;
-    output::nothing_measured(&opened.file)?;
-    demands::judged(&opened.file, &peer.out.demands, output::exit_code(&end, verdict))
+    let file = opened.file.clone();
+    let loaded = match end {
+        CourseEnd::Complete if is_for_people(&peer.out) => Some(under_load(&peer, opened)),
+        _ => None,
+    };
+    let verdict = present(&peer, &file, &asked, loaded.as_ref())?;
+    output::made(&file, "")?;
+    if let Some(Loaded { file: Some(file), .. }) = &loaded {
+        output::made(file, ", under load")?;
+    }
+    output::nothing_measured(&file)?;
+    demands::judged(&file, &peer.out.demands, output::exit_code(&end, verdict))
 }
 
-/// Prints the five lines, or what was asked for in their place.
-fn present(peer: &PeerArgs, file: &Path, asked: &[Trial]) -> Result<u8, Failure> {
+/// A program that reads a table has asked for these runs, in this time.
+fn is_for_people(out: &OutArgs) -> bool {
+    out.format() == "text" && !out.json_stream
+}
+
+/// Round trips beside streams, in a file of their own: their runs are all at once.
+struct Loaded {
+    /// What is said of them.
+    says: String,
+    /// `None` where nothing could begin.
+    file: Option<PathBuf>,
+}
+
+/// Measures round trips beside streams. What fails here costs the rest of the check nothing.
+fn under_load(peer: &PeerArgs, opened: Opened) -> Loaded {
+    let mut file = None;
+    let says = match load(peer, opened, &mut file) {
+        Ok(says) => says,
+        Err(failure) => format!("not measured: {}", failure.says()),
+    };
+    Loaded { says, file }
+}
+
+fn load(peer: &PeerArgs, opened: Opened, made: &mut Option<PathBuf>) -> Result<String, Failure> {
+    let mut settings = Settings::default();
+    settings.tell(&runs::LOAD, Workload::UDP_RR.to_string());
+    let wanted = Wanted {
+        trips: Workload::UDP_RR,
+        streams: STREAMS,
+        phase: PHASE,
+        every: EVERY,
+        congestion: None,
+    };
+    let peer = PeerArgs { repeats: 1, ..peer.clone() };
+    let measurement = Measurement {
+        command: StudyKind::Latency,
+        peer: &peer,
+        socket: None,
+        interval: None,
+        settings,
+        copy_share: false,
+        explain: false,
+        diagnose: false,
+        both_ways: false,
+        beside: Some(&wanted),
+        sizes: Vec::new(),
+    };
+    let mut opened = measurement::open_met(&measurement, opened.met_again()?)?;
+    *made = Some(opened.file.clone());
+    let steps = blocks(1, 1, opened.study.seed);
+    note!("round trips beside streams, a run of its own");
+    further::course(&measurement, &mut opened, &steps)?;
+    let stored = narrows_store::read(&opened.file)?;
+    Ok(peer_check::under_load(&Analysis::of(&stored)))
+}
+
+/// Prints the lines, or what was asked for in their place.
+fn present(
+    peer: &PeerArgs,
+    file: &Path,
+    asked: &[Trial],
+    loaded: Option<&Loaded>,
+) -> Result<u8, Failure> {
     let out = &peer.out;
     if out.json_stream || out.verbose || out.format() != "text" {
-        return output::present_asked(file, out, None, Some(asked));
+        let verdict = output::present_asked(file, out, None, Some(asked))?;
+        if let Some(file) = loaded.and_then(|loaded| loaded.file.as_ref()) {
+            output::present(file, out, None)?;
+        }
+        return Ok(verdict);
     }
     let stored = narrows_store::read(file)?;
     let analysis = Analysis::of(&stored);
     let answer = PeerCheck::of(&analysis);
-    output::print(&answer.text(&peer.hosts.join(", "), &screen::of_output()))?;
+    let rest = output::details(file);
+    let loaded = loaded.map(|loaded| loaded.says.as_str());
+    output::print(&answer.text(&peer.hosts.join(", "), loaded, &rest, &screen::of_output()))?;
     Ok(if analysis.is_bad_in(asked) { crate::failure::VERDICT } else { 0 })
 }
