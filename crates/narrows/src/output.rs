@@ -182,6 +182,23 @@ pub fn present_asked(
     Ok(if is_bad { VERDICT } else { 0 })
 }
 
+/// The results of an experiment: of tables and figures the answer last, else what was asked for.
+/// What a study of placements, neighbours or anomalies says has a shape of its own.
+pub fn present_study(file: &Path, named: &str, analysis: &Analysis<'_>) -> Result<(), Failure> {
+    let format = format(named);
+    let is_text = std::ptr::eq(format, &formats::text::FORMAT);
+    let is_plain = analysis.placements.is_empty()
+        && analysis.neighbours.is_empty()
+        && analysis.searches.is_empty()
+        && analysis.anomalies.is_none();
+    match &analysis.study {
+        Some(results) if is_text && is_plain => {
+            print(&brief::study(analysis, results, &screen::of_output(), &details(file)))
+        }
+        _ => print_report(format, analysis),
+    }
+}
+
 /// The command that shows everything. A path that would be broken over two lines, or that a shell
 /// would take apart, is no word to copy from here: standard error has it.
 pub fn details(file: &Path) -> String {

@@ -82,6 +82,12 @@ fn a_study_runs_to_its_end_and_is_not_run_twice() {
     let output = run(&mut begin(&dir, MEMORY, &[]));
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert!(out(&output).contains("portable, 1M"), "panels by the other factors: {}", out(&output));
+    let said = out(&output);
+    let answer = said.rsplit("\n\n").next().unwrap_or_default();
+    let names = answer.lines().filter(|line| !line.starts_with(' '));
+    let names: Vec<&str> = names.filter_map(|line| line.split(':').next()).collect();
+    assert_eq!(names, ["answer", "bottleneck", "do", "details"], "the end of {said}");
+    assert!(answer.contains("% interval") || answer.contains("range"), "no interval: {answer}");
     is_whole(&file, 6, 4);
     let now = status(&file);
     let cells = now["cells"].as_array().expect("cells");

@@ -3,10 +3,11 @@
 use crate::drawn::canvas::cut;
 use crate::explained::{self, Standing};
 use crate::sentences::Answer;
+use crate::study::{StudyResults, text};
 use crate::{Analysis, latency, words};
 use narrows_explain::limits::{Limit, Sureness};
 use narrows_model::result::ResourceAt;
-use narrows_model::result::{Method, Weight};
+use narrows_model::result::{Estimate, Method, Weight};
 use narrows_model::trial::NetworkPath;
 use narrows_model::units::Unit;
 use narrows_model::workload::{Metric, Workload};
@@ -63,6 +64,31 @@ pub fn of(analysis: &Analysis<'_>) -> Option<Answer> {
     })
 }
 
+/// The answer of an experiment by its first panel: what its levels say, what holds the level of the
+/// best median, and what to do there. `None` where nothing has a value.
+pub fn of_study(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Answer> {
+    let panel =
+        results.panels.iter().find(|panel| panel.rows.iter().any(|r| r.median.is_some()))?;
+    let rows = panel.rows.iter().filter_map(|row| Some((row, row.median?)));
+    let (row, median) = if panel.metric.larger_is_better() {
+        rows.max_by(|a, b| a.1.total_cmp(&b.1))?
+    } else {
+        rows.min_by(|a, b| a.1.total_cmp(&b.1))?
+    };
+    let summary = analysis.summaries.get(row.trial)?;
+    let (across, level) = (&results.across, &row.level);
+    let said = text::recommendation(results);
+    let said = said.or_else(|| text::says(panel, across).into_iter().next());
+    let value = words::exact(median, panel.unit);
+    let spread = summary.estimate.as_ref().map_or(String::new(), |of| format!(", {}", ranged(of)));
+    Some(Answer {
+        figure: said.unwrap_or_else(|| "one level, nothing to compare".to_owned()),
+        spread: format!("{across} {level}: {value}{spread}"),
+        bottleneck: format!("{across} {level}: {}", says(analysis, summary)),
+        action: action(analysis, summary),
+    })
+}
+
 /// `tcp-stream: 9.41 Gb/s`.
 fn figure(summary: &Summary) -> String {
     // A label as long as a line would leave the figure no room.
@@ -74,6 +100,10 @@ fn figure(summary: &Summary) -> String {
 /// `95 % interval 9.40 to 9.42 Gb/s, 6 runs`, or why there is no figure.
 fn spread(summary: &Summary) -> String {
     let Some(estimate) = &summary.estimate else { return words::no_value(summary) };
+    ranged(estimate)
+}
+
+fn ranged(estimate: &Estimate) -> String {
     let what = if estimate.by == Method::Range { "range" } else { "95 % interval" };
     let runs = words::counted(estimate.n as usize, "run");
     format!("{what} {}, {runs}", words::range(estimate))

@@ -6,6 +6,8 @@ use crate::drawn::Screen;
 use crate::drawn::canvas::{BOLD, PLAIN, RED, cut, display_width, wrap};
 use crate::formats::text::{details, styled};
 use crate::sentences::Answer;
+use crate::study::StudyResults;
+use crate::study::text::tables;
 use crate::{Analysis, judged, latency, probed, profiled, words};
 use narrows_model::result::{Finding, Prediction, Weight};
 use narrows_model::shown;
@@ -47,6 +49,39 @@ pub fn text(analysis: &Analysis<'_>, screen: &Screen, rest: &str) -> String {
     lines.extend(nics(analysis, columns, free(&lines).saturating_sub(rules.len() + 2)));
     lines.extend(findings(analysis, columns, free(&lines).saturating_sub(rules.len())));
     lines.extend(rules);
+    on_screen(&lines, screen)
+}
+
+/// The end of an experiment: its tables, then the findings that weigh most, and the answer last,
+/// where a terminal that has scrolled by shows it; `rest` is where all else is.
+pub fn study(
+    analysis: &Analysis<'_>,
+    results: &StudyResults,
+    screen: &Screen,
+    rest: &str,
+) -> String {
+    let columns = screen.width();
+    let mut lines = wrap(&head(analysis), columns, "  ");
+    lines.truncate(HEAD_LINES);
+    lines.push(String::new());
+    for line in styled(&tables(analysis, results)).lines() {
+        // Columns of a table are kept beside each other, however wide.
+        let is_row = line.trim_start().contains("  ");
+        lines.extend(if is_row { vec![line.to_owned()] } else { wrap(line, columns, "    ") });
+    }
+    lines.extend(findings(analysis, columns, FINDINGS * SENTENCE_LINES));
+    lines.extend(rules(analysis, columns));
+    lines.push(String::new());
+    match answer::of_study(analysis, results) {
+        Some(answer) => {
+            let figure = format!("{} ({})", answer.figure, answer.spread);
+            lines.extend(said("answer", &figure, columns));
+            lines.extend(said("bottleneck", &answer.bottleneck, columns));
+            lines.extend(said("do", &answer.action, columns));
+        }
+        None => lines.extend(said("answer", "no run gave a figure", columns)),
+    }
+    lines.extend(said("details", rest, columns));
     on_screen(&lines, screen)
 }
 

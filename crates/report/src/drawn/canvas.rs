@@ -110,13 +110,36 @@ impl Frame {
     }
 }
 
+/// Stands for the blank between a number and its unit: no line ends there, and nothing else has it.
+const GLUE: char = '\u{202f}';
+
+/// Units that stay on the line of their number.
+const UNITS: [&str; 18] = [
+    "%", "x", "ns", "us", "ms", "s", "B", "KiB", "MiB", "GiB", "kb/s", "Mb/s", "Gb/s", "MB/s",
+    "GB/s", "k/s", "runs", "run",
+];
+
 /// Words in lines of at most so many columns; all but the first begin with `hang`. A word that is
-/// longer than a line is broken.
+/// longer than a line is broken, and a number is not parted from its unit.
 pub(crate) fn wrap(text: &str, columns: usize, hang: &str) -> Vec<String> {
     let options = textwrap::Options::new(columns)
         .subsequent_indent(hang)
         .word_splitter(textwrap::WordSplitter::NoHyphenation);
-    textwrap::wrap(text, options).into_iter().map(std::borrow::Cow::into_owned).collect()
+    let text = with_units(text);
+    textwrap::wrap(&text, options).into_iter().map(|line| line.replace(GLUE, " ")).collect()
+}
+
+/// The text with each unit held to its number.
+fn with_units(text: &str) -> String {
+    let mut words = text.split(' ');
+    let mut held = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let bare = word.trim_end_matches([',', ';', ':', '.', ')', ']']);
+        let is_unit = UNITS.contains(&bare) && held.ends_with(|c: char| c.is_ascii_digit());
+        held.push(if is_unit { GLUE } else { ' ' });
+        held.push_str(word);
+    }
+    held
 }
 
 /// A text of at most so many columns, with `…` for what is left out.
@@ -132,4 +155,17 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
         kept.push(c);
     }
     kept + "…"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_stays_with_its_unit() {
+        let lines = wrap("loses 0.25 % in 3 runs", 11, "  ");
+        assert_eq!(lines, ["loses", "  0.25 % in", "  3 runs"]);
+        assert_eq!(wrap("  a b, 5 us", 8, ""), ["  a b,", "5 us"], "blanks stay as they are");
+        assert_eq!(wrap("x % y", 3, ""), ["x %", "y"], "no number, no unit");
+    }
 }

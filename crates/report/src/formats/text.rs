@@ -23,7 +23,7 @@ const BOLD: &str = "\u{e000}";
 const RED: &str = "\u{e001}";
 const YELLOW: &str = "\u{e002}";
 const PLAIN: &str = "\u{e003}";
-const COLUMNS: usize = 100;
+const COLUMNS: usize = 80;
 
 fn write(analysis: &Analysis<'_>) -> String {
     let mut out = String::new();

@@ -193,7 +193,7 @@ impl Study<'_> {
         let end = self.run(&mut engine, machines, store)?;
         let stored = narrows_store::read(self.file)?;
         let analysis = narrows_report::Analysis::of(&stored);
-        output::print_report(output::format(&self.args.format), &analysis)?;
+        output::present_study(self.file, &self.args.format, &analysis)?;
         self.say_changes(&engine);
         output::made(self.file, "")?;
         if end == CourseEnd::Complete {
