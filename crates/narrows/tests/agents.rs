@@ -484,6 +484,24 @@ fn hosts_of_a_study_may_have_ports_of_their_own() {
     assert_eq!(json["study"]["peer"], format!("{one}, {other}"));
     let rate = json["results"][0]["estimate"]["value"].as_f64().expect("a rate");
     assert!((4e6..12e6).contains(&rate), "{rate}");
+    // The same hosts from the command line: the pattern takes both, the other cell the first, and a
+    // resumed study goes back to them.
+    let file = dir.join("hosts.toml");
+    let text = "name = 'hosts'\nrepeats = 1\n[base]\nseconds = 0.2\nbitrate = '8M'\n[[factor]]\n\
+                name = 'test'\nlevels = [{ name = 'pair', pattern = 'pair' }, { name = 'one' }]\n";
+    std::fs::write(&file, text).expect("a study");
+    let peers = format!("{one},{other}");
+    let mut command = narrows();
+    command.args(["study", "run"]).arg(&file).args(["--key-file", &key, "--peer", &peers]);
+    let first = self::json(&run(command.args(["--format", "json", "--out"]).arg(&dir)));
+    let done: Vec<_> =
+        first["results"].as_array().expect("cells").iter().map(|c| &c["done"]).collect();
+    assert_eq!(done, [1, 1], "{first}");
+    assert_eq!(first["study"]["peer"], format!("{one}, {other}"));
+    let mut command = narrows();
+    command.args(["study", "resume"]).arg(dir.join("hosts.narrows")).args(["--key-file", &key]);
+    let again = run(command.arg("--dry-run"));
+    assert!(out(&again).contains("2 cells, 0 runs fit"), "{}{}", out(&again), err(&again));
 }
 
 #[test]

@@ -45,6 +45,31 @@ fn pairs(planned: &Planned) -> Vec<(u32, u32)> {
     planned.0.pairs().map(|of| (number(of.sender.host), number(of.receiver.host))).collect()
 }
 
+/// A file without hosts is for those of the command line.
+#[test]
+fn a_pattern_takes_all_hosts_of_the_session_and_other_cells_the_first() {
+    let text = "name = 'x'\nrepeats = 2\n[[factor]]\nname = 'test'\nlevels = [{ name = 'fan-in', \
+                pattern = 'fan-in' }, { name = 'one', load = 'tcp-stream' }]\n";
+    let cells = cells(&Definition::parse(text).expect("a definition")).expect("cells");
+    let (own, far) = (host(2), host(4));
+    let peers = ["a", "b", "c"].map(|name| peer(name, &far));
+    let with = |peers: &[PeerHost<'_>], path| {
+        let ends = Ends { host: &own, peers, path, interface: Some("eth0") };
+        trials(&cells, &ends).expect("trials")
+    };
+    let all = with(&peers, NetworkPath::Peer);
+    assert_eq!(pairs(&all[0]), [(1, 0), (2, 0)]);
+    assert_eq!(pairs(&all[1]), [(u32::MAX, 0)]);
+    assert!(all.iter().all(|(_, why)| why.is_none()), "{all:?}");
+    for (peers, path) in [(&peers[..1], NetworkPath::Peer), (&[], NetworkPath::Namespaces)] {
+        let few = with(peers, path);
+        let why = few[0].1.as_deref().expect("too few hosts");
+        assert!(why.contains("fan-in needs 2 hosts or more"), "{why}");
+        assert!(why.contains("--peer A,B"), "{why}");
+        assert_eq!(few[1].1, None, "the other cell runs");
+    }
+}
+
 #[test]
 fn patterns_are_levels_of_a_factor() {
     let all = planned(PATTERNS).expect("trials");
@@ -84,6 +109,30 @@ fn hosts_are_levels_of_a_factor_and_one_that_is_away_costs_its_cells_alone() {
     }
 }
 
+/// An adapter on the other node is a level of its own, which hosts without it leave out.
+#[test]
+fn an_interface_that_is_not_there_costs_its_cells_alone() {
+    let text = "name = 'x'\nrepeats = 2\n[[factor]]\nname = 'nic'\n\
+                levels = [{ name = 'first' }, { name = 'second', bind = 'eth1' }]\n";
+    let cells = cells(&Definition::parse(text).expect("a definition")).expect("cells");
+    let nic = |name: &str| narrows_model::host::Nic { name: name.into(), ..Default::default() };
+    let why = |nics: &[&str], peers: &[PeerHost<'_>], path| {
+        let own = Host { nics: nics.iter().map(|name| nic(name)).collect(), ..host(2) };
+        let ends = Ends { host: &own, peers, path, interface: Some("eth0") };
+        let [(_, first), (_, second)]: [Planned; 2] =
+            trials(&cells, &ends).expect("trials").try_into().expect("two cells");
+        assert_eq!(first, None);
+        second
+    };
+    let far = host(4);
+    let peers = [peer("a", &far)];
+    assert_eq!(why(&["eth0", "eth1"], &peers, NetworkPath::Peer), None);
+    let missing = why(&["eth0"], &peers, NetworkPath::Peer);
+    assert_eq!(missing.as_deref(), Some("this host has no interface eth1"));
+    let alone = why(&["eth0", "eth1"], &[], NetworkPath::Namespaces);
+    assert!(alone.is_some_and(|why| why.contains("--peer")));
+}
+
 #[test]
 fn states_of_the_interface_are_not_set_on_another() {
     let text = "name = 'x'\nrepeats = 2\n[base]\npeers = ['a']\nmtu = 9000\n[[factor]]\n\
@@ -105,7 +154,6 @@ fn slips_about_hosts_say_where_they_are() {
         ("peers = ['a, b']", "peers: 'a, b' is not a host name"),
         ("peers = ['a:0']", "peers: 'a:0' has no port from 1 to 65535"),
         ("peers = ['a', 'b']", "pattern: of 2 hosts: say who sends to whom"),
-        ("pattern = 'ring'", "pattern: name its hosts"),
         ("peers = ['a', 'b']\npattern = 'ring'", "ring needs 3 hosts or more, and 2 are named"),
         ("peers = ['a', 'b']\npattern = 'star'", "pattern: 'star' is none of pair, fan-in"),
         (

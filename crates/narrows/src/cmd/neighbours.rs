@@ -37,7 +37,7 @@ pub fn run(args: &NeighboursArgs) -> Result<u8, Failure> {
 /// What is common with `narrows study run`.
 fn session(args: &NeighboursArgs) -> SessionArgs {
     SessionArgs {
-        peer: args.host.clone(),
+        peer: args.host.iter().cloned().collect(),
         port: args.port,
         key: args.key.clone(),
         at: Vec::new(),

@@ -114,7 +114,7 @@ fn search_of(args: &SearchArgs, most: f64) -> Search {
 /// What is common with `narrows study run`.
 fn session(peer: &PeerArgs) -> SessionArgs {
     SessionArgs {
-        peer: None,
+        peer: Vec::new(),
         port: peer.port.unwrap_or(narrows_control::wire::PORT),
         key: peer.key.clone(),
         at: Vec::new(),

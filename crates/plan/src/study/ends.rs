@@ -42,7 +42,7 @@ pub(super) struct Cast<'a> {
 }
 
 impl<'a> Cast<'a> {
-    /// The hosts that a cell names, or the study's only peer.
+    /// The hosts that a cell names, or those of the session: of a pattern all, else the first.
     pub fn of(settings: &'a Settings, ends: &'a Ends<'a>) -> Result<Self, StudyError> {
         let (pattern, memory) = (settings.pattern()?, settings.kind().is_memory());
         let named: Vec<usize> = settings
@@ -53,7 +53,8 @@ impl<'a> Cast<'a> {
                 found.ok_or_else(|| StudyError::new("peers", format!("there is no peer '{name}'")))
             })
             .collect::<Result<_, _>>()?;
-        let far = if named.is_empty() { (0..ends.peers.len().min(1)).collect() } else { named };
+        let session = if pattern.is_some() { ends.peers.len() } else { ends.peers.len().min(1) };
+        let far = if named.is_empty() { (0..session).collect() } else { named };
         if !memory && pattern.is_none() && far.len() > 1 {
             let why = format!("of {} hosts: say who sends to whom", far.len());
             return Err(StudyError::new(places::PATTERN.declared.key, why));
@@ -99,7 +100,8 @@ impl<'a> Cast<'a> {
             EndHost::Peer(_) => end,
         });
         let ends = ends.map(|end| self.at_its_peer(end)).collect();
-        Ok((ends, away.or(why).or(nowhere).or_else(|| self.other_interface())))
+        let unbound = self.no_interface().or_else(|| self.other_interface());
+        Ok((ends, away.or(why).or(nowhere).or(unbound)))
     }
 
     /// The ends of a pattern, all on other hosts.
@@ -111,9 +113,6 @@ impl<'a> Cast<'a> {
         let key = places::PATTERN.declared.key;
         let wrong = |why: String| Err(StudyError::new(key, why));
         let settings = self.settings;
-        if settings.peers.is_empty() {
-            return wrong("name its hosts, peers = [\"A\", \"B\"]".to_owned());
-        }
         let kind = settings.kind();
         if !(kind.is_tcp() || kind.is_udp()) {
             return wrong(format!("{kind} has none; streams and round trips of TCP and UDP do"));
@@ -132,7 +131,15 @@ impl<'a> Cast<'a> {
             return wrong(format!("{other} is of this host, which has no end in a pattern"));
         }
         let far: Vec<u32> = self.far.iter().map(|at| *at as u32).collect();
-        let ends = pattern.ends(&far).map_err(|why| StudyError::new(key, why.to_string()))?;
+        let ends = match pattern.ends(&far) {
+            Ok(ends) => ends,
+            // A file without hosts is for any number of them.
+            Err(why) if settings.peers.is_empty() => {
+                let why = format!("{why}: name them with --peer A,B or peers = [\"A\", \"B\"]");
+                return Ok((TwoPlaces::default().ends(params.is_reverse()), Some(why)));
+            }
+            Err(why) => return wrong(why.to_string()),
+        };
         let names: Vec<&str> = self.peers().map(|peer| peer.name).collect();
         let hosts: Vec<(&str, Option<&Host>)> =
             self.ends.peers.iter().map(|peer| (peer.name, peer.host)).collect();
@@ -157,6 +164,18 @@ impl<'a> Cast<'a> {
         let placed = self.placed(places, nodes, spot, params);
         let own = placed.and_then(|places| Ok(steered(places.ends(params.is_reverse()), irq?)));
         Ok(own)
+    }
+
+    /// Why the interface that the cell names is none that its packets can leave from.
+    fn no_interface(&self) -> Option<String> {
+        let device = self.settings.bind()?.device?;
+        if self.ends.peers.is_empty() {
+            return Some(format!("{device} leads to another host: name one with --peer"));
+        }
+        let host = self.ends.host;
+        // A host whose interfaces nobody listed may have it.
+        let is_missing = !host.nics.is_empty() && host.nic(&device).is_none();
+        is_missing.then(|| format!("this host has no interface {device}"))
     }
 
     /// An end with the number of its peer, or with where its packets leave from.

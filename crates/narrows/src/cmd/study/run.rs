@@ -24,6 +24,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
+/// Between the names of a study's hosts, as they are stored.
+const BETWEEN_NAMES: &str = ", ";
+
 /// `narrows study run FILE`.
 pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     check_terminal(&args.session)?;
@@ -78,7 +81,7 @@ pub fn begin(new: &New<'_>, mut machines: Machines) -> Result<u8, Failure> {
     }
     plan.check_any_runs()?;
     let names: Vec<&str> = plan.site.peers.iter().map(|far| far.name.as_str()).collect();
-    let names = names.join(", ");
+    let names = names.join(BETWEEN_NAMES);
     let peer = Some(names.as_str()).filter(|names| !names.is_empty());
     let begun = Begun { seed, quick, peer, began_unix_ns: output::now() };
     let mut draft = Store::draft(file, &begun.head(defined, &plan), &plan.site.host)?;
@@ -128,17 +131,24 @@ fn check_terminal(args: &SessionArgs) -> Result<(), Failure> {
     if args.tui { watch::check_terminal() } else { Ok(()) }
 }
 
-/// Reaches the machines: those that the study names, else the one of the command line, else the
-/// one that it was begun with.
+/// Reaches the machines: those that the study names, else those of the command line, else those
+/// that it was begun with.
 fn reach(defined: &Defined, args: &SessionArgs, begun: Option<&str>) -> Result<Machines, Failure> {
     check_engines(defined)?;
     let named = defined.definition.peers();
-    if let Some(peer) = args.peer.as_deref().filter(|_| !named.is_empty()) {
-        let says = format!("--peer {peer}: the study names its hosts: {}", named.join(", "));
-        return Err(Failure::of(Cause::PEERS, says));
+    match (named.is_empty(), args.peer.is_empty(), begun) {
+        (false, true, _) => reach_hosts(&named, args),
+        (false, false, _) => {
+            let (peers, named) = (args.peer.join(","), named.join(", "));
+            let says = format!("--peer {peers}: the study names its hosts: {named}");
+            Err(Failure::of(Cause::PEERS, says))
+        }
+        (true, true, Some(begun)) => {
+            let hosts: Vec<String> = begun.split(BETWEEN_NAMES).map(str::to_owned).collect();
+            reach_hosts(&hosts, args)
+        }
+        (true, ..) => reach_hosts(&args.peer, args),
     }
-    let one = args.peer.as_deref().or(begun).filter(|_| named.is_empty());
-    reach_hosts(&one.map_or(named, |one| vec![one.to_owned()]), args)
 }
 
 /// Reaches these hosts; without any, both ends are on this one.
