@@ -33,8 +33,8 @@ pub enum StudyCommand {
 #[derive(ClapArgs)]
 pub struct SessionArgs {
     /// Host that runs `narrows serve`; without it both ends are on this host, between two private
-    /// namespaces as root, else over loopback. Several with commas: cells with a pattern take all of
-    /// them, the others the first
+    /// namespaces as root, else over loopback. Several with commas: cells with a pattern take all
+    /// of them, the others the first
     #[arg(long, value_name = "HOST", value_delimiter = ',')]
     pub peer: Vec<String>,
     /// Port of the agent
