@@ -1,0 +1,235 @@
+//! Limits of the hosts: CPUs, sockets, copies and what the next ceiling is.
+
+use super::*;
+
+#[test]
+fn a_full_cpu_and_nothing_at_all_are_told_apart() {
+    let mut study = stream("tcp-stream");
+    let unknown = limit_of(&study, &[]);
+    assert_eq!(unknown.sureness, Sureness::Unexplained);
+    for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+        end.report.threads[0].system_ns = end.report.threads[0].wall_ns;
+    }
+    let full = limit_of(&study, &[]);
+    assert!(full.to_string().contains("thread, 100 % of a CPU, limits (counted)"), "{full}");
+}
+
+#[test]
+fn a_sender_without_a_cpu_is_the_limit_and_so_is_one_that_has_nothing_to_send() {
+    let mut study = stream("tcp-stream");
+    for end in study.records.iter_mut().filter_map(|record| record.of_mut(Role::Sender).next()) {
+        end.threads[0].waited_ns = Some(Nanos(end.threads[0].wall_ns.0 * 2 / 5));
+    }
+    let says = limit_of(&study, &[]).to_string();
+    let wanted = "the sender's thread, 50 % of a CPU, which waited for a CPU 40 % of the time,";
+    assert!(says.contains(wanted), "{says}");
+    let mut idle = stream("tcp-stream");
+    read(&mut idle, "tcp-info", "flow0.busy_ns", 250_000_000);
+    let says = limit_of(&idle, &[]).to_string();
+    assert!(says.contains("gave TCP nothing to send for 75 % of the time"), "{says}");
+}
+
+#[test]
+fn copies_and_headers_that_take_much_of_a_path_are_named_before_it() {
+    use narrows_model::host::{Host, Nic};
+    let twice = |share: u64| {
+        let mut study = shaped();
+        let had = 9_000 + 9_000 * share;
+        read(&mut study, "tcp-info", "flow0.duplicates_reported_segments", had);
+        limit_of(&study, &[]).rule
+    };
+    assert_eq!(twice(50).as_deref(), Some("path-duplicates"));
+    assert_eq!(twice(2).as_deref(), Some("path-capacity"), "two in a hundred");
+    let with = |bytes: u64, is_busy: bool| {
+        let mut study = shaped();
+        let mtu_bytes = Fact::known(narrows_model::Bytes(1500), "test");
+        let nic = Nic { name: "e0".into(), mtu_bytes, ..Nic::default() };
+        study.host = Host { nics: vec![nic], ..Host::default() };
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.effective.interface = Some("e0".into());
+            end.report.effective.mss_bytes = Some(bytes as u32);
+        }
+        read(&mut study, "tcp-info", "flow0.send_mss_bytes", bytes);
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            let thread = &mut end.report.threads[0];
+            thread.system_ns = if is_busy { thread.wall_ns } else { thread.system_ns };
+        }
+        limit_of(&study, &[])
+    };
+    let segments = |bytes| with(bytes, false).rule;
+    // A CPU is full, and the path has room: what small ones cost is its time.
+    let busy = with(200, true).to_string();
+    assert!(busy.contains("CPU time that small segments take"), "{busy}");
+    assert!(!busy.contains("headers"), "{busy}");
+    assert_eq!(segments(200).as_deref(), Some("segment-size"));
+    assert_eq!(segments(1248).as_deref(), Some("path-capacity"), "4 % more headers");
+}
+
+#[test]
+fn the_next_limit_is_the_lowest_ceiling_above() {
+    let mut study = shaped();
+    for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+        end.report.effective.interface = Some("eth0".into());
+    }
+    let ceiling = |resource: ResourceName, value: f64| Ceiling {
+        resource: resource.into(),
+        range: Estimate {
+            value,
+            low: value,
+            high: value,
+            unit: Unit::BitsPerSecond,
+            n: 0,
+            by: Method::Model,
+        },
+        says: String::new(),
+        only_if: None,
+        provenance: Vec::new(),
+    };
+    let prediction = Prediction {
+        path: PredictedPath::Interface("eth0".into()),
+        workload: narrows_model::workload::Workload::TCP_STREAM,
+        cell: None,
+        range: None,
+        bottleneck: None,
+        ceilings: vec![
+            ceiling(ResourceName::Memory, 9e9),
+            ceiling(ResourceName::Wire, 23.5e9),
+            ceiling(ResourceName::Pcie, 60e9),
+        ],
+        measured: None,
+        missing: Vec::new(),
+        sessions: Vec::new(),
+    };
+    let says = limit_of(&study, &[prediction]).to_string();
+    // Ten gigabits were measured: memory's nine are behind it.
+    let wanted = "next limit: wire, 23.5 Gb/s, 2.4 x (modelled); removing it is worth 2.4 to 2.4 x \
+                  (modelled)";
+    assert!(says.ends_with(wanted), "{says}");
+}
+
+#[test]
+fn offloads_hold_nothing_whose_cpus_are_idle() {
+    use narrows_model::host::{Host, Nic};
+    let of = |share: f64, rate_bps: Option<u64>| {
+        let mut study = stream("tcp-stream");
+        study.trials[0].params.rate_bps = rate_bps;
+        let features = [("tx-tcp-segmentation".to_owned(), false)];
+        let nic = Nic {
+            name: "e0".into(),
+            offloads: Fact::known(features.into(), "test"),
+            ..Nic::default()
+        };
+        study.host = Host { nics: vec![nic], ..Host::default() };
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.effective.interface = Some("e0".into());
+            let thread = &mut end.report.threads[0];
+            thread.user_ns = Nanos(0);
+            thread.system_ns = Nanos((thread.wall_ns.0 as f64 * share) as u64);
+        }
+        limit_of(&study, &[])
+    };
+    assert_eq!(of(0.5, None).rule.as_deref(), Some("nic-offloads"));
+    assert_eq!(of(0.03, None).rule, None, "nothing to save");
+    let paced = of(0.5, Some(10_000_000_000));
+    assert_eq!((paced.rule, paced.what.as_str()), (None, "the requested pace"));
+}
+
+#[test]
+fn a_host_that_drops_is_named_for_all_cells_of_one_way() {
+    use narrows_model::trial::{NetworkPath, TrialId};
+    // What a receiver's interface took and its TCP was not given, of 100,000 segments.
+    let with = |took: u64, again: u64| {
+        let mut study = stream("tcp-stream");
+        study.trials[0].path = NetworkPath::Peer;
+        for (key, value) in [
+            ("rtt_min_ns", 40_000),
+            ("rtt_ns", 41_000),
+            ("send_mss_bytes", 1448),
+            ("sent_segments", 100_000),
+            ("retransmitted_segments", again),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+            end.effective.interface = Some("e0".into());
+            end.readings.put_words("interface", "e0.rx_packets", took);
+            end.readings.put_words("interface", "e0.rx_bytes", took * 1514);
+            end.readings.put_words("tcp-info", "flow0.received_data_segments", 98_000);
+        }
+        study
+    };
+    let both = |beside: StoredStudy, is_back: bool| {
+        let mut study = with(98_000, 2_000);
+        let mut beside = beside;
+        (beside.trials[0].id, beside.trials[0].label) = (TrialId("b".into()), "beside".into());
+        if is_back {
+            beside.trials[0].ends = narrows_model::trial::EndSpec::anywhere(true);
+        }
+        beside.records.iter_mut().for_each(|record| record.trial = TrialId("b".into()));
+        study.trials.extend(beside.trials);
+        study.records.extend(beside.records);
+        let summaries = narrows_stats::summarise(&study);
+        let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+        limits(&case, &judge(&case)).remove(0).rule
+    };
+    assert_eq!(both(with(100_000, 2_000), false).as_deref(), Some("receiver-host-drops"));
+    assert_ne!(both(with(98_000, 2_000), false).as_deref(), Some("receiver-host-drops"));
+    assert_ne!(both(with(100_000, 2_000), true).as_deref(), Some("receiver-host-drops"));
+}
+
+#[test]
+fn what_a_socket_has_no_room_for_is_no_limit_of_the_path() {
+    use narrows_model::load::{Stretch, StretchOf};
+    use narrows_model::trial::TrialId;
+    // Two paces, of which as many datagrams come: what is missing was dropped at the socket or not.
+    let of = |dropped: u64| {
+        let at = |pace: u64, sent: u64| {
+            let mut study = stream("udp-stream");
+            study.trials[0].params.rate_bps = Some(pace);
+            for one in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+                let datagrams = if one.role == Role::Receiver { 5_000 } else { sent };
+                let flow = &mut one.report.flows[0];
+                (flow.messages, flow.bytes) = (datagrams, narrows_model::Bytes(1472 * datagrams));
+                let of = StretchOf::SenderWindow;
+                flow.stretch = Some(Stretch { of, datagrams });
+                if one.role == Role::Receiver {
+                    let lost = if dropped > 0 { sent - 5_000 } else { 0 };
+                    one.report.readings.put_words("socket", "flow0.dropped_packets", lost);
+                }
+            }
+            study
+        };
+        let (mut study, mut half) = (at(200, 10_000), at(100, 5_100));
+        (half.trials[0].id, half.trials[0].label) = (TrialId("b".into()), "half".into());
+        half.records.iter_mut().for_each(|record| record.trial = TrialId("b".into()));
+        study.trials.extend(half.trials);
+        study.records.extend(half.records);
+        let summaries = narrows_stats::summarise(&study);
+        let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+        limits(&case, &judge(&case)).remove(0).rule
+    };
+    assert_eq!(of(5_000).as_deref(), Some("datagrams-dropped"));
+    assert_eq!(of(0).as_deref(), Some("path-rate-limit"));
+}
+
+#[test]
+fn small_segments_hold_a_stream_whose_cpu_is_full() {
+    let limit = |segment: u64, busy_percent: u64| {
+        let mut study = stream("tcp-stream");
+        let mtu_bytes = Fact::known(Bytes(1500), "test");
+        study.host.nics.push(Nic { name: "e0".into(), mtu_bytes, ..Nic::default() });
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.effective.mss_bytes = Some(1448);
+            end.report.effective.interface = Some("e0".into());
+            end.report.threads[0].system_ns = Nanos(busy_percent * 10_000_000);
+        }
+        read(&mut study, "tcp-info", "flow0.send_mss_bytes", segment);
+        limit_of(&study, &[])
+    };
+    let held = limit(244, 100);
+    assert_eq!(held.rule.as_deref(), Some("segment-size"), "{held}");
+    assert_eq!(held.sureness, Sureness::Inferred, "{held}");
+    assert_eq!(limit(1300, 100).rule, None, "segments that are nearly full");
+    let has_time = limit(244, 30);
+    assert!(!has_time.to_string().contains("CPU time that small"), "{has_time}");
+}

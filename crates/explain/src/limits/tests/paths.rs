@@ -1,0 +1,277 @@
+//! Limits of the path: losses, shapers, queues, order.
+
+use super::*;
+
+#[test]
+fn the_cause_is_named_before_what_follows_from_it() {
+    let limit = limit_of(&shaped(), &[]);
+    assert_eq!(limit.rule.as_deref(), Some("path-capacity"));
+    let says = limit.to_string();
+    assert!(says.contains("a shaper or a slower link between the ends limits"), "{says}");
+    assert!(says.contains("not the threads' CPUs (busiest 50 %), not the window"), "{says}");
+    assert!(!says.contains("loss ("), "a hundredth was lost: {says}");
+}
+
+#[test]
+fn loss_that_allows_far_more_is_not_the_limit() {
+    let mut study = stream("tcp-stream");
+    for (key, value) in [
+        ("rtt_min_ns", 20_000),
+        ("rtt_ns", 20_000),
+        ("send_mss_bytes", 1448),
+        ("sent_segments", 1_000_000),
+        ("retransmitted_segments", 1_000),
+    ] {
+        read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+    }
+    read(&mut study, "tcp-info", "flow0.busy_ns", 250_000_000);
+    // A thousandth lost over 20 us allows 22 Gb/s, ten were measured: held by it, about.
+    assert_eq!(limit_of(&study, &[]).rule.as_deref(), Some("tcp-retransmits"));
+    read(&mut study, "softnet", "dropped_packets", 900);
+    let says = limit_of(&study, &[]).to_string();
+    assert!(says.contains("gave TCP nothing to send"), "dropped by the own CPUs: {says}");
+    read(&mut study, "softnet", "dropped_packets", 0);
+    read(&mut study, "tcp-info", "flow0.rtt_ns", 2_000);
+    read(&mut study, "tcp-info", "flow0.rtt_min_ns", 2_000);
+    let says = limit_of(&study, &[]).to_string();
+    assert!(says.contains("gave TCP nothing to send"), "{says}");
+}
+
+#[test]
+fn a_shaper_holds_what_leaves_by_its_interface_and_not_what_comes() {
+    use narrows_model::host::{Host, Nic};
+    let nic = |qdisc: &str| {
+        let qdisc = Fact::known(qdisc.to_owned(), "test");
+        Host { nics: vec![Nic { name: "e0".into(), qdisc, ..Nic::default() }], ..Host::default() }
+    };
+    let of = |sender: &str, receiver: &str| {
+        let mut study = stream("tcp-stream");
+        (study.host, study.peer_hosts) = (nic(sender), vec![nic(receiver)]);
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.effective.interface = Some("e0".into());
+        }
+        limit_of(&study, &[])
+    };
+    let [here, there] = [of("tbf", "noqueue"), of("noqueue", "tbf")];
+    assert_eq!((here.rule.as_deref(), here.sureness), (Some("nic-shaped"), Sureness::Inferred));
+    assert_eq!(there.sureness, Sureness::Possible, "{there}");
+}
+
+#[test]
+fn what_makes_losses_dear_is_named_before_what_follows_from_it() {
+    use narrows_model::host::Host;
+    let of = |here: &str, lost: u64| {
+        let mut study = shaped();
+        let host = |sack: &str| {
+            let sack = Fact::known(sack.to_owned(), "test");
+            Host { tuning: [("net.ipv4.tcp_sack".to_owned(), sack)].into(), ..Host::default() }
+        };
+        (study.host, study.peer_hosts) = (host(here), vec![host("1")]);
+        // Window scaling and timestamps, and no SACK.
+        read(&mut study, "tcp-info", "flow0.agreed_options", 5);
+        read(&mut study, "tcp-info", "flow0.retransmitted_segments", lost);
+        limit_of(&study, &[])
+    };
+    assert_eq!(of("0", 9_000).rule.as_deref(), Some("tcp-sack"));
+    assert_eq!(of("1", 9_000).rule.as_deref(), Some("tcp-options-removed"));
+    assert_eq!(of("0", 90).rule.as_deref(), Some("path-capacity"), "next to nothing was lost");
+}
+
+#[test]
+fn a_loss_that_is_far_too_small_for_the_rate_is_not_the_limit() {
+    let mut study = shaped();
+    slices(&mut study, &[250_000_000, 0, 125_000_000, 125_000_000, 125_000_000]);
+    // One in ten thousand over 20 ms allows Reno 70 Mb/s: ten gigabits are not held by it.
+    read(&mut study, "tcp-info", "flow0.retransmitted_segments", 90);
+    let limit = limit_of(&study, &[]);
+    assert_ne!(limit.rule.as_deref(), Some("tcp-retransmits"), "{limit}");
+}
+
+#[test]
+fn packets_that_come_late_are_named_before_what_is_sent_again_for_them() {
+    use crate::measured::testing::read_receiver;
+    let with = |early: u64, again: u64| {
+        let mut study = shaped();
+        read(&mut study, "tcp-info", "flow0.retransmitted_segments", again);
+        // No queue: round trips as without load.
+        for key in ["rtt_ns", "lowest:rtt_ns", "highest:rtt_ns"] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), 20_500);
+        }
+        read(&mut study, "tcp-info", "flow0.duplicates_reported_segments", 12_000);
+        read_receiver(&mut study, "tcp-info", "flow0.received_out_of_order_segments", early);
+        limit_of(&study, &[]).rule
+    };
+    let of = |early| with(early, 9_000);
+    assert_eq!(of(200_000).as_deref(), Some("path-reordering"));
+    assert_ne!(with(200_000, 9).as_deref(), Some("path-reordering"), "nothing is sent again");
+    assert_eq!(of(900).as_deref(), Some("path-duplicates"), "next to nothing came early");
+}
+
+#[test]
+fn what_is_no_rules_to_find_says_what_to_do_itself() {
+    let mut study = stream("tcp-stream");
+    assert_eq!(limit_of(&study, &[]).action, None, "nothing explains it");
+    study.trials[0].params.rate_bps = Some(10_000_000_000);
+    let action = limit_of(&study, &[]).action.expect("an action");
+    assert!(action.starts_with("nothing: the stream keeps the pace"), "{action}");
+    assert_eq!(limit_of(&shaped(), &[]).action, None, "the rule's remedy");
+}
+
+#[test]
+fn a_route_that_sets_another_congestion_control_is_named_with_the_losses() {
+    use narrows_model::host::Host;
+    let of = |default: &str, lost: u64| {
+        let mut study = stream("tcp-stream");
+        let setting = Fact::known(default.to_owned(), "test");
+        let tuning = [("net.ipv4.tcp_congestion_control".to_owned(), setting)].into();
+        study.host = Host { tuning, ..Host::default() };
+        study.peer_hosts = vec![study.host.clone()];
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.effective.congestion = Some("reno".into());
+        }
+        for (key, value) in [
+            ("rtt_min_ns", 40_000),
+            ("rtt_ns", 41_000),
+            ("send_mss_bytes", 1448),
+            ("sent_segments", 900_000),
+            ("retransmitted_segments", lost),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        limit_of(&study, &[]).rule
+    };
+    assert_eq!(of("bbr", 4_500).as_deref(), Some("congestion-control"));
+    assert_eq!(of("reno", 4_500).as_deref(), Some("tcp-retransmits"), "the host's own");
+    assert_ne!(of("bbr", 9).as_deref(), Some("congestion-control"), "nothing is lost");
+}
+
+#[test]
+fn losses_at_random_are_called_so() {
+    use crate::probes::testing::{way, with_probes};
+    use narrows_model::probe::PathProbe;
+    let of = |slow: u32| {
+        let mut study = stream("tcp-stream");
+        for (key, value) in [
+            ("rtt_min_ns", 40_000),
+            ("rtt_ns", 41_000),
+            ("send_mss_bytes", 1448),
+            ("sent_segments", 900_000),
+            ("retransmitted_segments", 9_000),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        let there = way(251, 60, slow);
+        with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
+        limit_of(&study, &[]).what
+    };
+    assert!(of(251).starts_with("loss of segments (at random"), "{}", of(251));
+    assert!(!of(256).contains("at random"), "{}", of(256));
+}
+
+#[test]
+fn a_queue_that_overflows_now_and_then_or_in_consequence_holds_nothing() {
+    let of = |dropped: u64, acknowledgements: u64| {
+        let mut study = stream("tcp-stream");
+        for (key, value) in [
+            ("rtt_min_ns", 40_000),
+            ("rtt_ns", 41_000),
+            ("send_mss_bytes", 1448),
+            ("sent_segments", 900_000),
+            ("retransmitted_segments", dropped),
+            ("received_segments", acknowledgements),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+            end.effective.interface = Some("tap0".into());
+            end.readings.put_words("interface", "tap0.tx_dropped_packets", dropped);
+        }
+        for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+            end.readings.put_words("tcp-info", "flow0.sent_segments", 100_000);
+        }
+        limit_of(&study, &[]).rule
+    };
+    assert_eq!(of(9_000, 100_000).as_deref(), Some("own-queue"));
+    assert_ne!(of(90, 100_000).as_deref(), Some("own-queue"), "one in ten thousand");
+    assert_eq!(of(9_000, 40_000).as_deref(), Some("acknowledgements-lost"));
+}
+
+#[test]
+fn a_shaper_of_ones_own_holds_nothing_that_is_lost_beyond_it() {
+    use crate::probes::testing::{way, with_probes};
+    use narrows_model::host::{Host, Nic};
+    use narrows_model::probe::PathProbe;
+    let of = |lost: u64, dropped: u64, came: u32| {
+        let mut study = stream("tcp-stream");
+        let qdisc = Fact::known("htb".to_owned(), "test");
+        let nic = Nic { name: "e0".into(), qdisc, ..Nic::default() };
+        study.host = Host { nics: vec![nic], ..Host::default() };
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.effective.interface = Some("e0".into());
+        }
+        for (key, value) in [("sent_segments", 100_000), ("retransmitted_segments", lost)] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        read(&mut study, "qdisc", "e0.overlimits_events", 50_000);
+        read(&mut study, "qdisc", "e0.dropped_packets", dropped);
+        let there = way(came, 4_200, came);
+        with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
+        limit_of(&study, &[]).rule
+    };
+    assert_eq!(of(0, 0, 256).as_deref(), Some("nic-shaped"));
+    assert_eq!(of(2_000, 1_900, 256).as_deref(), Some("nic-shaped"), "its own queue drops them");
+    let beyond = of(8_000, 0, 256);
+    assert!(!matches!(beyond.as_deref(), Some("nic-shaped" | "own-queue")), "{beyond:?}");
+    let trains = of(0, 0, 190);
+    assert!(!matches!(trains.as_deref(), Some("nic-shaped" | "own-queue")), "{trains:?}");
+}
+
+#[test]
+fn acknowledgements_hold_a_stream_that_loses_less_on_the_way_forth() {
+    use crate::measured::testing::read_receiver;
+    let of = |lost: u64| {
+        let mut study = stream("tcp-stream");
+        for (key, value) in
+            [("sent_segments", 1_000), ("retransmitted_segments", lost), ("received_segments", 920)]
+        {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        read_receiver(&mut study, "tcp-info", "flow0.sent_segments", 1_000);
+        limit_of(&study, &[])
+    };
+    let back = of(0);
+    assert_eq!(back.rule.as_deref(), Some("acknowledgements-lost"));
+    assert_eq!(back.sureness, Sureness::Counted);
+    let forth = of(350);
+    let is_sure = forth.sureness == Sureness::Counted;
+    assert!(forth.rule.as_deref() != Some("acknowledgements-lost") || !is_sure, "{forth}");
+}
+
+#[test]
+fn losses_that_allow_no_more_are_not_put_on_missing_sack() {
+    use narrows_model::host::Host;
+    let of = |mbps: u64| {
+        let mut study = stream("tcp-stream");
+        let sack = Fact::known("0".to_owned(), "test");
+        let tuning = [("net.ipv4.tcp_sack".to_owned(), sack)].into();
+        study.host = Host { tuning, ..Host::default() };
+        study.peer_hosts = vec![study.host.clone()];
+        for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+            end.flows[0].bytes.0 = mbps * 125_000;
+        }
+        // One in a hundred over 20 ms: Reno reaches 7 Mb/s.
+        for (key, value) in [
+            ("agreed_options", 5),
+            ("rtt_min_ns", 20_000_000),
+            ("rtt_ns", 20_000_000),
+            ("send_mss_bytes", 1448),
+            ("sent_segments", 10_000),
+            ("retransmitted_segments", 100),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        limit_of(&study, &[]).rule
+    };
+    assert_eq!(of(6).as_deref(), Some("tcp-retransmits"), "all that the loss allows");
+    assert_eq!(of(2).as_deref(), Some("tcp-sack"), "a third of that");
+}

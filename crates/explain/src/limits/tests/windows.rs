@@ -1,0 +1,92 @@
+//! Limits of windows, buffers and paces.
+
+use super::*;
+
+#[test]
+fn a_small_send_buffer_is_the_limit_only_where_it_was_full() {
+    let with = |largest: u64, rtt_ns: u64, busy_ns: u64| {
+        let mut study = stream("tcp-stream");
+        let setting = Fact::known(format!("4096 16384 {largest}"), "test");
+        study.host.tuning.insert("net.ipv4.tcp_wmem".into(), setting.clone());
+        let mut peer = study.host.clone();
+        peer.tuning.insert("net.ipv4.tcp_wmem".into(), setting);
+        study.peer_hosts = vec![peer];
+        read(&mut study, "tcp-info", "flow0.rtt_min_ns", rtt_ns);
+        read(&mut study, "tcp-info", "flow0.rtt_ns", rtt_ns);
+        read(&mut study, "tcp-info", "flow0.busy_ns", busy_ns);
+        limit_of(&study, &[]).what
+    };
+    let of = |rtt_ns| with(131_072, rtt_ns, 1_000_000_000);
+    // A write of 64 KiB waits for room in 8 KiB, and TCP for the program that wakes up.
+    assert_eq!(with(8_192, 20_000, 660_000_000), "the largest send buffer");
+    assert!(with(131_072, 20_000, 660_000_000).contains("nothing to send"), "the message fits");
+    // 10 Gb/s over 100 us are 125 kB, over 10 ms a hundred times the buffer.
+    assert_eq!(of(100_000), "the largest send buffer");
+    assert_eq!(of(10_000_000), "nothing that was checked explains the rate");
+}
+
+#[test]
+fn a_pace_that_was_asked_for_is_the_limit_where_it_was_held() {
+    let mut study = stream("tcp-stream");
+    study.trials[0].params.rate_bps = Some(10_000_000_000);
+    let says = limit_of(&study, &[]).to_string();
+    assert!(says.contains("the requested pace limits"), "{says}");
+    study.trials[0].params.rate_bps = Some(20_000_000_000);
+    assert_eq!(limit_of(&study, &[]).sureness, Sureness::Unexplained);
+}
+
+#[test]
+fn a_full_buffer_is_named_before_a_congestion_control_that_does_more_with_it() {
+    let of = |full_percent: u64| {
+        let mut study = stream("tcp-stream");
+        let setting = Fact::known("bbr".to_owned(), "test");
+        study.host.tuning.insert("net.ipv4.tcp_congestion_control".into(), setting);
+        let mut trial = study.trials[0].clone();
+        (trial.id.0, trial.label) = ("b".into(), "tcp-stream cubic".into());
+        trial.params.congestion = Some("cubic".into());
+        let more = study.records.clone();
+        study.records.extend(more);
+        for (number, record) in study.records.iter_mut().enumerate() {
+            let is_other = number >= 3;
+            for end in record.of_mut(Role::Sender) {
+                let used = if is_other { "cubic" } else { "bbr" };
+                end.effective.congestion = Some(used.into());
+            }
+            for end in record.of_mut(Role::Receiver).filter(|_| is_other) {
+                end.flows[0].bytes.0 = end.flows[0].bytes.0 / 10 * 14;
+            }
+            if is_other {
+                record.trial = trial.id.clone();
+            }
+        }
+        study.trials.push(trial);
+        let full = full_percent * 10_000_000;
+        read(&mut study, "tcp-info", "flow0.limited_by_send_buffer_ns", full);
+        read(&mut study, "tcp-info", "flow0.limited_by_receive_window_ns", 0);
+        let summaries = narrows_stats::summarise(&study);
+        let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+        limits(&case, &judge(&case)).remove(0).rule
+    };
+    assert_eq!(of(75).as_deref(), Some("send-buffer"));
+    assert_eq!(of(0).as_deref(), Some("congestion-control"));
+}
+
+#[test]
+fn a_window_whose_bytes_stand_in_a_queue_is_not_the_limit() {
+    let limit = |least_ns: u64| {
+        let mut study = shaped();
+        for (key, value) in [
+            ("limited_by_receive_window_ns", 950_000_000),
+            ("lowest:rtt_ns", least_ns),
+            ("rtt_ns", least_ns),
+            ("retransmitted_segments", 0),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        limit_of(&study, &[])
+    };
+    let queued = limit(20_000_000);
+    assert_eq!(queued.rule.as_deref(), Some("path-capacity"), "{queued}");
+    let travels = limit(25_000);
+    assert_eq!(travels.rule.as_deref(), Some("receive-window"), "{travels}");
+}
