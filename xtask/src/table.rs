@@ -13,10 +13,18 @@ const END: &str = "<!-- end of the figures -->\n";
 /// of such tools.
 struct Row {
     count: &'static str,
-    before: &'static str,
-    anew: &'static str,
+    then: [&'static str; 2],
     now: fn(&House) -> String,
     models: [&'static str; 2],
+}
+
+const fn row(
+    count: &'static str,
+    then: [&'static str; 2],
+    now: fn(&House) -> String,
+    models: [&'static str; 2],
+) -> Row {
+    Row { count, then, now, models }
 }
 
 /// So many of something in a thousand lines of code.
@@ -30,76 +38,62 @@ fn dscp(house: &House) -> String {
 }
 
 const ROWS: [Row; 9] = [
-    Row {
-        count: "`Result<_, String>` of all Results",
-        before: "124 of 621",
-        anew: "30 of 1083",
-        now: |house| format!("{} of {}", house.counts.string_errors, house.counts.results),
-        models: ["0", "0"],
-    },
-    Row {
-        count: "named closures a 1000 lines",
-        before: "15.2",
-        anew: "12.8",
-        now: |house| share(house, house.counts.named_closures),
-        models: ["0.4", "2.0"],
-    },
-    Row {
-        count: "matches on a bool a 1000 lines",
-        before: "3.1",
-        anew: "2.2",
-        now: |house| share(house, house.counts.bool_matches),
-        models: ["0", "0"],
-    },
-    Row {
-        count: "functions: median lines",
-        before: "10",
-        anew: "8",
-        now: |house| house.function(0.5).to_string(),
-        models: ["4", "10"],
-    },
-    Row {
-        count: "functions over 70 lines",
-        before: "0 ¹",
-        anew: "0 ¹",
-        now: |house| house.long_functions().to_string(),
-        models: ["0.9 %", "3.1 %"],
-    },
-    Row {
-        count: "lines of modules that import each other in a circle",
-        before: "34 % ¹",
-        anew: "0 ¹",
-        now: |house| format!("{:.1} %", house.circular_percent()),
-        models: ["27 % ¹", "45 % ¹"],
-    },
-    Row {
-        count: "docs of one or two words",
-        before: "302",
-        anew: "208",
-        now: |house| house.counts.short_docs.to_string(),
-        models: ["-", "-"],
-    },
-    Row {
-        count: "decisions on how a word begins or ends",
-        before: "-",
-        anew: "-",
-        now: |house| house.counts.text_decisions.to_string(),
-        models: ["-", "-"],
-    },
-    Row {
-        count: "files that name `dscp`",
-        before: "10 in 6 crates ¹",
-        anew: "6 in 3 crates ¹",
-        now: dscp,
-        models: ["-", "-"],
-    },
+    row(
+        "`Result<_, String>` of all Results",
+        ["124 of 621", "30 of 1083"],
+        |house| format!("{} of {}", house.counts.string_errors, house.counts.results),
+        ["0", "0"],
+    ),
+    row(
+        "named closures a 1000 lines",
+        ["15.2", "12.8"],
+        |house| share(house, house.counts.named_closures),
+        ["0.4", "2.0"],
+    ),
+    row(
+        "matches on a bool a 1000 lines",
+        ["3.1", "2.2"],
+        |house| share(house, house.counts.bool_matches),
+        ["0", "0"],
+    ),
+    row(
+        "functions: median lines",
+        ["10", "8"],
+        |house| house.function(0.5).to_string(),
+        ["4", "10"],
+    ),
+    row(
+        "functions over 70 lines",
+        ["0 ¹", "0 ¹"],
+        |house| house.long_functions().to_string(),
+        ["0.9 %", "3.1 %"],
+    ),
+    row(
+        "lines of modules that import each other in a circle",
+        ["34 % ¹", "0 ¹"],
+        |house| format!("{:.1} %", house.circular_percent()),
+        ["27 % ¹", "45 % ¹"],
+    ),
+    row(
+        "docs of one or two words",
+        ["302", "208"],
+        |house| house.counts.short_docs.to_string(),
+        ["-", "-"],
+    ),
+    row(
+        "decisions on how a word begins or ends",
+        ["-", "-"],
+        |house| house.counts.text_decisions.to_string(),
+        ["-", "-"],
+    ),
+    row("files that name `dscp`", ["10 in 6 crates ¹", "6 in 3 crates ¹"], dscp, ["-", "-"]),
 ];
 
 fn rows(house: &House) -> String {
     let mut text = "| count | before | laid anew | now | ripgrep | hyperfine |\n\
                     |---|---|---|---|---|---|\n"
         .to_owned();
-    for Row { count, before, anew, now, models: [ripgrep, hyperfine] } in &ROWS {
+    for Row { count, then: [before, anew], now, models: [ripgrep, hyperfine] } in &ROWS {
         let now = now(house);
         text += &format!("| {count} | {before} | {anew} | {now} | {ripgrep} | {hyperfine} |\n");
     }
