@@ -1,4 +1,5 @@
-//! iperf3.
+//! iperf3, the real one: what of a trial its flags can say. Its protocol is spoken elsewhere, in
+//! `iperf3/`.
 
 use super::words::Takes;
 use super::{Engine, flows, options};

@@ -1,4 +1,4 @@
-//! nuttcp.
+//! nuttcp: its server stays in the foreground, so that it ends with the worker that started it.
 
 use super::words::Takes;
 use super::{Engine, options, seconds};

@@ -1,4 +1,4 @@
-//! qperf.
+//! qperf: one word a test, which names verb and transport. Both ends are given its port with `-lp`.
 
 use super::words::Takes;
 use super::{Engine, options, seconds};

@@ -1,4 +1,4 @@
-//! Intel MPI Benchmarks.
+//! Intel MPI Benchmarks: a table a test, a row a size of message.
 
 use super::{Output, Run, Tool, Unusable, nothing, rows};
 use narrows_model::units::Unit;

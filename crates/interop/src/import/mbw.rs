@@ -1,4 +1,4 @@
-//! mbw.
+//! mbw: a copy of memory a line, by method, in MiB/s.
 
 use super::{Output, Run, Tool, Unusable, nothing};
 use narrows_model::units::Unit;
