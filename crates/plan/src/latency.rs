@@ -118,6 +118,7 @@ fn stream(wanted: &Wanted, reverse: bool, after_ns: u64) -> Params {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::trial::EndHost;
 
     fn wanted() -> Wanted {
         let (phase, every) = (Nanos::from_millis(5000), Nanos::from_millis(5));
@@ -142,6 +143,43 @@ mod tests {
         // The last ends with a moment and a phase left: 11.5 + 1 + 11 s, of 29.5.
         let ends = 11.5 + down.timeline.warmup_ns.seconds() + down.timeline.window_ns.seconds();
         assert!((ends - 23.5).abs() < 1e-9, "{ends}");
+    }
+
+    #[test]
+    fn streams_up_leave_this_host_and_streams_down_come_to_it() {
+        let wanted = Wanted { congestion: Some("bbr".into()), ..wanted() };
+        let [probe, up, down] = made(&wanted).expect("trials");
+        let sender = |trial: &Trial| trial.pairs().next().map(|pair| pair.sender.host);
+        assert_eq!(sender(&probe), Some(EndHost::Controller));
+        assert_eq!(sender(&up), Some(EndHost::Controller));
+        assert_eq!(sender(&down), Some(EndHost::Peer(0)));
+        assert_eq!([&probe, &up, &down].map(|trial| trial.params.streams), [1, 4, 4]);
+        assert_eq!(
+            [&probe, &up, &down].map(|trial| trial.params.message_bytes.0),
+            [64, 65_536, 65_536]
+        );
+        let control = |trial: &Trial| trial.params.congestion.clone();
+        assert_eq!([control(&probe), control(&up)], [None, Some("bbr".to_owned())]);
+        // An answer may stand in a queue for longer than a stream's end lasts.
+        assert_eq!(probe.timeline.cooldown_ns, Nanos::from_millis(2000));
+        assert_eq!(up.timeline.cooldown_ns, Nanos::from_millis(200));
+    }
+
+    #[test]
+    fn the_last_load_may_begin_after_two_minutes_and_not_later() {
+        // 0.5 s, two phases and a moment of 1 s.
+        let with = |millis| Wanted {
+            phase: Nanos::from_millis(millis),
+            every: Nanos::from_millis(20),
+            ..wanted()
+        };
+        assert!(made(&with(59_250)).is_ok());
+        assert!(made(&with(59_251)).is_err());
+        // 5 phases of 49.2 s and 4 s are 250 s: 50,000 requests each 5 ms.
+        let phase = Nanos::from_millis(49_200);
+        assert!(made(&Wanted { phase, ..wanted() }).is_ok());
+        let phase = Nanos::from_millis(49_201);
+        assert!(made(&Wanted { phase, ..wanted() }).is_err());
     }
 
     #[test]

@@ -94,8 +94,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_carried_at_least_is_known_beforehand() {
+        let of = |law, own: &Choice, beside: &Choice, bytes| {
+            (least(law, own, beside, 1e9, bytes) / 1e3).round() / 1e6
+        };
+        let (one, two, plain) = (choice(1e4, 0.0), choice(2e4, 0.0), choice(1.0, 0.0));
+        // 8 us a message of 1000 B are the 8 ns that a byte takes at 1 Gb/s.
+        assert_eq!(of(Law::Alike, &choice(1.0, 8_000.0), &plain, 1000.0), 0.5);
+        assert_eq!(of(Law::Alike, &choice(1.0, 8_000.0), &plain, f64::INFINITY), 1.0);
+        // What costs less need not carry more.
+        assert_eq!(of(Law::Alike, &plain, &choice(1.0, 8_000.0), 1000.0), 1.0);
+        // Twice the messages: 10 us more for 20 kB, half a nanosecond a byte beside eight.
+        assert_eq!(of(Law::MessageSize, &one, &two, 1e4), 0.941_176);
+        assert_eq!(of(Law::Flows, &one, &one, 1e4), 1.0);
+        let unnamed = Choice { amount: None, ..plain };
+        assert_eq!(of(Law::Pace, &unnamed, &one, 1e4), 1.0);
+        assert_eq!(of(Law::Proportional, &unnamed, &two, 1e4), 1.0);
+    }
+
+    #[test]
     fn noise_lowers_the_bar() {
         assert_eq!(clearly(0.1), CLEARLY);
-        assert!(clearly(0.4) < 0.21);
+        // Four deviations of 0.4, as a logarithm: e^-1.6.
+        assert!((clearly(0.4) - 0.201_897).abs() < 1e-6);
     }
 }
