@@ -7,7 +7,7 @@ pub const NONE: &str = "none";
 
 /// What is run and repeated: a place, a fabric and an MTU with a number of ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cell {
+pub struct AppCell {
     /// Number of its place in the study.
     pub place: usize,
     /// Its fabric; none of one rank.
@@ -18,7 +18,7 @@ pub struct Cell {
     pub ranks: u32,
 }
 
-impl Cell {
+impl AppCell {
     /// Its factors with their levels.
     pub fn levels(&self, definition: &Definition) -> [(&'static str, String); 4] {
         let none = || NONE.to_owned();
@@ -52,14 +52,14 @@ pub const HOSTS: &str = "hosts";
 
 /// All cells, in the order of the file. One rank talks to nobody: it is one cell for each set of
 /// hosts, at the first place that has it, since others' hosts may be faster.
-pub fn cells(definition: &Definition) -> Vec<Cell> {
+pub fn cells(definition: &Definition) -> Vec<AppCell> {
     let mut cells = Vec::new();
     if definition.ranks.contains(&1) {
         let mut sets: Vec<&[String]> = Vec::new();
         for (place, at) in definition.places.iter().enumerate() {
             if !sets.contains(&at.hosts.as_slice()) {
                 sets.push(&at.hosts);
-                cells.push(Cell { place, fabric: None, mtu: None, ranks: 1 });
+                cells.push(AppCell { place, fabric: None, mtu: None, ranks: 1 });
             }
         }
     }
@@ -71,16 +71,16 @@ pub fn cells(definition: &Definition) -> Vec<Cell> {
 }
 
 /// A cell of each place, fabric and MTU, with two ranks.
-pub fn curves(definition: &Definition) -> Vec<Cell> {
+pub fn curves(definition: &Definition) -> Vec<AppCell> {
     let places = definition.places.iter().enumerate();
     places.flat_map(|(place, at)| of_place(place, at)).collect()
 }
 
-fn of_place(place: usize, at: &Place) -> Vec<Cell> {
+fn of_place(place: usize, at: &Place) -> Vec<AppCell> {
     let one = vec![None];
     let mtus = if at.mtu.is_empty() { one } else { at.mtu.iter().copied().map(Some).collect() };
     let fabrics = at.fabrics.iter();
-    let cell = |fabric: &String, mtu: &Option<u32>| Cell {
+    let cell = |fabric: &String, mtu: &Option<u32>| AppCell {
         place,
         fabric: Some(fabric.clone()),
         mtu: *mtu,
@@ -106,7 +106,7 @@ mod tests {
             + &place("old", "hosts = ['o[1-2]']")
             + &place("new", "hosts = ['n1', 'n2']");
         let definition = Definition::parse(&text).expect("a study");
-        let alone = |cell: &&Cell| cell.ranks == 1;
+        let alone = |cell: &&AppCell| cell.ranks == 1;
         let at: Vec<usize> =
             cells(&definition).iter().filter(alone).map(|cell| cell.place).collect();
         assert_eq!(at, [0, 2, 3]);

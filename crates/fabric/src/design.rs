@@ -38,7 +38,7 @@ pub enum Tier {
 
 /// Switches of one tier.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Part {
+pub struct TierSwitches {
     pub tier: Tier,
     /// The switches' model, as the catalogue names it.
     pub switch: String,
@@ -114,7 +114,7 @@ pub struct Design {
     /// How it is cabled above the leaves.
     pub shape: Shape,
     /// Switches by tier, from the hosts up.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TierSwitches>,
     /// Links by the tier that they lead to, from the hosts up.
     pub cables: Vec<Cables>,
     /// Most hosts that the same leaves and spines reach in as many tiers.
@@ -247,7 +247,7 @@ fn one(asked: &Asked, leaf: &Switch) -> Result<Design, FabricError> {
         leaf_host_ports: ports,
         leaf_uplinks: 0,
         shape: Shape::Single,
-        parts: vec![Part {
+        parts: vec![TierSwitches {
             tier: Tier::Leaf,
             switch: leaf.name.clone(),
             count: 1,
@@ -278,13 +278,13 @@ impl Above {
         if tiers == 2 { below } else { below * u64::from(self.spine_ports / 2) }
     }
 
-    fn leaf_part(&self, switch: &Switch, count: u32) -> Part {
+    fn leaf_part(&self, switch: &Switch, count: u32) -> TierSwitches {
         let links = self.leaf.host_ports + self.leaf.uplinks;
-        Part { tier: Tier::Leaf, switch: switch.name.clone(), count, links, ports: links }
+        TierSwitches { tier: Tier::Leaf, switch: switch.name.clone(), count, links, ports: links }
     }
 
-    fn upper_part(&self, tier: Tier, switch: &Switch, count: u32, links: u32) -> Part {
-        Part { tier, switch: switch.name.clone(), count, links, ports: self.spine_ports }
+    fn upper_part(&self, tier: Tier, switch: &Switch, count: u32, links: u32) -> TierSwitches {
+        TierSwitches { tier, switch: switch.name.clone(), count, links, ports: self.spine_ports }
     }
 
     fn cables(&self, to: Tier, count: u64) -> Cables {

@@ -3,8 +3,8 @@
 
 use crate::bundle::{self, Unpacked};
 use crate::capture;
-use crate::memory::{self, Firmware, Told, dmidecode, sections};
-use crate::parts::{self, Part};
+use crate::memory::{self, Firmware, FirmwareTables, dmidecode, sections};
+use crate::parts::{self, PartialHost};
 use crate::tree::Tree;
 use crate::unopened::{Malformed, NoHost, NotATable};
 use crate::{Root, hwloc, read, readers, virt};
@@ -31,7 +31,7 @@ pub fn open_together(paths: &[PathBuf]) -> Result<Host, NoHost> {
 }
 
 /// The same, together with what was asked elsewhere.
-pub fn open_with(paths: &[PathBuf], asked: Vec<Part>) -> Result<Host, NoHost> {
+pub fn open_with(paths: &[PathBuf], asked: Vec<PartialHost>) -> Result<Host, NoHost> {
     let mut all = asked;
     for path in paths {
         all.extend(parts_of(path)?);
@@ -40,7 +40,7 @@ pub fn open_with(paths: &[PathBuf], asked: Vec<Part>) -> Result<Host, NoHost> {
 }
 
 /// A single description as it is, several joined.
-fn joined(all: Vec<Part>) -> Result<Host, NoHost> {
+fn joined(all: Vec<PartialHost>) -> Result<Host, NoHost> {
     let mut all = assembled(all)?;
     let mut host = match all.len() {
         1 if all[0].is_whole => all.swap_remove(0).host,
@@ -51,13 +51,13 @@ fn joined(all: Vec<Part>) -> Result<Host, NoHost> {
 }
 
 /// What the resources of one management controller tell; `from` names it.
-pub fn of_redfish(resources: &[serde_json::Value], from: &str) -> Result<Part, NoHost> {
+pub fn of_redfish(resources: &[serde_json::Value], from: &str) -> Result<PartialHost, NoHost> {
     readers::redfish::assemble(resources, from).map_err(|why| malformed(Path::new(from), why))
 }
 
 /// Resources of Redfish become one part.
-fn assembled(all: Vec<Part>) -> Result<Vec<Part>, NoHost> {
-    let (pieces, mut all): (Vec<Part>, Vec<Part>) =
+fn assembled(all: Vec<PartialHost>) -> Result<Vec<PartialHost>, NoHost> {
+    let (pieces, mut all): (Vec<PartialHost>, Vec<PartialHost>) =
         all.into_iter().partition(|part| !part.resources.is_empty());
     let Some(first) = pieces.first() else { return Ok(all) };
     let from = match pieces.len() {
@@ -71,7 +71,7 @@ fn assembled(all: Vec<Part>) -> Result<Vec<Part>, NoHost> {
 }
 
 /// What a path tells: one part, or those of an archive.
-fn parts_of(path: &Path) -> Result<Vec<Part>, NoHost> {
+fn parts_of(path: &Path) -> Result<Vec<PartialHost>, NoHost> {
     if path.is_dir() {
         return folder(path);
     }
@@ -88,7 +88,7 @@ fn parts_of(path: &Path) -> Result<Vec<Part>, NoHost> {
 }
 
 /// One file: a text of many outputs, or of one.
-fn of_text_or_table(bytes: &[u8], path: &Path) -> Result<Vec<Part>, NoHost> {
+fn of_text_or_table(bytes: &[u8], path: &Path) -> Result<Vec<PartialHost>, NoHost> {
     let text = sections::text(bytes);
     if !text.as_deref().is_some_and(bundle::is_divided) {
         return Ok(vec![part_of(bytes, path)?]);
@@ -99,7 +99,7 @@ fn of_text_or_table(bytes: &[u8], path: &Path) -> Result<Vec<Part>, NoHost> {
     of_tree(tree, path)
 }
 
-fn of_tree(tree: Tree, path: &Path) -> Result<Vec<Part>, NoHost> {
+fn of_tree(tree: Tree, path: &Path) -> Result<Vec<PartialHost>, NoHost> {
     let found = bundle::parts(tree, &path.display().to_string(), |text, name| {
         let is_known =
             sections::is_report(text) || hwloc::is_topology(text) || readers::of(text).is_some();
@@ -108,7 +108,7 @@ fn of_tree(tree: Tree, path: &Path) -> Result<Vec<Part>, NoHost> {
     if found.is_empty() { Err(NoHost::Folder(path.to_owned())) } else { Ok(found) }
 }
 
-fn folder(path: &Path) -> Result<Vec<Part>, NoHost> {
+fn folder(path: &Path) -> Result<Vec<PartialHost>, NoHost> {
     let table = path.join("DMI");
     let Some(top) = top_of(path) else {
         if table.is_file() {
@@ -122,7 +122,7 @@ fn folder(path: &Path) -> Result<Vec<Part>, NoHost> {
         return of_tree(bundle::folder(&top).map_err(|why| malformed(&top, why))?, path);
     }
     let host = read(&Root::at(top));
-    let mut part = Part::whole("machine", &path.display().to_string(), host);
+    let mut part = PartialHost::whole("machine", &path.display().to_string(), host);
     part.marks.name = part.host.name.value().cloned();
     Ok(vec![part])
 }
@@ -201,18 +201,18 @@ fn whole_kind(path: &Path) -> Option<&'static str> {
 }
 
 /// What the bytes of a file tell.
-fn part_of(bytes: &[u8], path: &Path) -> Result<Part, NoHost> {
+fn part_of(bytes: &[u8], path: &Path) -> Result<PartialHost, NoHost> {
     let shown = path.display().to_string();
     let text = sections::text(bytes);
     let text = text.as_deref();
     if let Some(text) = text.filter(|text| capture::is_capture(text)) {
         let answers = capture::parse(text).map_err(|why| malformed(path, why))?;
         // Names and serial numbers of a capture are masked: they tell no machine from another.
-        return Ok(Part::whole("capture", &shown, read(&Root::replay(answers))));
+        return Ok(PartialHost::whole("capture", &shown, read(&Root::replay(answers))));
     }
     if let Some(text) = text.filter(|text| hwloc::is_topology(text)) {
         let host = hwloc::parse(text, &shown).map_err(|why| malformed(path, why))?;
-        let mut part = Part::whole("hwloc", &shown, host);
+        let mut part = PartialHost::whole("hwloc", &shown, host);
         part.marks.name = part.host.name.value().cloned();
         return Ok(part);
     }
@@ -315,7 +315,7 @@ fn of_firmware(
     firmware: Firmware,
     from: &str,
     unnamed: &str,
-) -> Option<Part> {
+) -> Option<PartialHost> {
     if firmware.slots.is_empty() && firmware.sockets.is_empty() && firmware.system.is_none() {
         return None;
     }
@@ -329,14 +329,14 @@ fn of_firmware(
     let model = firmware.processor().map(str::to_owned);
     host.cpu.model = model.map_or_else(|| Fact::absent(from), |model| Fact::known(model, from));
     let (serial, uuid) = (firmware.serial.clone(), firmware.uuid.clone());
-    let told = Told::of(Fact::known(firmware, from));
+    let told = FirmwareTables::of(Fact::known(firmware, from));
     host.cpu.sockets = told.sockets;
     host.identity = told.identity;
     host.expansion_slots = told.expansion;
     host.memory.slots = told.slots;
     host.memory.arrays = told.arrays;
     host.memory.ranges = told.ranges;
-    let mut part = Part::whole(program, from, host);
+    let mut part = PartialHost::whole(program, from, host);
     (part.marks.serial, part.marks.uuid) = (serial, uuid);
     Some(part)
 }

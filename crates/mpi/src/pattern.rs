@@ -115,7 +115,7 @@ impl Message {
 
 /// A rank's part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct RankRole {
     /// The rank that it talks to, in patterns of pairs.
     pub partner: Option<usize>,
     /// Whether it is the one that begins, and counts.
@@ -126,7 +126,7 @@ pub struct Part {
     pub crosses: bool,
 }
 
-impl Part {
+impl RankRole {
     /// The part of a rank, from the hosts of all: pairs lie across hosts where they can.
     pub fn of(pattern: Pattern, rank: usize, hosts: &[usize]) -> Self {
         let own = hosts.get(rank).copied().unwrap_or_default();
@@ -172,7 +172,7 @@ pub fn run(
     mpi: &dyn Mpi,
     pattern: Pattern,
     message: &Message,
-    part: &Part,
+    part: &RankRole,
     time: Duration,
 ) -> Summary {
     let ranks = if pattern == Pattern::Alltoall { mpi.size() } else { 1 };
@@ -220,7 +220,7 @@ fn payload(
     summary: Summary,
     pattern: Pattern,
     message: &Message,
-    part: &Part,
+    part: &RankRole,
     iterations: u64,
     ranks: usize,
 ) -> Summary {
@@ -249,7 +249,7 @@ fn timed(
     mpi: &dyn Mpi,
     pattern: Pattern,
     message: &Message,
-    part: &Part,
+    part: &RankRole,
     buffers: &mut Buffers,
     iterations: usize,
 ) -> Vec<u64> {
@@ -264,7 +264,13 @@ fn timed(
     times
 }
 
-fn once(mpi: &dyn Mpi, pattern: Pattern, message: &Message, part: &Part, buffers: &mut Buffers) {
+fn once(
+    mpi: &dyn Mpi,
+    pattern: Pattern,
+    message: &Message,
+    part: &RankRole,
+    buffers: &mut Buffers,
+) {
     let Buffers { out, into, numbers, sums } = buffers;
     let Message { bytes, window } = *message;
     let with = part.partner.unwrap_or_default();
@@ -301,14 +307,14 @@ mod tests {
     fn pairs_lie_across_hosts_however_ranks_are_laid_out() {
         for hosts in [[0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]] {
             for rank in 0..4 {
-                let part = Part::of(Pattern::Pairs, rank, &hosts);
+                let part = RankRole::of(Pattern::Pairs, rank, &hosts);
                 let partner = part.partner.expect("a partner");
-                let back = Part::of(Pattern::Pairs, partner, &hosts);
+                let back = RankRole::of(Pattern::Pairs, partner, &hosts);
                 assert_eq!(back.partner, Some(rank), "{hosts:?}");
                 assert!(part.crosses && part.leads != back.leads, "{hosts:?} {rank}");
             }
         }
-        let of = |rank, hosts: &[usize]| Part::of(Pattern::PingPong, rank, hosts);
+        let of = |rank, hosts: &[usize]| RankRole::of(Pattern::PingPong, rank, hosts);
         assert_eq!(of(0, &[0, 1, 0, 1]).partner, Some(1));
         assert_eq!(of(2, &[0, 1, 0, 1]).partner, None);
         // One host, and an odd one out.
@@ -337,7 +343,7 @@ mod tests {
     fn payload_is_counted_where_it_goes() {
         let message = Message { bytes: 10, window: 4 };
         let of = |pattern, leads, crosses, far, ranks| {
-            let part = Part { partner: Some(1), leads, far, crosses };
+            let part = RankRole { partner: Some(1), leads, far, crosses };
             let of = payload(Summary::default(), pattern, &message, &part, 3, ranks);
             (of.away_bytes, of.within_bytes)
         };

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::output;
-use narrows_report::tidy::{Cell, Column, Holds, Table};
+use narrows_report::tidy::{Column, Field, Holds, Table};
 use parquet::basic::{ConvertedType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -26,7 +26,7 @@ fn row_group(table: &Table, to: &Path) -> Result<(), ParquetError> {
     let mut group = writer.next_row_group()?;
     let mut at = 0;
     while let Some(mut out) = group.next_column()? {
-        let cells: Vec<&Cell> = table.rows.iter().filter_map(|row| row.get(at)).collect();
+        let cells: Vec<&Field> = table.rows.iter().filter_map(|row| row.get(at)).collect();
         column(&mut out, table.columns.get(at).map(|column| column.holds), &cells)?;
         out.close()?;
         at += 1;
@@ -53,7 +53,7 @@ fn field(column: &Column) -> Result<Arc<Type>, ParquetError> {
 fn column(
     out: &mut SerializedColumnWriter<'_>,
     holds: Option<Holds>,
-    cells: &[&Cell],
+    cells: &[&Field],
 ) -> Result<(), ParquetError> {
     match holds {
         Some(Holds::Text) => values::<ByteArrayType>(out, cells, bytes),
@@ -67,8 +67,8 @@ fn column(
 /// Writes what is there of a column, and which rows have nothing.
 fn values<T: DataType>(
     out: &mut SerializedColumnWriter<'_>,
-    cells: &[&Cell],
-    of: fn(&Cell) -> Option<T::T>,
+    cells: &[&Field],
+    of: fn(&Field) -> Option<T::T>,
 ) -> Result<(), ParquetError> {
     let all: Vec<Option<T::T>> = cells.iter().map(|cell| of(cell)).collect();
     let there: Vec<i16> = all.iter().map(|value| i16::from(value.is_some())).collect();
@@ -76,18 +76,18 @@ fn values<T: DataType>(
     out.typed::<T>().write_batch(&values, Some(&there), None).map(drop)
 }
 
-fn bytes(cell: &Cell) -> Option<ByteArray> {
-    if let Cell::Text(words) = cell { Some(ByteArray::from(words.as_str())) } else { None }
+fn bytes(cell: &Field) -> Option<ByteArray> {
+    if let Field::Text(words) = cell { Some(ByteArray::from(words.as_str())) } else { None }
 }
 
-fn whole(cell: &Cell) -> Option<i64> {
-    if let Cell::Count(n) = cell { i64::try_from(*n).ok() } else { None }
+fn whole(cell: &Field) -> Option<i64> {
+    if let Field::Count(n) = cell { i64::try_from(*n).ok() } else { None }
 }
 
-fn number(cell: &Cell) -> Option<f64> {
-    if let Cell::Number(figure) = cell { Some(*figure) } else { None }
+fn number(cell: &Field) -> Option<f64> {
+    if let Field::Number(figure) = cell { Some(*figure) } else { None }
 }
 
-fn flag(cell: &Cell) -> Option<bool> {
-    if let Cell::Flag(is) = cell { Some(*is) } else { None }
+fn flag(cell: &Field) -> Option<bool> {
+    if let Field::Flag(is) = cell { Some(*is) } else { None }
 }

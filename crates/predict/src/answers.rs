@@ -1,11 +1,11 @@
 //! All that a server is asked about: rates of paths, then round trips.
 
-use crate::engine::Engine;
+use crate::engine::Predictor;
 use crate::reach::Reach;
 use crate::round_trip::{TRIPS, Trip};
 use crate::traffic::Traffic;
 
-impl Engine {
+impl Predictor {
     /// What every path that is asked for should reach.
     pub fn reaches(&self) -> Vec<Reach> {
         let paths = Traffic::all(self.server.infiniband);

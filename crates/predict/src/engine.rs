@@ -12,7 +12,7 @@ use narrows_model::host::{Host, Nic};
 
 /// What is asked what a server should reach.
 #[derive(Clone, Debug)]
-pub struct Engine {
+pub struct Predictor {
     /// What the host's facts tell, and what was said.
     pub server: Server,
     /// What its resources do, as fitted or as measured.
@@ -21,7 +21,7 @@ pub struct Engine {
 
 /// Of a host's facts and what was said, asked about its fastest NIC. An error names what the model
 /// needs and does not know. With a copy measured on it, memory need not be described.
-pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Engine, Refused> {
+pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Predictor, Refused> {
     // Where no port tells its rate, the first one's MTU and slot still count.
     let nic = fastest(host).or_else(|| host.physical_nics().next());
     let engine = of_nic(host, nic, said, measured)?;
@@ -42,14 +42,14 @@ pub fn of_nic(
     nic: Option<&Nic>,
     said: &Said,
     measured: &Calibration,
-) -> Result<Engine, Refused> {
+) -> Result<Predictor, Refused> {
     let mut server = server_of(host, nic, said)?;
     let mut parameters = Parameters::of(number(said, "memory.copy_gb_s")?, measured);
     if let Some(gap) = elsewhere(nic, measured).filter(|_| server.modules.is_empty()) {
         parameters.copy_gb_s = None;
         server.memory_gap = Some(gap);
     }
-    Ok(Engine { server, parameters })
+    Ok(Predictor { server, parameters })
 }
 
 /// Why a measured copy says nothing of a NIC: it was on another node.

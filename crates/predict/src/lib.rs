@@ -46,7 +46,7 @@ mod traffic;
 pub mod wire_rate;
 
 pub use asked::Asked;
-pub use engine::{Engine, of_host, of_nic};
+pub use engine::{Predictor, of_host, of_nic};
 pub use measured::Measured;
 pub use nics::{Model, named as nic_model};
 pub use parameters::{FITTED, PACKETS};

@@ -1,7 +1,7 @@
 //! What a memory population costs, against one like module on every channel of every processor.
 
 use crate::calibration::Calibration;
-use crate::engine::{Engine, of_nic};
+use crate::engine::{Predictor, of_nic};
 use crate::refused::Unplaced;
 use crate::said::Said;
 use crate::traffic::Traffic;
@@ -128,7 +128,7 @@ fn port(host: &Host, nic: &Nic, population: &Population) -> Option<PortLoss> {
 
 /// The server with one module on every channel of every processor; `None` where its memory is not
 /// known.
-fn filled(engine: &Engine, population: &Population) -> Option<Engine> {
+fn filled(engine: &Predictor, population: &Population) -> Option<Predictor> {
     let channels = engine.server.platform?.channels_per_socket() as usize;
     let sockets = engine.server.modules.len().max(population.sockets.len());
     if engine.server.modules.is_empty() {

@@ -4,7 +4,7 @@
 //! should reach, and its range is made of the lowest ends. What is not known is listed and not
 //! guessed. The parameters are those of one fit (docs/predict.md) or, of a study, measured.
 
-use crate::engine::Engine;
+use crate::engine::Predictor;
 use crate::resources::{Gap, Resource, Stated};
 use crate::traffic::Traffic;
 use narrows_model::result::ResourceName;
@@ -41,7 +41,7 @@ impl Reach {
     }
 }
 
-impl Engine {
+impl Predictor {
     /// Between two ends on this host.
     pub(crate) fn inside(&self, traffic: Traffic) -> Reach {
         reach(traffic, self.resources_inside(traffic))

@@ -1,7 +1,7 @@
 //! Parameters that reproduce what was measured: the one of the bottleneck takes the difference.
 
 use crate::calibration::Calibration;
-use crate::engine::Engine;
+use crate::engine::Predictor;
 use crate::measured::Measured;
 use crate::parameters::{Parameters, Reached, Scaled};
 use crate::reach::Reach;
@@ -61,7 +61,7 @@ impl Parameters {
     ) -> Result<(), Unused> {
         const RESOURCES: usize = 3;
         for _ in 0..RESOURCES {
-            let engine = Engine { server: then.clone(), parameters: self.clone() };
+            let engine = Predictor { server: then.clone(), parameters: self.clone() };
             let Some(reach) = engine.reach(traffic) else { return Ok(()) };
             if (reach.value / figure.value - 1.0).abs() < 1e-9 {
                 return Ok(());
@@ -73,7 +73,7 @@ impl Parameters {
 
     fn move_bottleneck(
         &mut self,
-        then: &Engine,
+        then: &Predictor,
         reach: &Reach,
         traffic: Traffic,
         figure: &Measured,

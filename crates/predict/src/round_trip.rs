@@ -1,7 +1,7 @@
 //! Round trips: what each part on the way takes, one after the other. Parts add up where rates have
 //! a bottleneck; the largest is named.
 
-use crate::engine::Engine;
+use crate::engine::Predictor;
 use crate::parameters::PHI;
 use crate::reach::Reach;
 use crate::resources::{Group, Parameter, Resource, parameter, symbols};
@@ -62,7 +62,7 @@ impl Trip {
     }
 }
 
-impl Engine {
+impl Predictor {
     /// A round trip between two hosts like this one; none where there is no NIC.
     pub fn round_trip(&self, trip: Trip) -> Option<Reach> {
         let group = self.groups().into_iter().next()?;

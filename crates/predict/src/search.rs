@@ -4,7 +4,7 @@
 mod kit;
 mod mixed;
 
-use crate::engine::Engine;
+use crate::engine::Predictor;
 use crate::resources::Group;
 use crate::server::Server;
 use crate::traffic::Traffic;
@@ -63,7 +63,11 @@ pub struct Found {
 /// sockets alike, one interleave set a socket, bandwidth of memory, and then the lower of TCP and
 /// UDP. Of those with the same sets one stands for all. How many there are, and the best `keep`;
 /// an error for more sockets than the model has seen.
-pub fn search(engine: &Engine, kit: &Kit, keep: usize) -> Result<(u64, Vec<Found>), Unsearchable> {
+pub fn search(
+    engine: &Predictor,
+    kit: &Kit,
+    keep: usize,
+) -> Result<(u64, Vec<Found>), Unsearchable> {
     let server = &engine.server;
     let sockets = server.modules.len().max(1);
     if sockets > 2 {
@@ -71,7 +75,7 @@ pub fn search(engine: &Engine, kit: &Kit, keep: usize) -> Result<(u64, Vec<Found
     }
     let platform = server.platform.filter(|platform| !platform.ways.is_empty());
     let platform = platform.ok_or(Unsearchable::Interleaving)?;
-    let by_depth: Vec<Engine> =
+    let by_depth: Vec<Predictor> =
         (0..=server.slots_per_channel).map(|depth| at_depth(engine, platform, depth)).collect();
     let (all, mut found) = match kit.batches() {
         [] => (0, Vec::new()),
@@ -85,7 +89,7 @@ pub fn search(engine: &Engine, kit: &Kit, keep: usize) -> Result<(u64, Vec<Found
 
 /// All populations of so many like modules: how many there are, and one of each kind.
 fn of_alike(
-    by_depth: &[Engine],
+    by_depth: &[Predictor],
     platform: &Platform,
     modules: u32,
     sockets: usize,
@@ -109,7 +113,7 @@ fn of_alike(
 
 /// The server with the speed of so many modules on its fullest channel: on all of them, for
 /// firmware sets one.
-fn at_depth(engine: &Engine, platform: &Platform, depth: u32) -> Engine {
+fn at_depth(engine: &Predictor, platform: &Platform, depth: u32) -> Predictor {
     let mut one = engine.clone();
     if let (Some(mts), Some(most)) = (&mut one.server.mts, platform.mts_at(depth)) {
         mts.value = mts.value.min(f64::from(most));
@@ -118,7 +122,7 @@ fn at_depth(engine: &Engine, platform: &Platform, depth: u32) -> Engine {
 }
 
 /// What one population gives; `None` for more modules on a channel than it has slots.
-fn weigh(by_depth: &[Engine], both: &[&Choice]) -> Option<Found> {
+fn weigh(by_depth: &[Predictor], both: &[&Choice]) -> Option<Found> {
     let depth = both.iter().map(|choice| choice.depth()).max().unwrap_or(0);
     let engine = by_depth.get(depth as usize)?;
     let near = &both[0].sets;

@@ -1,11 +1,11 @@
 //! What the model says of a study: of its memory kernels, of the paths inside its host, of every
-//! NIC, and of what was measured to a peer. All of it is the answer of [`Engine`], so that every
+//! NIC, and of what was measured to a peer. All of it is the answer of [`Predictor`], so that every
 //! command that asks the same gets the same.
 
 use crate::calibration::Calibration;
 use crate::dram;
 use crate::ends;
-use crate::engine::{Engine, of_nic};
+use crate::engine::{Predictor, of_nic};
 use crate::reach::Reach;
 use crate::resources::{Gap, Resource};
 use crate::round_trip::TRIPS;
@@ -305,14 +305,14 @@ fn through(
     nic: Option<&Nic>,
     asked: &Said,
     measured: &Calibration,
-) -> Result<Engine, Gap> {
+) -> Result<Predictor, Gap> {
     let engine = of_nic(&study.host, nic, asked, measured);
     let mut engine = engine.map_err(|why| Gap::new(ResourceName::Server, why.to_string()))?;
     engine.parameters = engine.parameters.calibrated(&engine.server, measured);
     Ok(engine)
 }
 
-fn through_nic(engine: &Engine, traffic: Traffic) -> Result<Reach, Gap> {
+fn through_nic(engine: &Predictor, traffic: Traffic) -> Result<Reach, Gap> {
     engine.reach(traffic).ok_or_else(|| Gap::new(ResourceName::Wire, "there is no NIC"))
 }
 

@@ -7,7 +7,7 @@ use narrows_model::host::Host;
 use narrows_model::result::ResourceName;
 use std::collections::BTreeMap;
 
-fn machine(more: &[(&str, &str)]) -> Engine {
+fn machine(more: &[(&str, &str)]) -> Predictor {
     let base = [
         ("cpu", "Xeon Platinum 8280"),
         ("memory.mts", "2933"),
@@ -18,7 +18,7 @@ fn machine(more: &[(&str, &str)]) -> Engine {
     of_host(&Host::default(), &set.collect(), &Calibration::default()).expect("a machine")
 }
 
-fn tcp(machine: &Engine) -> (f64, ResourceName) {
+fn tcp(machine: &Predictor) -> (f64, ResourceName) {
     let reach = machine.reaches().remove(0);
     (reach.value, reach.resources[0].name)
 }
@@ -150,7 +150,7 @@ fn work_on_the_other_processor_crosses_its_links() {
     // One link of 2 B at 4.8 GT/s, 0.825 of it payload.
     assert_eq!(rdma.bottleneck, Some(ResourceName::InterSocket));
     assert!((rdma.value - 4.8 * 16.0 * 0.825).abs() < 1e-9, "{rdma:?}");
-    let names = |engine: &Engine| {
+    let names = |engine: &Predictor| {
         let reach = engine.reaches().remove(0);
         reach.resources.iter().map(|resource| resource.name).collect::<Vec<_>>()
     };
@@ -229,7 +229,7 @@ fn measurements_take_the_place_of_assumptions() {
     assert!(from(memory), "{memory:?}");
     // A copy of the one set's rate gives the share of the peak; one of several sets does not.
     let copy = Calibration { copy_gb_s: measured(70.0), ..Calibration::default() };
-    let eta = |then: &Engine| then.parameters.clone().calibrated(&then.server, &copy);
+    let eta = |then: &Predictor| then.parameters.clone().calibrated(&then.server, &copy);
     let even = eta(&machine(&[BALANCED]));
     assert!((even.eta.value - 70.0 / (6.0 * 23.464)).abs() < 1e-9, "{:?}", even.eta);
     let uneven = eta(&machine(&[UNEVEN]));

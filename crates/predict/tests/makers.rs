@@ -2,10 +2,10 @@
 
 use narrows_model::host::Host;
 use narrows_predict::calibration::Calibration;
-use narrows_predict::{Engine, Found, Kit, Said, of_host, search};
+use narrows_predict::{Found, Kit, Predictor, Said, of_host, search};
 
 /// A server of so many like processors without modules.
-fn engine(processor: &str, mts: u32, sockets: usize, channels: &str) -> Engine {
+fn engine(processor: &str, mts: u32, sockets: usize, channels: &str) -> Predictor {
     let said = [
         ("cpu".to_owned(), processor.to_owned()),
         ("memory.mts".to_owned(), mts.to_string()),
@@ -16,7 +16,7 @@ fn engine(processor: &str, mts: u32, sockets: usize, channels: &str) -> Engine {
     of_host(&Host::default(), &said, &Calibration::default()).expect("a server")
 }
 
-fn best(engine: &Engine, modules: u32) -> Found {
+fn best(engine: &Predictor, modules: u32) -> Found {
     let (_, found) = search(engine, &Kit::alike(modules), 1).expect("a search");
     found.into_iter().next().expect("a population")
 }

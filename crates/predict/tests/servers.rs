@@ -5,7 +5,7 @@ use narrows_model::host::{Host, Nic, PciHop, PciLink};
 use narrows_model::result::ResourceName;
 use narrows_model::{BitsPerSecond, Bytes, Fact};
 use narrows_predict::calibration::Calibration;
-use narrows_predict::{Engine, Measured, Reach, Refused, Resource, Said, of_host, prices};
+use narrows_predict::{Measured, Predictor, Reach, Refused, Resource, Said, of_host, prices};
 
 fn near(is: f64, want: f64) {
     assert!((is / want - 1.0).abs() < 2e-4, "{is} is not {want}");
@@ -22,11 +22,11 @@ fn said(more: &[(&str, &str)]) -> Said {
     BASE.iter().chain(more).map(|(key, word)| ((*key).into(), (*word).into())).collect()
 }
 
-fn try_with(more: &[(&str, &str)], measured: &Calibration) -> Result<Engine, Refused> {
+fn try_with(more: &[(&str, &str)], measured: &Calibration) -> Result<Predictor, Refused> {
     of_host(&Host::default(), &said(more), measured)
 }
 
-fn engine(more: &[(&str, &str)]) -> Engine {
+fn engine(more: &[(&str, &str)]) -> Predictor {
     try_with(more, &Calibration::default()).expect("a server")
 }
 
@@ -310,7 +310,7 @@ fn what_was_measured_moves_the_parameter_that_held_it_back() {
 fn what_is_bought_has_its_price() {
     let prices = [("dimm".to_owned(), 100.0), ("nic".to_owned(), 500.0)];
     let before = engine(&[("memory.socket0", "1,1,0/1,0,0")]);
-    let cost = |after: &Engine| prices::cost(&before.server, &after.server, &prices);
+    let cost = |after: &Predictor| prices::cost(&before.server, &after.server, &prices);
     let more = cost(&engine(&[("nic.count", "3")]));
     assert_eq!(more.total, 3.0 * 100.0 + 2.0 * 500.0);
     assert_eq!(more.parts, [("dimm".to_owned(), 3, 100.0), ("nic".to_owned(), 2, 500.0)]);

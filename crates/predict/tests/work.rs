@@ -3,7 +3,7 @@
 
 use narrows_model::host::{Host, Nic, PciHop};
 use narrows_predict::calibration::Calibration;
-use narrows_predict::{Engine, Reach, Resource, Said, of_host, of_nic};
+use narrows_predict::{Predictor, Reach, Resource, Said, of_host, of_nic};
 
 fn near(is: f64, want: f64) {
     assert!((is / want - 1.0).abs() < 2e-4, "{is} is not {want}");
@@ -18,7 +18,7 @@ const BASE: [(&str, &str); 5] = [
     ("streams", "1"),
 ];
 
-fn engine(more: &[(&str, &str)]) -> Engine {
+fn engine(more: &[(&str, &str)]) -> Predictor {
     let mut said = Said::new();
     for (key, word) in BASE.iter().chain(more) {
         said.insert((*key).to_owned(), (*word).to_owned());

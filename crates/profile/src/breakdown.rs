@@ -41,7 +41,7 @@ pub struct FunctionShare {
 
 /// A part that has a name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Part {
+pub struct NamedShare {
     pub name: String,
     /// Part of all that counts, 0 to 1.
     pub share: f64,
@@ -82,9 +82,9 @@ pub struct Breakdown {
     /// Part of what counts that was spent in system calls, from entry to exit.
     pub in_system_calls: f64,
     /// The same by call, the largest first.
-    pub system_calls: Vec<Part>,
+    pub system_calls: Vec<NamedShare>,
     /// What no class is known for, by its innermost functions.
-    pub unclassified: Vec<Part>,
+    pub unclassified: Vec<NamedShare>,
     /// Part of the samples that count which came outside of the end's threads.
     pub outside_threads: f64,
     /// Samples of work for the network outside of any end's threads: interrupts while CPUs were
@@ -260,9 +260,10 @@ fn functions(
 fn parts<'a>(
     all: impl Iterator<Item = (&'a String, &'a u64)>,
     share: impl Fn(u64) -> f64,
-) -> Vec<Part> {
-    let mut parts: Vec<Part> =
-        all.map(|(name, weight)| Part { name: name.clone(), share: share(*weight) }).collect();
+) -> Vec<NamedShare> {
+    let mut parts: Vec<NamedShare> = all
+        .map(|(name, weight)| NamedShare { name: name.clone(), share: share(*weight) })
+        .collect();
     parts.sort_by(|a, b| b.share.total_cmp(&a.share));
     parts.truncate(FUNCTIONS);
     parts

@@ -10,7 +10,7 @@ mod class;
 mod ends;
 mod flame;
 
-pub use breakdown::{Breakdown, ClassShare, FunctionShare, Part};
+pub use breakdown::{Breakdown, ClassShare, FunctionShare, NamedShare};
 pub use changed::{Changed, EndChanged, changed};
 pub use class::{Class, Table};
 pub use ends::{EndProfile, TrialProfile, profiles};

@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 /// One path, with the least that it needs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct PathTraffic {
     pub path: String,
     /// Memory bytes a network byte at the end that sends: from all cached to nothing cached.
     pub sends: (f64, f64),
@@ -90,7 +90,7 @@ pub struct BusTraffic {
     /// GB/s that cross the bus of a node in a copy by all its CPUs, as a study measured it.
     pub copy_gb_s: Option<f64>,
     /// The ways in which bytes may travel, one a row.
-    pub rows: Vec<Row>,
+    pub rows: Vec<PathTraffic>,
     /// What modelled caches counted, of both ends together.
     pub modelled: Vec<Modelled>,
     /// What a study counted, a line a cell and end.
@@ -145,7 +145,7 @@ pub fn of(host: &Host, copy_gb_s: Option<f64>, analysis: Option<&Analysis<'_>>) 
         copy_gb_s,
         rows: paths
             .into_iter()
-            .map(|(path, (sends, receives))| Row {
+            .map(|(path, (sends, receives))| PathTraffic {
                 path,
                 sends: pair(sends),
                 receives: pair(receives),
@@ -229,7 +229,7 @@ mod tests {
             own.find(|one| one.cache == cache).expect(cache).per_byte
         };
         for (load, row) in [(0, 0), (1, 1)] {
-            let Row { sends, receives, .. } = &traffic.rows[row];
+            let PathTraffic { sends, receives, .. } = &traffic.rows[row];
             let least = sends.0 + receives.0;
             assert!(at(load, "4M:16") >= least, "{} of {least}", at(load, "4M:16"));
             assert!(at(load, "4M:16:io2") < at(load, "4M:16"));

@@ -14,7 +14,7 @@ const NEAR: f64 = 0.1;
 
 /// What is known of one cell.
 #[derive(Clone, Debug, Serialize)]
-pub struct Cell {
+pub struct ExplainedCell {
     /// The trial's label: `tcp-stream`.
     pub label: String,
     pub measured: Option<Estimate>,
@@ -93,7 +93,7 @@ fn noise_explains(values: &[Value], larger_is_better: bool, is_shaped: bool) -> 
 }
 
 /// All cells of a study but probes of the path, which are no traffic.
-pub fn cells(analysis: &Analysis<'_>) -> Vec<Cell> {
+pub fn cells(analysis: &Analysis<'_>) -> Vec<ExplainedCell> {
     let probe = Workload::PathProbe;
     let is_traffic = |label: &str| {
         analysis.stored.trials.iter().all(|trial| trial.label != label || trial.kind != probe)
@@ -103,7 +103,7 @@ pub fn cells(analysis: &Analysis<'_>) -> Vec<Cell> {
 }
 
 /// One cell of a study.
-pub fn cell(analysis: &Analysis<'_>, summary: &Summary) -> Cell {
+pub fn cell(analysis: &Analysis<'_>, summary: &Summary) -> ExplainedCell {
     let expectation = words::expectation(analysis, summary);
     let expected = expectation.and_then(|prediction| prediction.range);
     let stream = summary.metric == Metric::Goodput;
@@ -128,7 +128,7 @@ pub fn cell(analysis: &Analysis<'_>, summary: &Summary) -> Cell {
         (Some(_), Some(_)) => Standing::Unexplained,
         (Some(_), None) => Standing::NotExpected,
     };
-    Cell {
+    ExplainedCell {
         label: summary.label.clone(),
         measured: summary.estimate,
         expected,
@@ -148,7 +148,7 @@ fn is_near(measured: &Estimate, expected: &Estimate) -> bool {
 }
 
 /// What could not be counted of the memory of the cells' hosts, each once.
-fn missing(cells: &[Cell]) -> Vec<&str> {
+fn missing(cells: &[ExplainedCell]) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for missing in cells.iter().flat_map(|cell| &cell.memory_missing) {
         if !all.contains(&&**missing) {
@@ -159,7 +159,7 @@ fn missing(cells: &[Cell]) -> Vec<&str> {
 }
 
 /// The cells in lines, the findings, and how many are not explained.
-pub fn text(analysis: &Analysis<'_>, cells: &[Cell]) -> String {
+pub fn text(analysis: &Analysis<'_>, cells: &[ExplainedCell]) -> String {
     let mut text = String::new();
     let width = cells.iter().map(|cell| cell.label.chars().count()).max().unwrap_or(0);
     for cell in cells {

@@ -6,7 +6,7 @@ use crate::plots;
 use crate::table;
 use narrows_fabric::buffers::{self, Lossless, PortsHeld, Room};
 use narrows_fabric::catalogue::Switch;
-use narrows_fabric::design::{Cables, Design, Part, Tier};
+use narrows_fabric::design::{Cables, Design, Tier, TierSwitches};
 use narrows_fabric::dragonfly::ToOneGroup;
 use narrows_fabric::latency::Latency;
 use narrows_fabric::measured::{Climb, Tiered};
@@ -123,8 +123,8 @@ fn parts(design: &Design) -> Vec<Vec<String>> {
     std::iter::once(head.map(str::to_owned).to_vec()).chain(rows).collect()
 }
 
-fn row(part: Option<&Part>, cables: &Cables) -> Vec<String> {
-    let of_part = |says: fn(&Part) -> String| part.map_or_else(String::new, says);
+fn row(part: Option<&TierSwitches>, cables: &Cables) -> Vec<String> {
+    let of_part = |says: fn(&TierSwitches) -> String| part.map_or_else(String::new, says);
     vec![
         tier(cables.to).to_owned(),
         of_part(|part| part.switch.clone()),

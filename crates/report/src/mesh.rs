@@ -8,7 +8,7 @@ use crate::table;
 use narrows_model::study::StoredStudy;
 use narrows_model::units::three_digits;
 use narrows_model::{BitsPerSecond, Nanos};
-use narrows_stats::mesh::{Cell, Mesh, Named, State, Suspect, is_time};
+use narrows_stats::mesh::{Mesh, MeshPair, Named, State, Suspect, is_time};
 use std::collections::BTreeSet;
 
 /// More hosts than these have no map in a terminal.
@@ -52,7 +52,7 @@ pub fn svg(mesh: &Mesh, names: &[String]) -> String {
     alone(&heat::draw_of("Pairs of hosts, against the best", "from, and to:", &fields))
 }
 
-fn field(cell: &Cell, mesh: &Mesh, names: &[String]) -> heat::Field {
+fn field(cell: &MeshPair, mesh: &Mesh, names: &[String]) -> heat::Field {
     heat::Field {
         row: name(names, cell.from),
         column: name(names, cell.to),
@@ -62,7 +62,7 @@ fn field(cell: &Cell, mesh: &Mesh, names: &[String]) -> heat::Field {
 }
 
 /// How good a pair is against the best; 1 is as good.
-fn share(cell: &Cell, mesh: &Mesh) -> Option<f64> {
+fn share(cell: &MeshPair, mesh: &Mesh) -> Option<f64> {
     let (value, best) = cell.last().zip(mesh.best)?;
     let ratio = if is_time(mesh.unit) { best / value } else { value / best };
     ratio.is_finite().then_some(ratio)

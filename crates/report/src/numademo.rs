@@ -15,7 +15,7 @@ const CLOCKS_GHZ: [f64; 3] = [2.0, 3.0, 4.0];
 const COPY: Kernel = Kernel::Memcpy;
 
 /// One cell of the table.
-pub struct Cell {
+pub struct KernelRate {
     pub kernel: Kernel,
     /// The node that its memory is bound to; `None` is its own.
     pub node: Option<u32>,
@@ -24,7 +24,7 @@ pub struct Cell {
 
 /// The table and its sentence, which takes its copy from the memory of the thread's own node;
 /// `local` is what that is called.
-pub fn text(cells: &[Cell], local: &str) -> String {
+pub fn text(cells: &[KernelRate], local: &str) -> String {
     let mut places: Vec<Option<u32>> = Vec::new();
     let mut kernels: Vec<Kernel> = Vec::new();
     for cell in cells {
@@ -89,7 +89,7 @@ mod tests {
         let cell = |kernel, node, gb_s: f64| {
             let value = gb_s * 1e9;
             let (low, high, unit, by) = (value, value, Unit::BytesPerSecond, Method::Range);
-            Cell { kernel, node, rate: Some(Estimate { value, low, high, unit, n: 3, by }) }
+            KernelRate { kernel, node, rate: Some(Estimate { value, low, high, unit, n: 3, by }) }
         };
         let cells = [
             cell(Kernel::Memcpy, None, 10.0),

@@ -4,7 +4,7 @@ use crate::plots::{flame, pareto, stacked};
 use crate::{Analysis, words};
 use maud::{Markup, PreEscaped, html};
 use narrows_profile::{
-    Breakdown, Changed, Class, ClassShare, EndChanged, EndProfile, Part, TrialProfile,
+    Breakdown, Changed, Class, ClassShare, EndChanged, EndProfile, NamedShare, TrialProfile,
 };
 
 /// Classes of a one-line profile.
@@ -150,7 +150,7 @@ fn taken(end: &EndProfile, breakdown: &Breakdown) -> String {
     text
 }
 
-fn listed(parts: &[Part], most: usize) -> String {
+fn listed(parts: &[NamedShare], most: usize) -> String {
     let parts: Vec<String> =
         parts.iter().take(most).map(|one| format!("{} {}", one.name, percent(one.share))).collect();
     if parts.is_empty() { "none seen".to_owned() } else { parts.join(", ") }

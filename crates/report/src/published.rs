@@ -2,7 +2,7 @@
 
 use crate::table;
 use crate::words::tame;
-use narrows_validate::{Answer, Cell, Kind, ServerRow};
+use narrows_validate::{Answer, Comparison, Kind, ServerRow};
 use std::fmt::Write;
 
 /// All answers, and the summary line that is the same whatever the tables were.
@@ -116,7 +116,7 @@ fn figure_or_dash(value: Option<f64>) -> String {
 }
 
 /// What is said of single rows, where it says more than their table.
-fn remarks(cells: &[Cell]) -> Vec<String> {
+fn remarks(cells: &[Comparison]) -> Vec<String> {
     let says = cells.iter().filter(|cell| !cell.says.is_empty() && cell.kind != Kind::Fitted);
     let mut lines: Vec<String> = says.map(|cell| format!("{}: {}", cell.row, cell.says)).collect();
     lines.dedup();

@@ -1,7 +1,7 @@
 //! How the model does on published tables, as text: a line a question, then what all come to.
 
 use crate::table;
-use narrows_validate::{Family, Part, overall};
+use narrows_validate::{Calibration, Family, overall};
 use std::fmt::Write;
 
 /// A table of the families and the summary.
@@ -29,12 +29,14 @@ pub fn text(families: &[Family]) -> String {
 /// A line for each part that has figures; of which tables are made is said once.
 pub fn summary(families: &[Family]) -> String {
     let mut text = String::new();
-    for part in [Part::HeldOut, Part::Fitted, Part::Undeclared] {
+    for part in [Calibration::HeldOut, Calibration::Fitted, Calibration::Undeclared] {
         let Some((figures, error, coverage)) = overall(families, part) else { continue };
         let of = match part {
-            Part::HeldOut => "no constants were chosen on them",
-            Part::Fitted => "constants were chosen with them in view",
-            Part::Undeclared => "their tables do not say whether constants were chosen on them",
+            Calibration::HeldOut => "no constants were chosen on them",
+            Calibration::Fitted => "constants were chosen with them in view",
+            Calibration::Undeclared => {
+                "their tables do not say whether constants were chosen on them"
+            }
         };
         let _ = writeln!(
             text,

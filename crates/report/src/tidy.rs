@@ -13,7 +13,7 @@ use serde::Serialize;
 /// One field; a missing one is null in JSON and empty in CSV.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Cell {
+pub enum Field {
     /// A word or a name.
     Text(String),
     /// A whole number from 0.
@@ -51,7 +51,7 @@ pub struct Table {
     /// Those of every study, then one for each of this study's factors.
     pub columns: Vec<Column>,
     /// By trial and repeat.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<Field>>,
 }
 
 /// One run and what it is a part of.
@@ -63,16 +63,16 @@ struct Run<'a> {
 }
 
 /// A column that every study has.
-struct Declared(&'static str, Holds, fn(&Run<'_>) -> Cell);
+struct Declared(&'static str, Holds, fn(&Run<'_>) -> Field);
 
 /// In order; new ones are put at the end.
 const COLUMNS: &[Declared] = &[
     Declared("trial", Holds::Text, |run| text(&run.trial.label)),
     Declared("kind", Holds::Text, |run| text(&run.trial.kind.to_string())),
-    Declared("path", Holds::Text, |run| Cell::Text(word(&run.trial.path))),
-    Declared("repeat", Holds::Count, |run| Cell::Count(run.record.repeat.into())),
+    Declared("path", Holds::Text, |run| Field::Text(word(&run.trial.path))),
+    Declared("repeat", Holds::Count, |run| Field::Count(run.record.repeat.into())),
     Declared("outcome", Holds::Text, |run| text(&run.record.outcome.to_string())),
-    Declared("metric", Holds::Text, |run| Cell::Text(word(&run.summary.metric))),
+    Declared("metric", Holds::Text, |run| Field::Text(word(&run.summary.metric))),
     Declared("value", Holds::Number, |run| number(run.value().map(|value| value.value))),
     Declared("unit", Holds::Text, |run| run.unit()),
     Declared("noisy", Holds::Flag, |run| flag(run.value().map(|value| value.noisy))),
@@ -83,8 +83,8 @@ const COLUMNS: &[Declared] = &[
     Declared("sink_memory_bytes_per_s", Holds::Number, |run| run.memory(Role::Receiver)),
     Declared("memory_counted_by", Holds::Text, |run| run.counted_by()),
     Declared("trial_id", Holds::Text, |run| text(&run.trial.id.0)),
-    Declared("session", Holds::Count, |run| Cell::Count(run.record.session.into())),
-    Declared("began_unix_ns", Holds::Count, |run| Cell::Count(run.record.around.began_unix_ns.0)),
+    Declared("session", Holds::Count, |run| Field::Count(run.record.session.into())),
+    Declared("began_unix_ns", Holds::Count, |run| Field::Count(run.record.around.began_unix_ns.0)),
     Declared("host", Holds::Text, |run| run.host()),
     Declared("peer", Holds::Text, |run| run.peer()),
     Declared("tool", Holds::Text, |run| run.tool()),
@@ -135,7 +135,7 @@ fn runs<'a>(analysis: &'a Analysis<'a>) -> Vec<Run<'a>> {
     runs
 }
 
-fn row(run: &Run<'_>, factors: &[&str]) -> Vec<Cell> {
+fn row(run: &Run<'_>, factors: &[&str]) -> Vec<Field> {
     let every = COLUMNS.iter().map(|Declared(_, _, of)| of(run));
     every.chain(factors.iter().map(|factor| optional_text(run.trial.level(factor)))).collect()
 }
@@ -146,16 +146,16 @@ impl Run<'_> {
     }
 
     /// The unit of `value`; missing where that is.
-    fn unit(&self) -> Cell {
-        self.value().map_or(Cell::Missing, |_| Cell::Text(word(&self.summary.metric.unit())))
+    fn unit(&self) -> Field {
+        self.value().map_or(Field::Missing, |_| Field::Text(word(&self.summary.metric.unit())))
     }
 
-    fn window(&self) -> Cell {
+    fn window(&self) -> Field {
         number(self.record.receiver().map(|end| end.window_ns.seconds()))
     }
 
     /// Bytes of all flows of the ends of a role.
-    fn bytes(&self, role: Role) -> Cell {
+    fn bytes(&self, role: Role) -> Field {
         let of = |end: &EndReport| {
             end.flows.iter().map(|flow| flow.bytes.0).fold(0, u64::saturating_add)
         };
@@ -164,7 +164,7 @@ impl Run<'_> {
 
     /// Bytes a second that crossed the memory bus of an end's host, read and written, whoever
     /// moved them; missing where they were not counted.
-    fn memory(&self, role: Role) -> Cell {
+    fn memory(&self, role: Role) -> Field {
         let counted = self.record.of(role).find_map(|end| end.memory.as_ref());
         let rate = counted.and_then(|memory| {
             let seconds = memory.span_ns.seconds();
@@ -174,7 +174,7 @@ impl Run<'_> {
     }
 
     /// The processor families by whose events memory traffic was counted.
-    fn counted_by(&self) -> Cell {
+    fn counted_by(&self) -> Field {
         let mut families: Vec<&str> = self
             .record
             .measured()
@@ -185,12 +185,12 @@ impl Run<'_> {
         joined(families, "; ")
     }
 
-    fn host(&self) -> Cell {
+    fn host(&self) -> Field {
         optional_text(self.analysis.stored.host.name.value().map(String::as_str))
     }
 
     /// The hosts at the other end, as they were reached.
-    fn peer(&self) -> Cell {
+    fn peer(&self) -> Field {
         let mut names: Vec<String> = Vec::new();
         for host in self.trial.pairs().flat_map(|pair| [pair.sender.host, pair.receiver.host]) {
             let name = self.analysis.stored.host_name(host);
@@ -202,53 +202,53 @@ impl Run<'_> {
     }
 
     /// The outside tool that measured; missing where narrows did.
-    fn tool(&self) -> Cell {
+    fn tool(&self) -> Field {
         optional_text(self.record.external.as_ref().map(|external| external.tool.as_str()))
     }
 
     /// CPU time of an end's threads over its window but for waiting for a pace.
-    fn cpu(&self, role: Role) -> Cell {
+    fn cpu(&self, role: Role) -> Field {
         number(self.record.of(role).filter_map(cpu_seconds).reduce(|all, one| all + one))
     }
 
-    fn loss(&self, what: fn(&narrows_stats::Loss) -> u64) -> Cell {
+    fn loss(&self, what: fn(&narrows_stats::Loss) -> u64) -> Field {
         count(loss_of(self.trial, self.record).as_ref().map(what))
     }
 
-    fn retransmitted(&self) -> Cell {
+    fn retransmitted(&self) -> Field {
         let of = |end: &EndReport| end.readings.total(keys::RETRANSMITTED);
         count(self.record.of(Role::Sender).filter_map(of).reduce(u64::saturating_add))
     }
 
     /// What figures of this trial must not be taken for.
-    fn labels(&self) -> Cell {
+    fn labels(&self) -> Field {
         let words: Vec<String> = self.summary.labels.iter().map(word).collect();
         joined(words.iter().map(String::as_str).collect(), "; ")
     }
 }
 
-fn text(words: &str) -> Cell {
-    Cell::Text(tame(words))
+fn text(words: &str) -> Field {
+    Field::Text(tame(words))
 }
 
-fn optional_text(words: Option<&str>) -> Cell {
-    words.map_or(Cell::Missing, text)
+fn optional_text(words: Option<&str>) -> Field {
+    words.map_or(Field::Missing, text)
 }
 
-fn joined(words: Vec<&str>, by: &str) -> Cell {
+fn joined(words: Vec<&str>, by: &str) -> Field {
     optional_text(Some(words.join(by).as_str()).filter(|all| !all.is_empty()))
 }
 
-fn number(figure: Option<f64>) -> Cell {
-    figure.map_or(Cell::Missing, Cell::Number)
+fn number(figure: Option<f64>) -> Field {
+    figure.map_or(Field::Missing, Field::Number)
 }
 
-fn count(n: Option<u64>) -> Cell {
-    n.map_or(Cell::Missing, Cell::Count)
+fn count(n: Option<u64>) -> Field {
+    n.map_or(Field::Missing, Field::Count)
 }
 
-fn flag(is: Option<bool>) -> Cell {
-    is.map_or(Cell::Missing, Cell::Flag)
+fn flag(is: Option<bool>) -> Field {
+    is.map_or(Field::Missing, Field::Flag)
 }
 
 #[cfg(test)]

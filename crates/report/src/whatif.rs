@@ -6,7 +6,7 @@ use narrows_model::result::ResourceName;
 use narrows_predict::calibration::Calibration;
 use narrows_predict::prices::{Cost, for_a_hundred};
 use narrows_predict::wire_rate::verdict;
-use narrows_predict::{Engine, Reach, Resource, Server, symbols};
+use narrows_predict::{Predictor, Reach, Resource, Server, symbols};
 use std::fmt::Write;
 
 /// Columns of a bar in text.
@@ -17,7 +17,7 @@ const DETAILED: usize = 3;
 /// All that is said of a change.
 pub struct Change<'a> {
     /// The server after it, and the parameters that it is asked with.
-    pub engine: &'a Engine,
+    pub engine: &'a Predictor,
     /// What was reached before, where that is known and something changes.
     pub before: Option<&'a [Reach]>,
     /// What is reached after it.

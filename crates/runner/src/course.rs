@@ -4,7 +4,7 @@ use crate::error::RunError;
 use crate::hosts::Hosts;
 use crate::outside::{Clock, Disk, Ends, HostSettings, Progress};
 use crate::setting::SettingError;
-use crate::settings::Settings;
+use crate::settings::AppliedSettings;
 use crate::steps::Broken;
 use narrows_model::record::{Fault, Outcome, Record, Stage};
 use narrows_model::trial::Trial;
@@ -20,7 +20,7 @@ pub struct Course<'a> {
     /// Where runs go on without the agents that are gone; without it the first ends them all.
     pub hosts: Option<&'a mut Hosts>,
     /// What trials vary on the host, and how it is set.
-    pub settings: Option<(&'a mut Settings, &'a mut dyn HostSettings)>,
+    pub settings: Option<(&'a mut AppliedSettings, &'a mut dyn HostSettings)>,
     pub disk: &'a dyn Disk,
     /// For the time left.
     pub clock: &'a dyn Clock,

@@ -8,7 +8,7 @@ use std::fmt;
 
 /// A part of a machine that figures depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum MachinePart {
     /// The host's name.
     Name,
     /// Maker and product.
@@ -27,7 +27,7 @@ pub enum Part {
     Nics,
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for MachinePart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Name => "name",
@@ -46,7 +46,7 @@ impl fmt::Display for Part {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The part that is not as it was.
-    pub part: Part,
+    pub part: MachinePart,
     pub was: String,
     pub now: String,
 }
@@ -62,19 +62,21 @@ type Says = fn(&Host) -> String;
 
 /// What differs; what was read in only one of the two differs too.
 pub fn differences(was: &Host, now: &Host) -> Vec<Difference> {
-    let parts: [(Part, Says); 8] = [
-        (Part::Name, |host| word(&host.name)),
-        (Part::Product, |host| word(&host.product)),
-        (Part::Kernel, |host| word(&host.kernel)),
-        (Part::Processor, |host| word(&host.cpu.model)),
-        (Part::Cpus, |host| host.cpu.online.value().map_or(unknown(), |all| all.len().to_string())),
-        (Part::Modules, modules),
-        (Part::Population, population),
-        (Part::Nics, nics),
+    let parts: [(MachinePart, Says); 8] = [
+        (MachinePart::Name, |host| word(&host.name)),
+        (MachinePart::Product, |host| word(&host.product)),
+        (MachinePart::Kernel, |host| word(&host.kernel)),
+        (MachinePart::Processor, |host| word(&host.cpu.model)),
+        (MachinePart::Cpus, |host| {
+            host.cpu.online.value().map_or(unknown(), |all| all.len().to_string())
+        }),
+        (MachinePart::Modules, modules),
+        (MachinePart::Population, population),
+        (MachinePart::Nics, nics),
     ];
     let bare = [was, now].iter().all(|host| host.memory.slots.value().is_none());
     let near = total(was).zip(total(now)).is_some_and(|(was, now)| (now / was - 1.0).abs() < 0.05);
-    let alike = |part: Part| part == Part::Population && bare && near;
+    let alike = |part: MachinePart| part == MachinePart::Population && bare && near;
     parts
         .into_iter()
         .filter_map(|(part, says)| {
@@ -164,10 +166,10 @@ mod tests {
         assert!(parts(&was, &was).is_empty());
         // More of the same modules is a population, larger ones are others.
         let more = host("Xeon Gold 6248", 32, &["A1", "B1"]);
-        assert_eq!(parts(&was, &more), [Part::Population]);
-        assert_eq!(parts(&was, &host("Xeon Gold 6248", 64, &["A1"])), [Part::Modules]);
+        assert_eq!(parts(&was, &more), [MachinePart::Population]);
+        assert_eq!(parts(&was, &host("Xeon Gold 6248", 64, &["A1"])), [MachinePart::Modules]);
         let other = host("AMD EPYC 7742", 32, &["A1"]);
-        assert_eq!(parts(&was, &other), [Part::Processor]);
+        assert_eq!(parts(&was, &other), [MachinePart::Processor]);
         let says = differences(&was, &other)[0].to_string();
         assert_eq!(says, "processor: was Xeon Gold 6248, is AMD EPYC 7742");
         let total = |bytes: u64| {
@@ -176,6 +178,6 @@ mod tests {
             host
         };
         assert!(parts(&total(64 << 30), &total((64 << 30) - (100 << 20))).is_empty());
-        assert_eq!(parts(&total(64 << 30), &total(32 << 30)), [Part::Population]);
+        assert_eq!(parts(&total(64 << 30), &total(32 << 30)), [MachinePart::Population]);
     }
 }

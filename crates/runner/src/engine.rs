@@ -6,7 +6,7 @@ use crate::hosts::Hosts;
 use crate::outside::{Outside, Progress};
 use crate::schedule::Schedule;
 use crate::session::SessionPlan;
-use crate::settings::Settings;
+use crate::settings::AppliedSettings;
 use crate::study::Defined;
 use narrows_model::Nanos;
 use narrows_model::record::{Need, Outcome, Record};
@@ -25,10 +25,10 @@ enum SessionEnd {
 }
 
 /// A study that is run.
-pub struct Engine<'a> {
+pub struct StudyEngine<'a> {
     plan: &'a SessionPlan,
     schedule: Schedule<'a>,
-    settings: Settings,
+    settings: AppliedSettings,
     hosts: Hosts,
     /// Of the next session.
     number: u32,
@@ -44,11 +44,11 @@ struct Pace {
     made: u64,
 }
 
-impl<'a> Engine<'a> {
+impl<'a> StudyEngine<'a> {
     /// A study of which nothing is stored but its head.
     pub fn begin(defined: &'a Defined, seed: u64, plan: &'a SessionPlan) -> Self {
         let schedule = Schedule::new(defined, seed, plan);
-        let (settings, hosts) = (Settings::of(&defined.cells), Hosts::of(&plan.site));
+        let (settings, hosts) = (AppliedSettings::of(&defined.cells), Hosts::of(&plan.site));
         Self { plan, schedule, settings, hosts, number: 0 }
     }
 
@@ -57,7 +57,7 @@ impl<'a> Engine<'a> {
         let schedule = Schedule::resumed(defined, stored, plan);
         let numbers = stored.sessions.iter().map(|session| session.number + 1);
         let number = numbers.max().unwrap_or(0);
-        let (settings, hosts) = (Settings::of(&defined.cells), Hosts::of(&plan.site));
+        let (settings, hosts) = (AppliedSettings::of(&defined.cells), Hosts::of(&plan.site));
         Self { plan, schedule, settings, hosts, number }
     }
 

@@ -35,8 +35,8 @@ mod study;
 pub mod worker;
 
 pub use course::{Course, CourseEnd};
-pub use difference::{Difference, Part, differences};
-pub use engine::Engine;
+pub use difference::{Difference, MachinePart, differences};
+pub use engine::StudyEngine;
 pub use error::RunError;
 pub use machines::{Machines, check_engines};
 pub use outside::Progress;
@@ -48,6 +48,6 @@ pub use same::unlike;
 pub use schedule::Schedule;
 pub use session::{Begun, Far, SessionPlan, Site};
 pub use setting::{Setting, SettingError};
-pub use settings::Settings;
+pub use settings::AppliedSettings;
 pub use steps::Broken;
 pub use study::Defined;

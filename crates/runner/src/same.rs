@@ -1,7 +1,7 @@
 //! Whether a resumed study is still on its machines: what the study changes by hand may differ,
 //! anything else only if the user says so.
 
-use crate::difference::{Difference, Part, differences};
+use crate::difference::{Difference, MachinePart, differences};
 use crate::session::Site;
 use crate::study::Defined;
 use narrows_model::host::Host;
@@ -32,25 +32,25 @@ fn hosts<'a>(host: &'a Host, peers: &'a [Host]) -> Vec<&'a Host> {
 }
 
 /// The parts of a machine that the study's own factors change.
-fn by_hand(defined: &Defined) -> BTreeSet<Part> {
+fn by_hand(defined: &Defined) -> BTreeSet<MachinePart> {
     let factors = defined.definition.factors.iter().filter(|factor| factor.by_hand);
     let whens = factors.flat_map(|factor| &factor.levels).filter_map(|level| level.when.as_ref());
     whens.flat_map(parts).collect()
 }
 
-fn parts(when: &When) -> Vec<Part> {
+fn parts(when: &When) -> Vec<MachinePart> {
     let mut parts = Vec::new();
     if when.populated.is_some() || when.modules_by_socket.is_some() {
-        parts.push(Part::Population);
+        parts.push(MachinePart::Population);
     }
     for pointer in when.facts.keys() {
-        let of: &[Part] = match pointer.trim_start_matches('/').split('/').next() {
-            Some("memory" | "nodes") => &[Part::Population, Part::Modules],
-            Some("cpu") => &[Part::Processor, Part::Cpus],
-            Some("nics" | "rdma" | "devices") => &[Part::Nics],
-            Some("kernel") => &[Part::Kernel],
-            Some("product") => &[Part::Product],
-            Some("name") => &[Part::Name],
+        let of: &[MachinePart] = match pointer.trim_start_matches('/').split('/').next() {
+            Some("memory" | "nodes") => &[MachinePart::Population, MachinePart::Modules],
+            Some("cpu") => &[MachinePart::Processor, MachinePart::Cpus],
+            Some("nics" | "rdma" | "devices") => &[MachinePart::Nics],
+            Some("kernel") => &[MachinePart::Kernel],
+            Some("product") => &[MachinePart::Product],
+            Some("name") => &[MachinePart::Name],
             _ => &[],
         };
         parts.extend(of);

@@ -10,13 +10,13 @@ use narrows_plan::study::{Cell, Settings as Asked};
 use std::collections::BTreeMap;
 
 /// What the trials of a study ask for, and what has been changed for them.
-pub struct Settings {
+pub struct AppliedSettings {
     asked: BTreeMap<TrialId, Asked>,
     /// What is changed, and what it was before.
     was: BTreeMap<Setting, String>,
 }
 
-impl Settings {
+impl AppliedSettings {
     /// Of a study's cells; nothing is changed yet.
     pub fn of(cells: &[Cell]) -> Self {
         let asked = cells.iter().map(|cell| (cell.id.clone(), cell.settings.clone())).collect();

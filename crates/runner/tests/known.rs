@@ -13,8 +13,8 @@ use narrows_plan::{Step, run_ns};
 use narrows_runner::controller::{receiver_job, record_of, sender_job, unmade};
 use narrows_runner::outside::{Clock, Disk, Ends, HostSettings, Progress};
 use narrows_runner::{
-    Begun, Broken, Course, CourseEnd, Defined, Difference, Part, Refusal, RunError, Schedule,
-    SessionPlan, Setting, SettingError, Settings, Site, unlike,
+    AppliedSettings, Begun, Broken, Course, CourseEnd, Defined, Difference, MachinePart, Refusal,
+    RunError, Schedule, SessionPlan, Setting, SettingError, Site, unlike,
 };
 use narrows_store::StoreError;
 use std::cell::{Cell, RefCell};
@@ -58,34 +58,34 @@ fn read_from(pointer: &str) -> Defined {
 }
 
 /// Hosts that differ from [`host`] in one part each.
-fn others() -> Vec<(Part, Host)> {
-    let with = |part: Part, change: &dyn Fn(&mut Host)| {
+fn others() -> Vec<(MachinePart, Host)> {
+    let with = |part: MachinePart, change: &dyn Fn(&mut Host)| {
         let mut other = host();
         change(&mut other);
         (part, other)
     };
     vec![
-        with(Part::Name, &|host| host.name = known("b".into())),
-        with(Part::Product, &|host| host.product = known("R740".into())),
-        with(Part::Kernel, &|host| host.kernel = known("6.2".into())),
-        with(Part::Processor, &|host| host.cpu.model = known("EPYC 7742".into())),
-        with(Part::Cpus, &|host| host.cpu.online = known(vec![0])),
-        with(Part::Modules, &|host| {
+        with(MachinePart::Name, &|host| host.name = known("b".into())),
+        with(MachinePart::Product, &|host| host.product = known("R740".into())),
+        with(MachinePart::Kernel, &|host| host.kernel = known("6.2".into())),
+        with(MachinePart::Processor, &|host| host.cpu.model = known("EPYC 7742".into())),
+        with(MachinePart::Cpus, &|host| host.cpu.online = known(vec![0])),
+        with(MachinePart::Modules, &|host| {
             let Fact::Known { value: slots, .. } = &mut host.memory.slots else { return };
             let module = slots[0].module.as_mut().expect("a module");
             module.size_bytes = Some(Bytes::gib(64));
         }),
-        with(Part::Population, &|host| {
+        with(MachinePart::Population, &|host| {
             let Fact::Known { value: slots, .. } = &mut host.memory.slots else { return };
             let module = slots[0].module.clone();
             slots[1].module = module;
         }),
-        with(Part::Nics, &|host| host.nics[0].name = "eth1".into()),
+        with(MachinePart::Nics, &|host| host.nics[0].name = "eth1".into()),
     ]
 }
 
 /// What a study that is read from a fact minds of these hosts.
-fn minded(defined: &Defined, now: &[(Part, Host)]) -> Vec<Part> {
+fn minded(defined: &Defined, now: &[(MachinePart, Host)]) -> Vec<MachinePart> {
     let stored = StoredStudy::unmeasured(host());
     let differs = |host: &Host| unlike(defined, &stored, &site(host.clone()));
     now.iter().flat_map(|(_, host)| differs(host)).map(|one: Difference| one.part).collect()
@@ -94,24 +94,26 @@ fn minded(defined: &Defined, now: &[(Part, Host)]) -> Vec<Part> {
 #[test]
 fn what_a_study_changes_by_hand_may_differ_and_nothing_else() {
     let others = others();
-    let all: Vec<Part> = others.iter().map(|(part, _)| *part).collect();
+    let all: Vec<MachinePart> = others.iter().map(|(part, _)| *part).collect();
     for (pointer, may) in [
-        ("/virtualised", &[] as &[Part]),
-        ("/memory/total_bytes", &[Part::Population, Part::Modules]),
-        ("/nodes/0/id", &[Part::Population, Part::Modules]),
-        ("/cpu/model", &[Part::Processor, Part::Cpus]),
-        ("/nics/0/name", &[Part::Nics]),
-        ("/kernel", &[Part::Kernel]),
-        ("/product", &[Part::Product]),
-        ("/name", &[Part::Name]),
+        ("/virtualised", &[] as &[MachinePart]),
+        ("/memory/total_bytes", &[MachinePart::Population, MachinePart::Modules]),
+        ("/nodes/0/id", &[MachinePart::Population, MachinePart::Modules]),
+        ("/cpu/model", &[MachinePart::Processor, MachinePart::Cpus]),
+        ("/nics/0/name", &[MachinePart::Nics]),
+        ("/kernel", &[MachinePart::Kernel]),
+        ("/product", &[MachinePart::Product]),
+        ("/name", &[MachinePart::Name]),
     ] {
-        let rest: Vec<Part> = all.iter().copied().filter(|part| !may.contains(part)).collect();
+        let rest: Vec<MachinePart> =
+            all.iter().copied().filter(|part| !may.contains(part)).collect();
         assert_eq!(minded(&read_from(pointer), &others), rest, "{pointer}");
     }
     let populated = "name = 's'\nrepeats = 1\n[base]\nload = 'tcp-stream'\n[[factor]]\nname = 'f'\n\
                      by = 'hand'\nslots_in_order = ['A1', 'B1']\n";
     let defined = Defined::parse(populated, false).expect("a study");
-    let rest: Vec<Part> = all.into_iter().filter(|part| *part != Part::Population).collect();
+    let rest: Vec<MachinePart> =
+        all.into_iter().filter(|part| *part != MachinePart::Population).collect();
     assert_eq!(minded(&defined, &others), rest);
 }
 
@@ -248,7 +250,7 @@ impl HostSettings for Recorded {
 }
 
 /// What a host is told to make it ready for a trial.
-fn made(trial: &Trial, settings: &mut Settings, host: &mut Recorded) -> Vec<String> {
+fn made(trial: &Trial, settings: &mut AppliedSettings, host: &mut Recorded) -> Vec<String> {
     settings.make(trial, host).expect("it is made");
     std::mem::take(&mut host.set)
 }
@@ -260,7 +262,7 @@ fn settings_are_made_for_a_trial_and_put_back_for_the_next() {
     let at = |level: &str| {
         trials.iter().find(|trial| trial.level("what") == Some(level)).expect("a trial")
     };
-    let (mut settings, mut host) = (Settings::of(&defined.cells), Recorded::default());
+    let (mut settings, mut host) = (AppliedSettings::of(&defined.cells), Recorded::default());
     assert!(made(at("plain"), &mut settings, &mut host).is_empty());
     let jumbo = ["mtu=9000", "offload tso=off", "sysctl net.ipv4.tcp_sack=0"];
     assert_eq!(made(at("jumbo"), &mut settings, &mut host), jumbo);

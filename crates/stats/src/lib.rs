@@ -71,7 +71,7 @@ pub use pairs::{OVERLAP_MIN, PairRate, Pairs, Slowest, overlap_share, pairs};
 pub use percentile::{Percentiles, percentiles};
 pub use placement::{Cost, Effect, HostLoad, Move, PlacedCell, PlacedTest, placements};
 pub use rank::{
-    Pair, Ratio, Test, brunner_munzel, cliffs_delta, dunn, kruskal_wallis, mann_whitney, ratio,
+    DunnPair, Ratio, Test, brunner_munzel, cliffs_delta, dunn, kruskal_wallis, mann_whitney, ratio,
     spearman,
 };
 pub use reconcile::{Missing, Reconciled, Side, Than, Verdict};
@@ -82,7 +82,7 @@ pub use search::{
 };
 pub use sequential::{Looks, is_precise};
 pub use sessions::{Covers, Reproducibility, SESSIONS_MIN, Sessions, reproducibility};
-pub use settings::{EndSettings, PairSettings, Settings};
+pub use settings::{EndSettings, PairSettings, SettingsInForce};
 pub use summarise::{CopyShare, copy_share, cpu_seconds, reconciled, summarise, value_of};
 pub use summary::{CpuUse, Summary};
 pub use together::{Together, together};

@@ -67,7 +67,7 @@ pub enum State {
 
 /// One pair, from a host to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Cell {
+pub struct MeshPair {
     /// Place of the host that sent.
     pub from: usize,
     /// Place of the host that received.
@@ -79,7 +79,7 @@ pub struct Cell {
     pub failed: Option<String>,
 }
 
-impl Cell {
+impl MeshPair {
     /// Its figure among all pairs of its round.
     pub fn value(&self) -> Option<f64> {
         self.looks.iter().find_map(|look| look.value)
@@ -162,7 +162,7 @@ pub struct Round {
 pub struct Mesh {
     pub unit: Unit,
     /// Pairs in order of their hosts.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<MeshPair>,
     /// The best figure of all.
     pub best: Option<f64>,
     /// Rounds in their order.
@@ -180,14 +180,14 @@ impl Mesh {
         let rounds = rounds(&study.records, &pairs);
         let at_once: BTreeMap<u32, usize> =
             rounds.iter().map(|round| (round.round, round.pairs)).collect();
-        let mut cells: BTreeMap<(usize, usize), Cell> = BTreeMap::new();
+        let mut cells: BTreeMap<(usize, usize), MeshPair> = BTreeMap::new();
         let mut unit = None;
         for record in &study.records {
             let Some((from, to, trial)) = pairs.get(record.trial.0.as_str()) else { continue };
             let value = value_of(trial, record);
             unit = unit.or(value.as_ref().map(|(_, unit)| *unit));
             let value = value.map(|(value, _)| value.value);
-            let cell = cells.entry((*from, *to)).or_insert_with(|| Cell {
+            let cell = cells.entry((*from, *to)).or_insert_with(|| MeshPair {
                 from: *from,
                 to: *to,
                 looks: Vec::new(),
@@ -199,7 +199,7 @@ impl Mesh {
             cell.failed = record.outcome.why().or(cell.failed.take());
         }
         let unit = unit.or_else(|| cells.values().next().map(|_| Unit::BitsPerSecond))?;
-        let mut cells: Vec<Cell> = cells.into_values().collect();
+        let mut cells: Vec<MeshPair> = cells.into_values().collect();
         let values = cells.iter().flat_map(|cell| &cell.looks).filter_map(|look| look.value);
         let best = values.reduce(if is_time(unit) { f64::min } else { f64::max });
         cells.iter_mut().for_each(|cell| cell.state = state(cell, best, unit, limits));
@@ -214,8 +214,8 @@ impl Mesh {
     }
 
     /// Pairs that give a figure, the worst first.
-    pub fn worst_first(&self) -> Vec<&Cell> {
-        let mut cells: Vec<&Cell> =
+    pub fn worst_first(&self) -> Vec<&MeshPair> {
+        let mut cells: Vec<&MeshPair> =
             self.cells.iter().filter(|cell| cell.last().is_some()).collect();
         cells.sort_by(|one, other| {
             let (one, other) = (one.last().unwrap_or(0.0), other.last().unwrap_or(0.0));
@@ -260,7 +260,7 @@ fn rounds(records: &[Record], pairs: &BTreeMap<&str, (usize, usize, &Trial)>) ->
         .collect()
 }
 
-fn state(cell: &Cell, best: Option<f64>, unit: Unit, limits: Limits) -> State {
+fn state(cell: &MeshPair, best: Option<f64>, unit: Unit, limits: Limits) -> State {
     let (Some(first), Some(last), Some(best)) = (cell.value(), cell.last(), best) else {
         return State::Failed;
     };
@@ -273,12 +273,12 @@ fn state(cell: &Cell, best: Option<f64>, unit: Unit, limits: Limits) -> State {
 
 /// Which hosts and paths explain the bad pairs, the one that explains the most first: what is
 /// explained by one is not held against its partners.
-fn named(cells: &[Cell], best: Option<f64>) -> Vec<Named> {
-    let mut left: Vec<&Cell> =
+fn named(cells: &[MeshPair], best: Option<f64>) -> Vec<Named> {
+    let mut left: Vec<&MeshPair> =
         cells.iter().filter(|cell| matches!(cell.state, State::Slow | State::Failed)).collect();
     let mut named = Vec::new();
     while let Some((suspect, pairs, of)) = heaviest(&left, cells) {
-        let (explained, rest): (Vec<&Cell>, Vec<&Cell>) =
+        let (explained, rest): (Vec<&MeshPair>, Vec<&MeshPair>) =
             left.into_iter().partition(|cell| is_of(suspect, cell));
         left = rest;
         named.push(Named { suspect, pairs, of, worst_ratio: worst_ratio(&explained, best) });
@@ -290,14 +290,14 @@ fn named(cells: &[Cell], best: Option<f64>) -> Vec<Named> {
     named
 }
 
-fn worst_ratio(cells: &[&Cell], best: Option<f64>) -> Option<f64> {
+fn worst_ratio(cells: &[&MeshPair], best: Option<f64>) -> Option<f64> {
     let best = best.filter(|best| *best > 0.0)?;
     let ratios = cells.iter().filter_map(|cell| cell.last()).map(|value| value / best);
     ratios.max_by(|one, other| one.ln().abs().total_cmp(&other.ln().abs()))
 }
 
 /// Whether a pair is among those that a suspect is named for.
-fn is_of(suspect: Suspect, cell: &Cell) -> bool {
+fn is_of(suspect: Suspect, cell: &MeshPair) -> bool {
     match suspect {
         Suspect::Dead { host } | Suspect::Host { host } => cell.from == host || cell.to == host,
         Suspect::Sends { host } => cell.from == host,
@@ -308,7 +308,7 @@ fn is_of(suspect: Suspect, cell: &Cell) -> bool {
 
 /// The host that explains the most of the bad pairs which are left: two or more, and more than half
 /// of those that it was in.
-fn heaviest(left: &[&Cell], all: &[Cell]) -> Option<(Suspect, usize, usize)> {
+fn heaviest(left: &[&MeshPair], all: &[MeshPair]) -> Option<(Suspect, usize, usize)> {
     let hosts: BTreeSet<usize> = left.iter().flat_map(|cell| [cell.from, cell.to]).collect();
     let mut best: Option<(Suspect, usize, usize)> = None;
     for host in hosts {
@@ -330,7 +330,7 @@ fn heaviest(left: &[&Cell], all: &[Cell]) -> Option<(Suspect, usize, usize)> {
     best
 }
 
-fn has_failed(cell: &&Cell) -> bool {
+fn has_failed(cell: &&MeshPair) -> bool {
     cell.state == State::Failed
 }
 

@@ -225,7 +225,7 @@ pub fn kruskal_wallis(groups: &[&[f64]]) -> Option<Test> {
 
 /// Two groups of several, compared after Kruskal and Wallis.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pair {
+pub struct DunnPair {
     /// Index of the first group.
     pub a: usize,
     /// Index of the second.
@@ -237,7 +237,7 @@ pub struct Pair {
 }
 
 /// Dunn's comparison of every pair of groups by their mean ranks among all (Dunn 1964).
-pub fn dunn(groups: &[&[f64]]) -> Vec<Pair> {
+pub fn dunn(groups: &[&[f64]]) -> Vec<DunnPair> {
     let Some(ranked) = Ranked::of(groups) else { return Vec::new() };
     let all = ranked.n;
     let variance = all * (all + 1.0) / 12.0 - ranked.ties / (12.0 * (all - 1.0));
@@ -246,14 +246,14 @@ pub fn dunn(groups: &[&[f64]]) -> Vec<Pair> {
         for (b, (mean_b, m)) in ranked.mean.iter().enumerate().skip(a + 1) {
             let error = (variance * (1.0 / n + 1.0 / m)).sqrt();
             let p = if error > 0.0 { 2.0 * normal_tail((mean_a - mean_b) / error) } else { 1.0 };
-            pairs.push(Pair { a, b, p, p_holm: p });
+            pairs.push(DunnPair { a, b, p, p_holm: p });
         }
     }
     holm(&mut pairs);
     pairs
 }
 
-fn holm(pairs: &mut [Pair]) {
+fn holm(pairs: &mut [DunnPair]) {
     let many = pairs.len();
     let mut order: Vec<usize> = (0..many).collect();
     order.sort_by(|x, y| pairs[*x].p.total_cmp(&pairs[*y].p));

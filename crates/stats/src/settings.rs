@@ -32,21 +32,21 @@ pub struct PairSettings {
 /// The settings of every measured end of a cell. In JSON the first pair's are `effective` too, as
 /// they were before there were more.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Told", into = "Told")]
-pub struct Settings {
+#[serde(from = "StoredSettings", into = "StoredSettings")]
+pub struct SettingsInForce {
     /// Senders in the order of the trial's pairs, then receivers.
     ends: Vec<EndSettings>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Told {
+struct StoredSettings {
     effective: Effective,
     sink_receive_buffer_bytes: Option<Bytes>,
     #[serde(default)]
     ends: Vec<EndSettings>,
 }
 
-impl Settings {
+impl SettingsInForce {
     pub(crate) fn of(trial: &Trial, record: &Record) -> Self {
         let of = |role| ends_of(trial, record, role);
         Self { ends: of(Role::Sender).chain(of(Role::Receiver)).collect() }
@@ -124,8 +124,8 @@ fn pair(from: Option<&EndSettings>, to: &EndSettings) -> PairSettings {
     }
 }
 
-impl From<Settings> for Told {
-    fn from(settings: Settings) -> Self {
+impl From<SettingsInForce> for StoredSettings {
+    fn from(settings: SettingsInForce) -> Self {
         let first = settings.pairs().into_iter().next();
         Self {
             sink_receive_buffer_bytes: first.as_ref().and_then(|pair| pair.receive_buffer_bytes),
@@ -135,8 +135,8 @@ impl From<Settings> for Told {
     }
 }
 
-impl From<Told> for Settings {
-    fn from(told: Told) -> Self {
+impl From<StoredSettings> for SettingsInForce {
+    fn from(told: StoredSettings) -> Self {
         Self { ends: told.ends }
     }
 }

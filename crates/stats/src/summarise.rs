@@ -10,7 +10,7 @@ use crate::percentile::{Percentiles, percentiles, round_trips};
 use crate::reconcile::{Reconciled, reconcile};
 use crate::sequential::Looks;
 use crate::sessions::{Sessions, by_session, reproducibility};
-use crate::settings::Settings;
+use crate::settings::SettingsInForce;
 use crate::summary::{CpuUse, Summary, is_one_host};
 use crate::{background, traffic};
 use crate::{box_plot, median, median_interval, noise, total};
@@ -206,7 +206,7 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
         one_machine,
         busy_cpus: traffic::busy_cpus(&done),
         overhead: traffic::overhead(&done),
-        settings: first.map(|run| Settings::of(trial, run.record)).unwrap_or_default(),
+        settings: first.map(|run| SettingsInForce::of(trial, run.record)).unwrap_or_default(),
         labels: Vec::new(),
         values,
     };

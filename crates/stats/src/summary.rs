@@ -7,7 +7,7 @@ use crate::loss::Loss;
 use crate::memory_use::MemoryUse;
 use crate::reconcile::Reconciled;
 use crate::sessions::{Reproducibility, by_session};
-use crate::settings::Settings;
+use crate::settings::SettingsInForce;
 use crate::traffic::{BusyCpus, Overhead, Traffic};
 use crate::{BoxPlot, Percentiles};
 use narrows_model::Bytes;
@@ -133,7 +133,7 @@ pub struct Summary {
     pub overhead: Overhead,
     /// What was in force at each end, read back in the first run.
     #[serde(flatten)]
-    pub settings: Settings,
+    pub settings: SettingsInForce,
     /// What it must not be taken for.
     pub labels: Vec<Label>,
 }

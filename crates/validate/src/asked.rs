@@ -1,11 +1,11 @@
 //! A row of a table as a description of a host, of which the engine of predictions is asked.
 
-use super::{Cell, Row};
+use super::{Comparison, Row};
 use narrows_dimm::platform;
 use narrows_model::host::Host;
 use narrows_model::result::PopulationGap;
 use narrows_predict::calibration::Calibration;
-use narrows_predict::{Engine, Reach, Refused, Said, of_nic};
+use narrows_predict::{Predictor, Reach, Refused, Said, of_nic};
 use std::fmt;
 
 /// Why the engine has no answer for a row.
@@ -99,12 +99,12 @@ pub fn numbers<const N: usize>(numbers: [(&str, Option<f64>); N], said: &mut Sai
 }
 
 /// The engine for a host of which only this is known.
-pub fn engine(said: &Said) -> Result<Engine, Unasked> {
+pub fn engine(said: &Said) -> Result<Predictor, Unasked> {
     of_nic(&Host::default(), None, said, &Calibration::default()).map_err(Unasked::Refused)
 }
 
 /// Puts an answer beside the published figure.
-pub fn answered(cell: &mut Cell, reach: &Reach) {
+pub fn answered(cell: &mut Comparison, reach: &Reach) {
     cell.predicted = Some(reach.value);
     (cell.low, cell.high) = (Some(reach.low), Some(reach.high));
     cell.left_out = cell.predicted;

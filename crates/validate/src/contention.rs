@@ -3,7 +3,7 @@
 //! credits and latencies of the processor's family make of it.
 
 use super::asked::Unasked;
-use super::{Answer, Cell, Kind, Row, Table};
+use super::{Answer, Comparison, Kind, Row, Table};
 use narrows_dimm::platform;
 use narrows_predict::contention::{Contention, CoreWork, DeviceWork};
 use narrows_predict::domains;
@@ -16,7 +16,7 @@ const HALF: f64 = 0.10;
 
 /// The answer for a table of this kind.
 pub fn answer(table: &Table) -> Option<Answer> {
-    let cells: Vec<Cell> = table
+    let cells: Vec<Comparison> = table
         .rows()
         .filter(|row| row.has("cores") && row.has("device_gb_s"))
         .flat_map(|row| cells(&row))
@@ -24,15 +24,15 @@ pub fn answer(table: &Table) -> Option<Answer> {
     Answer::with_median(table, QUESTION, cells)
 }
 
-fn cells(row: &Row<'_>) -> Vec<Cell> {
+fn cells(row: &Row<'_>) -> Vec<Comparison> {
     let solved = solve(row);
     let of = |name: &&str| row.own(name).is_some();
     let named = FIGURES.iter().enumerate().filter(|(_, name)| of(name));
     named.map(|(at, name)| cell(row, name, at, solved.as_ref())).collect()
 }
 
-fn cell(row: &Row<'_>, name: &str, at: usize, solved: Result<&(f64, f64), &Unasked>) -> Cell {
-    let mut cell = Cell::new(row, name, row.own(name));
+fn cell(row: &Row<'_>, name: &str, at: usize, solved: Result<&(f64, f64), &Unasked>) -> Comparison {
+    let mut cell = Comparison::new(row, name, row.own(name));
     match solved {
         Ok((cores, device)) => {
             let value = [*cores, *device][at];

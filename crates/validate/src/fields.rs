@@ -2,7 +2,9 @@
 //! not here is refused: it is misspelt, or something that the model would pass over in silence.
 
 use super::refused::{Refused, wrong};
-use super::{Fields, LATENCIES, PACKETS, Part, RATES, Row, Table, as_number, contradictions};
+use super::{
+    Calibration, Fields, LATENCIES, PACKETS, RATES, Row, Table, as_number, contradictions,
+};
 use narrows_predict::bounds::{self, Bound, OutOfBounds};
 use std::fmt;
 use toml::Value;
@@ -191,7 +193,9 @@ fn unknown(at: &str, field: &str, among: &[&'static str]) -> Refused {
 /// A source is described in words, which nothing is computed of but whether it was fitted.
 fn source(field: &str, value: &Value) -> Result<(), Refused> {
     if field == "part"
-        && ![Part::HeldOut, Part::Fitted].iter().any(|part| value.as_str() == Some(part.word()))
+        && ![Calibration::HeldOut, Calibration::Fitted]
+            .iter()
+            .any(|part| value.as_str() == Some(part.word()))
     {
         Err(wrong("[source]", field, "is neither held-out nor fitted"))
     } else {

@@ -2,7 +2,7 @@
 //! is of and so which other fields go into it. A name is for people and decides nothing; of a row
 //! that declares no quantity the model says nothing.
 
-use super::{Answer, Cell, Kind, Row, Table};
+use super::{Answer, Comparison, Kind, Row, Table};
 use narrows_predict::framing;
 use serde::Deserialize;
 
@@ -77,9 +77,9 @@ fn is_named(row: &Row<'_>) -> bool {
     row.has("name") && row.has("value")
 }
 
-fn cell(row: &Row<'_>) -> Cell {
+fn cell(row: &Row<'_>) -> Comparison {
     let name = row.text("name").unwrap_or_default();
-    let mut cell = Cell::new(row, name, row.own("value"));
+    let mut cell = Comparison::new(row, name, row.own("value"));
     name.clone_into(&mut cell.row);
     row.text("unit").unwrap_or_default().clone_into(&mut cell.unit);
     let Some(word) = row.text("quantity") else {

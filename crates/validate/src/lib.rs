@@ -67,7 +67,7 @@ impl Kind {
 
 /// One published figure and what the model says.
 #[derive(Clone, Debug, Serialize)]
-pub struct Cell {
+pub struct Comparison {
     /// The row, in words.
     pub row: String,
     /// What the figure is: `tcp_gbps`.
@@ -95,7 +95,7 @@ pub struct Cell {
     pub says: String,
 }
 
-impl Cell {
+impl Comparison {
     fn new(row: &Row<'_>, quantity: &str, published: Option<f64>) -> Self {
         Self {
             row: row.label(),
@@ -147,7 +147,7 @@ pub struct Answer {
     /// The files it is about.
     pub files: Vec<String>,
     /// Each figure of the tables beside what the model says of it.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<Comparison>,
     /// The parameters that went into them.
     pub parameters: Vec<Parameter>,
     /// What simple guesses make of the same figures: name and mean error as a share.
@@ -162,7 +162,7 @@ pub struct Answer {
 impl Answer {
     /// The cells of a table's rows, and how far off who guesses the median of the others is; none
     /// where no row is of this kind.
-    fn with_median(table: &Table, question: &'static str, cells: Vec<Cell>) -> Option<Self> {
+    fn with_median(table: &Table, question: &'static str, cells: Vec<Comparison>) -> Option<Self> {
         let files = vec![table.name.clone()];
         let mut answer = Self { question, files, cells, ..Self::default() };
         let published: Vec<f64> = answer.cells.iter().filter_map(|cell| cell.published).collect();
@@ -185,7 +185,7 @@ impl Answer {
 
     /// Figures that errors are averaged over: those of single figures are shares near nothing,
     /// times and rates in one table, of which a mean says little.
-    fn counted(&self) -> impl Iterator<Item = &Cell> {
+    fn counted(&self) -> impl Iterator<Item = &Comparison> {
         self.cells
             .iter()
             .filter(|cell| matches!(cell.kind, Kind::Prediction | Kind::Fitted))
@@ -194,7 +194,7 @@ impl Answer {
 
     /// Mean absolute error of predictions as a share, and of how many.
     pub fn mean_error(&self) -> Option<(f64, usize)> {
-        Self::mean(self.counted().map(Cell::error))
+        Self::mean(self.counted().map(Comparison::error))
     }
 
     /// The same with each row left out of the fit.
@@ -226,7 +226,7 @@ const LATENCIES: &[(&str, f64)] = &[("ns", 1.0)];
 /// Whether constants of the model were chosen with a table in view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Part {
+pub enum Calibration {
     /// Nothing was chosen with it in view: what the model says of it is a test.
     HeldOut,
     /// Some constants were chosen with it in view.
@@ -235,7 +235,7 @@ pub enum Part {
     Undeclared,
 }
 
-impl Part {
+impl Calibration {
     /// For people, and in tables.
     pub fn word(self) -> &'static str {
         match self {
@@ -323,11 +323,11 @@ impl Table {
     }
 
     /// Whether constants were chosen with it in view.
-    pub fn part(&self) -> Part {
+    pub fn part(&self) -> Calibration {
         let word = self.source.get("part").and_then(Value::as_str);
-        let known = [Part::HeldOut, Part::Fitted];
+        let known = [Calibration::HeldOut, Calibration::Fitted];
         let found = known.into_iter().find(|part| word == Some(part.word()));
-        found.unwrap_or(Part::Undeclared)
+        found.unwrap_or(Calibration::Undeclared)
     }
 
     /// The first row that names no source, neither of its own nor as its table's, counted from 1.

@@ -3,7 +3,7 @@
 //! or `channels`, `mts`), load (`utilisation`, `idle_ns`), or of wires (`link_gbps`, `protocol`,
 //! `mtu`), and a figure.
 
-use super::{Answer, Cell, Kind, LATENCIES, PACKETS, RATES, Row, Table, sockets, tcp};
+use super::{Answer, Comparison, Kind, LATENCIES, PACKETS, RATES, Row, Table, sockets, tcp};
 use narrows_predict::{domains, framing, nic_model, pcie};
 
 /// Largest read request and payload where none is given.
@@ -68,7 +68,7 @@ fn answer(table: &Table, shape: &Shape) -> Option<Answer> {
         for (name, what, one) in row.figures(shape.figures) {
             let solved = table.reads.counting(|| (shape.solve)(&row, &what));
             let Some((value, (low, high), says)) = solved else { continue };
-            let mut cell = Cell::new(&row, &name, row.own(&name));
+            let mut cell = Comparison::new(&row, &name, row.own(&name));
 
             published.extend(cell.published);
             let value = value / one;

@@ -5,7 +5,7 @@
 //! memory, for which the copy's rate stands. Never less than the wire takes for it.
 
 use super::fit::{Bound, fit};
-use super::{Answer, Cell, Kind, Parameter, Row, Table};
+use super::{Answer, Comparison, Kind, Parameter, Row, Table};
 use crate::servers::ServerRow;
 use narrows_predict::wire_rate::Verdict;
 use narrows_predict::{framing, pcie};
@@ -58,7 +58,7 @@ pub fn answer(table: &Table) -> Option<Answer> {
     let enough = all.len() >= 4;
     let (cycles, wait) = if enough { fitted(&all) } else { (CYCLES, WAIT_BYTES) };
     for (at, (row, ask)) in rows.iter().zip(&asks).enumerate() {
-        let mut cell = Cell::new(row, "mpps", row.own("mpps"));
+        let mut cell = Comparison::new(row, "mpps", row.own("mpps"));
         match ask {
             Some(ask) => {
                 let value = ask.mpps(cycles, wait);
@@ -145,7 +145,7 @@ fn fitted(asks: &[&Ask]) -> (f64, f64) {
 }
 
 /// What the model says of wire rate: by the range, where there is one, else by the middle alone.
-fn model_of(cell: &Cell, wire_mpps: f64, ranged: bool) -> Option<Verdict> {
+fn model_of(cell: &Comparison, wire_mpps: f64, ranged: bool) -> Option<Verdict> {
     let value = cell.predicted?;
     let range = cell.low.zip(cell.high).filter(|_| ranged).unwrap_or((value, value));
     Some(Verdict::of_range(&cell.bottleneck, range, wire_mpps))
@@ -195,7 +195,7 @@ fn right_of(all: &[bool]) -> String {
 
 /// What a rule of thumb and the model say of wire rate, beside what is published, and the server's
 /// row. The model's word has its range where rows enough tell one, and what binds or is needed.
-fn verdicts(cell: &mut Cell, row: &Row<'_>, ranged: bool, right: &mut Right) -> ServerRow {
+fn verdicts(cell: &mut Comparison, row: &Row<'_>, ranged: bool, right: &mut Right) -> ServerRow {
     let published = row.text("wire_rate").unwrap_or("-");
     let rule = rule_of(row.table, row.number("mem_mb_s"));
     let asked = ask(row);
@@ -221,10 +221,10 @@ fn word(is: bool) -> &'static str {
 
 /// A slot behind the chipset, of one of the servers: what four lanes of the second generation carry
 /// to it and from it.
-fn chipset(table: &Table, right: &mut Right) -> Option<(Cell, ServerRow)> {
+fn chipset(table: &Table, right: &mut Right) -> Option<(Comparison, ServerRow)> {
     let published = table.extra.get("pch_slot_mpps").and_then(toml::Value::as_float)?;
     let row = of_slot(table)?;
-    let mut cell = Cell::new(&row, "pch_slot_mpps", Some(published));
+    let mut cell = Comparison::new(&row, "pch_slot_mpps", Some(published));
     cell.row = "a slot behind the chipset".to_owned();
     let can = pcie::smallest_packets(pcie::packet_bps(5.0, 4, 128.0), FRAME_BYTES);
     (cell.low, cell.high) = (Some(can.received.min(can.sent)), Some(can.sent_batched));

@@ -2,7 +2,7 @@
 //! a rate, and what they have of `verb`, `link_gbps`, `mtu`, `path_mtu`, `message`.
 
 use super::asked::Unasked;
-use super::{Answer, Cell, Kind, Parameter, RATES, Row, Table, defaults};
+use super::{Answer, Comparison, Kind, Parameter, RATES, Row, Table, defaults};
 use narrows_model::host::Host;
 use narrows_model::result::ResourceName;
 use narrows_predict::calibration::Calibration;
@@ -55,7 +55,7 @@ pub fn answer(table: &Table) -> Option<Answer> {
     let figures = rows.flat_map(|row| row.figures(RATES).into_iter().map(move |one| (row, one)));
     for (row, (column, what, one)) in &figures.collect::<Vec<_>>() {
         let published = row.own(column).unwrap_or_default();
-        let mut cell = Cell::new(row, column, Some(published));
+        let mut cell = Comparison::new(row, column, Some(published));
         match ask(row, (published * one / 1e9, what), &mut assumed) {
             Ok(ask) => {
                 asks.push((answer.cells.len(), ask));

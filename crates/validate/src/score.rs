@@ -4,7 +4,7 @@
 //! A table is left out as a whole or not at all. Where a question fits parameters on the tables it
 //! is asked of, the figures with nothing fitted stand here.
 
-use super::{Answer, Cell, Kind, Part, Table, figures, predict};
+use super::{Answer, Calibration, Comparison, Kind, Table, figures, predict};
 use serde::Serialize;
 
 /// Figures of one question from tables of one part.
@@ -13,7 +13,7 @@ pub struct Family {
     /// The question that their rows ask.
     pub question: &'static str,
     /// Which part the tables are of.
-    pub part: Part,
+    pub part: Calibration,
     /// Files that they are from.
     pub tables: Vec<String>,
     /// Figures that the model predicts.
@@ -40,7 +40,7 @@ impl Family {
 /// One figure as it is counted.
 struct Scored {
     question: &'static str,
-    part: Part,
+    part: Calibration,
     table: String,
     error: Option<f64>,
     is_inside: Option<bool>,
@@ -49,7 +49,7 @@ struct Scored {
 /// Families of all tables: by question, what nothing was chosen on first.
 pub fn score(tables: &[Table]) -> Vec<Family> {
     let all: Vec<Scored> = tables.iter().flat_map(of_table).collect();
-    let mut keys: Vec<(Part, &'static str)> = Vec::new();
+    let mut keys: Vec<(Calibration, &'static str)> = Vec::new();
     for one in &all {
         if !keys.contains(&(one.part, one.question)) {
             keys.push((one.part, one.question));
@@ -60,7 +60,7 @@ pub fn score(tables: &[Table]) -> Vec<Family> {
 }
 
 /// All figures of a part together.
-pub fn overall(families: &[Family], part: Part) -> Option<(usize, f64, Option<f64>)> {
+pub fn overall(families: &[Family], part: Calibration) -> Option<(usize, f64, Option<f64>)> {
     let of = || families.iter().filter(move |family| family.part == part);
     let figures: usize = of().map(|family| family.figures).sum();
     let error: f64 = of().map(|family| family.mean_error * family.figures as f64).sum();
@@ -85,7 +85,7 @@ fn of_answer(table: &Table, answer: &Answer) -> Vec<Scored> {
         .collect()
 }
 
-fn scored(table: &Table, answer: &Answer, cell: &Cell) -> Scored {
+fn scored(table: &Table, answer: &Answer, cell: &Comparison) -> Scored {
     let stated = cell.uncalibrated.or_else(|| Some((cell.predicted?, cell.low?, cell.high?)));
     let value = stated.map(|(value, ..)| value).or(cell.predicted);
     let is_inside = |(_, low, high): (f64, f64, f64)| {
@@ -94,14 +94,14 @@ fn scored(table: &Table, answer: &Answer, cell: &Cell) -> Scored {
     Scored {
         question: answer.question,
         // A row that a constant was set by says so of itself, whatever its table is.
-        part: if cell.kind == Kind::Calibration { Part::Fitted } else { table.part() },
+        part: if cell.kind == Kind::Calibration { Calibration::Fitted } else { table.part() },
         table: table.name.clone(),
         error: cell.off(value).map(f64::abs),
         is_inside: stated.map(is_inside),
     }
 }
 
-fn family(all: &[Scored], part: Part, question: &'static str) -> Family {
+fn family(all: &[Scored], part: Calibration, question: &'static str) -> Family {
     let of = || all.iter().filter(move |one| one.part == part && one.question == question);
     let errors: Vec<f64> = of().filter_map(|one| one.error).collect();
     let mut tables: Vec<String> = of().map(|one| one.table.clone()).collect();
@@ -141,12 +141,15 @@ mod tests {
         let families = score(&[table("new", "held-out", &rows), known]);
         assert_eq!(families.len(), 2, "{families:?}");
         let out = &families[0];
-        assert_eq!((out.part, out.figures, out.ranged, out.inside), (Part::HeldOut, 2, 2, 1));
+        assert_eq!(
+            (out.part, out.figures, out.ranged, out.inside),
+            (Calibration::HeldOut, 2, 2, 1)
+        );
         assert!((out.mean_error - 0.5).abs() < 1e-4, "{out:?}");
         assert_eq!((out.tables.as_slice(), out.coverage()), (&["new".to_owned()][..], Some(0.5)));
         let fitted = &families[1];
-        assert!(fitted.part == Part::Fitted && (fitted.mean_error - 0.5).abs() < 1e-4);
-        let (figures, error, coverage) = overall(&families, Part::HeldOut).expect("figures");
+        assert!(fitted.part == Calibration::Fitted && (fitted.mean_error - 0.5).abs() < 1e-4);
+        let (figures, error, coverage) = overall(&families, Calibration::HeldOut).expect("figures");
         assert!(figures == 2 && (error - 0.5).abs() < 1e-4 && coverage == Some(0.5));
     }
 }

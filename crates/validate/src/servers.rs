@@ -1,7 +1,7 @@
 //! Servers by what they do of the wire's rate in packets: the table of ntop's post, and of any
 //! other servers with the same fields.
 
-use crate::{Cell, Row};
+use crate::{Comparison, Row};
 use narrows_predict::wire_rate::Verdict;
 use serde::Serialize;
 
@@ -31,7 +31,7 @@ pub struct ServerRow {
 
 impl ServerRow {
     /// From a row and what the model says of it.
-    pub(crate) fn of(row: &Row<'_>, cell: &Cell, verdict: Verdict) -> Self {
+    pub(crate) fn of(row: &Row<'_>, cell: &Comparison, verdict: Verdict) -> Self {
         Self {
             server: row.text("server").map_or_else(|| row.label(), str::to_owned),
             chipset: row.text("chipset").map(str::to_owned),

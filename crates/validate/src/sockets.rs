@@ -10,7 +10,7 @@
 
 use super::asked::Unasked;
 use super::fit::{Bound, fit};
-use super::{Answer, Cell, Kind, Parameter, Row, Table};
+use super::{Answer, Comparison, Kind, Parameter, Row, Table};
 use narrows_dimm::platform::{self, Platform};
 use narrows_predict::framing;
 use narrows_predict::sockets::{ETA, Pages, Theta, ways};
@@ -116,7 +116,7 @@ fn answer(tables: &[&Table]) -> Answer {
         for row in table.rows() {
             for (quantity, udp) in [("tcp_gbps", false), ("udp_gbps", true)] {
                 let Some(published) = row.own(quantity) else { continue };
-                let mut cell = Cell::new(&row, quantity, Some(published));
+                let mut cell = Comparison::new(&row, quantity, Some(published));
                 cell.row = format!("{} of {}", cell.row, table.name);
                 match ask(&row, published, udp) {
                     Ok(ask) => {

@@ -3,7 +3,7 @@
 //! of which only this row's fields are known.
 
 use super::asked::{self, Unasked};
-use super::{Answer, Cell, Kind, Row, Table};
+use super::{Answer, Comparison, Kind, Row, Table};
 use narrows_predict::{Reach, Said};
 
 pub const QUESTION: &str = "TCP by processor and streams";
@@ -66,8 +66,8 @@ fn answer_of(
     Answer::with_median(table, question, rows.map(|row| cell(&row, column)).collect())
 }
 
-fn cell(row: &Row<'_>, column: Column) -> Cell {
-    let mut cell = Cell::new(row, column.name, row.own(column.name));
+fn cell(row: &Row<'_>, column: Column) -> Comparison {
+    let mut cell = Comparison::new(row, column.name, row.own(column.name));
     match reach(row, column) {
         Ok(reach) => {
             asked::answered(&mut cell, &reach);

@@ -25,13 +25,13 @@ source = "table 3"       # where this row is from, if not all are from one place
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Part, Table, predict};
+    use super::super::{Calibration, Table, predict};
     use super::*;
 
     #[test]
     fn what_is_printed_is_a_table_that_reads() {
         let table = Table::parse("new", TEMPLATE).expect("a table");
-        assert_eq!((table.part(), table.unsourced()), (Part::HeldOut, None));
+        assert_eq!((table.part(), table.unsourced()), (Calibration::HeldOut, None));
         let answers = predict(&[table]);
         assert!(answers[0].cells[0].predicted.is_some(), "{answers:?}");
     }

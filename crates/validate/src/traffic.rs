@@ -3,7 +3,7 @@
 //! `app_buffer`, and `ratio_min` and `ratio_max`.
 //! The counting itself is `narrows_predict::bus`.
 
-use super::{Answer, Cell, Kind, Row, Table};
+use super::{Answer, Comparison, Kind, Row, Table};
 use narrows_predict::bus::{self, Buffer, Way};
 
 /// The answer for a table of this kind.
@@ -21,7 +21,7 @@ pub fn answer(table: &Table) -> Option<Answer> {
         for (quantity, value) in
             [("ratio_min", range.map(|range| range.0)), ("ratio_max", range.map(|range| range.1))]
         {
-            let mut cell = Cell::new(&row, quantity, row.own(quantity));
+            let mut cell = Comparison::new(&row, quantity, row.own(quantity));
             cell.predicted = value;
             if value.is_none() {
                 cell.says = "path is none of rdma, zero-copy, sockets-rx, sockets-tx".to_owned();

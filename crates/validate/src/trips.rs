@@ -2,14 +2,14 @@
 //! back, beside the engine's answer for hosts of which only the row's fields are known.
 
 use super::asked::{self, Unasked};
-use super::{Answer, Cell, Kind, Row, Table};
+use super::{Answer, Comparison, Kind, Row, Table};
 use narrows_predict::{Reach, Said, TRIPS};
 
 const QUESTION: &str = "round trips";
 
 /// The answer for a table of this kind.
 pub fn answer(table: &Table) -> Option<Answer> {
-    let cells: Vec<Cell> = table
+    let cells: Vec<Comparison> = table
         .rows()
         .filter(|row| row.has("transport") && row.has("rr_us"))
         .map(|row| cell(&row))
@@ -17,8 +17,8 @@ pub fn answer(table: &Table) -> Option<Answer> {
     Answer::with_median(table, QUESTION, cells)
 }
 
-fn cell(row: &Row<'_>) -> Cell {
-    let mut cell = Cell::new(row, "rr_us", row.own("rr_us"));
+fn cell(row: &Row<'_>) -> Comparison {
+    let mut cell = Comparison::new(row, "rr_us", row.own("rr_us"));
     match trip(row) {
         Ok(reach) => {
             asked::answered(&mut cell, &reach);

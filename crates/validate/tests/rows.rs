@@ -1,6 +1,6 @@
 //! Published rows, one of each kind, beside figures worked out by hand.
 
-use narrows_validate::{Answer, Cell, Kind, Table, predict};
+use narrows_validate::{Answer, Comparison, Kind, Table, predict};
 
 fn near(is: f64, want: f64) {
     assert!((is - want).abs() <= 2e-4 * want.abs(), "{is} is not {want}");
@@ -10,7 +10,7 @@ fn answers(text: &str) -> Vec<Answer> {
     predict(&[Table::parse("t", text).expect("a table")])
 }
 
-fn one(row: &str) -> (&'static str, Cell) {
+fn one(row: &str) -> (&'static str, Comparison) {
     let mut all = answers(&format!("[[row]]\n{row}\n"));
     assert_eq!(all.len(), 1, "{row}: {all:?}");
     let mut answer = all.remove(0);
@@ -321,7 +321,7 @@ fn single_figures_are_what_their_quantity_declares() {
         assert_eq!(answer.mean_error(), None);
         answer
     };
-    let check = |cell: &Cell, want: f64, kind: Kind| {
+    let check = |cell: &Comparison, want: f64, kind: Kind| {
         near(cell.predicted.expect("a figure"), want);
         assert_eq!(cell.kind, kind, "{}", cell.row);
     };

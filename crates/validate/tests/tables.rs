@@ -1,7 +1,7 @@
 //! The tables of this folder: every row has its source, every table says whether constants were
 //! chosen on it, and the model does as well on the others as docs/validate.md says.
 
-use narrows_validate::{Family, Part, Table, overall, score};
+use narrows_validate::{Calibration, Family, Table, overall, score};
 use std::path::Path;
 
 fn tables() -> Vec<Table> {
@@ -27,7 +27,7 @@ fn named(beginning: &str) -> Vec<Table> {
 }
 
 fn held_out<'a>(families: &'a [Family], question: &str) -> &'a Family {
-    let of = |family: &&Family| family.part == Part::HeldOut && family.question == question;
+    let of = |family: &&Family| family.part == Calibration::HeldOut && family.question == question;
     families.iter().find(of).expect("a family")
 }
 
@@ -37,7 +37,7 @@ fn every_row_has_a_source_and_every_table_a_part() {
     for table in &tables {
         assert_eq!(table.unsourced(), None);
     }
-    let parts = [Part::HeldOut, Part::Fitted]
+    let parts = [Calibration::HeldOut, Calibration::Fitted]
         .map(|part| tables.iter().filter(|table| table.part() == part).count());
     assert!(parts.iter().sum::<usize>() == tables.len() && parts[0] > parts[1], "{parts:?}");
 }
@@ -59,7 +59,7 @@ fn left_out_tables_are_predicted_within_their_bars() {
             family.unpredicted
         );
     }
-    let (figures, error, coverage) = overall(&families, Part::HeldOut).expect("figures");
+    let (figures, error, coverage) = overall(&families, Calibration::HeldOut).expect("figures");
     println!("held out: {figures}, {error:.3}, {coverage:?}");
     let coverage = coverage.expect("ranges");
     assert!((0.75..=0.9).contains(&coverage), "ranges that say 80 %: {coverage}");
@@ -88,7 +88,7 @@ fn left_out_tables_are_predicted_within_their_bars() {
 #[test]
 fn what_nobody_had_asked_before_is_predicted_as_the_chapter_says() {
     let (figures, error, coverage) =
-        overall(&score(&named("tcp-unseen")), Part::HeldOut).expect("figures");
+        overall(&score(&named("tcp-unseen")), Calibration::HeldOut).expect("figures");
     println!("unseen: {figures}, {error:.3}, {coverage:?}");
     assert!(figures == 33 && error < 0.22, "{error}");
     assert!(coverage.is_some_and(|share| (0.75..=0.9).contains(&share)), "{coverage:?}");
@@ -98,7 +98,7 @@ fn what_nobody_had_asked_before_is_predicted_as_the_chapter_says() {
 #[test]
 fn every_left_out_figure_has_an_answer() {
     let tables: Vec<Table> =
-        tables().into_iter().filter(|table| table.part() == Part::HeldOut).collect();
+        tables().into_iter().filter(|table| table.part() == Calibration::HeldOut).collect();
     for answer in narrows_validate::predict(&tables) {
         for cell in &answer.cells {
             let [is, says, low, high] = [cell.published, cell.predicted, cell.low, cell.high]

@@ -9,7 +9,7 @@ use std::os::fd::FromRawFd;
 
 /// What an event tells of itself so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct EventCount {
     /// How often it was counted, modulo 2^64.
     pub count: u64,
     /// For how long it was to count, in nanoseconds.
@@ -21,7 +21,7 @@ pub struct Told {
 /// An event that is open, and counts.
 pub trait Counting {
     /// What it counted so far; an error where it is gone.
-    fn told(&mut self) -> io::Result<Told>;
+    fn told(&mut self) -> io::Result<EventCount>;
 }
 
 /// What opens events: the kernel, or a test in its place.
@@ -61,12 +61,12 @@ impl Opens for Kernel {
 }
 
 impl Counting for File {
-    fn told(&mut self) -> io::Result<Told> {
+    fn told(&mut self) -> io::Result<EventCount> {
         let mut words = [0; 24];
         // An event whose CPU is gone for good gives nothing: an end of file.
         self.read_exact(&mut words)?;
         let word = |at: usize| words[8 * at..].first_chunk().map_or(0, |w| u64::from_ne_bytes(*w));
-        Ok(Told { count: word(0), enabled_ns: word(1), running_ns: word(2) })
+        Ok(EventCount { count: word(0), enabled_ns: word(1), running_ns: word(2) })
     }
 }
 

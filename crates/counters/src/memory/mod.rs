@@ -9,7 +9,7 @@ mod pcm;
 mod pmu;
 mod resctrl;
 
-use counting::{Counting, Kernel, Opens, Told};
+use counting::{Counting, EventCount, Kernel, Opens};
 use events::{Counts, EventRow, Family, Group};
 use narrows_host::Root;
 use narrows_model::Nanos;
@@ -48,7 +48,7 @@ struct Counter {
     /// Bytes of one count.
     bytes: f64,
     counting: Box<dyn Counting>,
-    opening: Option<Told>,
+    opening: Option<EventCount>,
 }
 
 /// What a counter counted of the window.
@@ -289,7 +289,7 @@ impl Counter {
     }
 }
 
-fn grown(opening: Told, closing: Told) -> Option<Grown> {
+fn grown(opening: EventCount, closing: EventCount) -> Option<Grown> {
     let counts = closing.count.wrapping_sub(opening.count);
     let enabled = closing.enabled_ns.checked_sub(opening.enabled_ns)?;
     let running = closing.running_ns.checked_sub(opening.running_ns)?;

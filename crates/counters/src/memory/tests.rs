@@ -77,12 +77,12 @@ impl Drop for Machine {
 }
 
 /// What an event answers, one after the other; then it is gone.
-type Script = VecDeque<Told>;
+type Script = VecDeque<EventCount>;
 
 struct Scripted(Script);
 
 impl Counting for Scripted {
-    fn told(&mut self) -> io::Result<Told> {
+    fn told(&mut self) -> io::Result<EventCount> {
         self.0.pop_front().ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 }
@@ -103,8 +103,8 @@ impl Opens for Simulated<'_> {
     }
 }
 
-fn told(count: u64, enabled_ns: u64, running_ns: u64) -> Told {
-    Told { count, enabled_ns, running_ns }
+fn told(count: u64, enabled_ns: u64, running_ns: u64) -> EventCount {
+    EventCount { count, enabled_ns, running_ns }
 }
 
 /// From 1000 on by `by`, counting all the time.

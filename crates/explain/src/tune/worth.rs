@@ -4,7 +4,7 @@
 use narrows_model::host::{Host, Nic};
 use narrows_model::result::ResourceName;
 use narrows_predict::calibration::Calibration;
-use narrows_predict::{Engine, Said, Traffic, Trip, of_nic};
+use narrows_predict::{Predictor, Said, Traffic, Trip, of_nic};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -99,7 +99,7 @@ impl<'a> Seen<'a> {
         Self { host, nic, said: [(key.to_owned(), value.to_owned())].into() }
     }
 
-    fn engine(&self) -> Option<Engine> {
+    fn engine(&self) -> Option<Predictor> {
         of_nic(self.host, Some(self.nic), &self.said, &Calibration::default()).ok()
     }
 

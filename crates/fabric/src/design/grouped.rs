@@ -1,6 +1,6 @@
 //! A dragonfly of one model of switches.
 
-use super::{Asked, Cables, Design, Part, Shape, Tier};
+use super::{Asked, Cables, Design, Shape, Tier, TierSwitches};
 use crate::FabricError;
 use crate::catalogue::Switch;
 use crate::dragonfly::Dragonfly;
@@ -41,7 +41,7 @@ fn cabled(asked: &Asked, switch: &Switch, sizes: Dragonfly, most_hosts: u64) -> 
         leaf_host_ports: sizes.host_ports,
         leaf_uplinks: sizes.global_ports,
         shape: Shape::Dragonfly(sizes),
-        parts: vec![Part {
+        parts: vec![TierSwitches {
             tier: Tier::Leaf,
             switch: switch.name.clone(),
             count: leaves,

@@ -10,7 +10,7 @@ mod sections;
 pub use archive::{BadArchive, Unpacked, unpack};
 pub use sections::is_divided;
 
-use crate::parts::Part;
+use crate::parts::PartialHost;
 use crate::tree::Tree;
 use crate::{Root, read};
 use std::path::Path;
@@ -84,12 +84,12 @@ pub fn folder(top: &Path) -> std::io::Result<Tree> {
 pub fn parts<E: std::fmt::Display>(
     mut tree: Tree,
     shown: &str,
-    part_of: impl Fn(&str, &str) -> Option<Result<Part, E>>,
-) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
-    let mut rest = Part::of("bundle", shown);
+    part_of: impl Fn(&str, &str) -> Option<Result<PartialHost, E>>,
+) -> Vec<PartialHost> {
+    let mut parts: Vec<PartialHost> = Vec::new();
+    let mut rest = PartialHost::of("bundle", shown);
     let mut copies: Vec<(String, String)> = Vec::new();
-    let mut take = |text: &str, name: &str, rest: &mut Part| match part_of(text, name) {
+    let mut take = |text: &str, name: &str, rest: &mut PartialHost| match part_of(text, name) {
         Some(Ok(part)) => parts.push(part),
         Some(Err(why)) => rest.unused(why.to_string()),
         None => {}
@@ -117,7 +117,7 @@ pub fn parts<E: std::fmt::Display>(
     copies.into_iter().for_each(|(path, text)| tree.put(&path, text.into_bytes()));
     if ["sys", "proc"].iter().any(|top| tree.has(top)) {
         let name = host_name(&tree);
-        let mut own = Part::whole("machine", shown, read(&Root::of_tree(tree)));
+        let mut own = PartialHost::whole("machine", shown, read(&Root::of_tree(tree)));
         own.marks.name = name;
         parts.push(own);
     }

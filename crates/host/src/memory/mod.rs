@@ -19,7 +19,7 @@ use narrows_model::{Bytes, Fact};
 pub use smbios::{BadTable, Firmware, parse as parse_smbios};
 
 /// Reads the memory; `firmware` is what [`firmware`] read, `processor` the kernel's name of it.
-pub fn read(root: &Root, mut firmware: Told, processor: Option<&String>) -> Memory {
+pub fn read(root: &Root, mut firmware: FirmwareTables, processor: Option<&String>) -> Memory {
     let meminfo = root.text("proc/meminfo");
     let line = |key: &str| meminfo.clone().and_then(|text| meminfo_line(&text, key));
     let controllers = edac::read(root);
@@ -37,7 +37,7 @@ pub fn read(root: &Root, mut firmware: Told, processor: Option<&String>) -> Memo
 
 /// Places slots that firmware alone could not, for the kernel may know the processor's family where
 /// the table's names do not tell it.
-fn place_by_kernel(firmware: &mut Told, processor: Option<&String>) {
+fn place_by_kernel(firmware: &mut FirmwareTables, processor: Option<&String>) {
     let Fact::Known { value: slots, .. } = &mut firmware.slots else { return };
     let platform = processor.and_then(|processor| platform::named(processor));
     if platform.is_none() || slots.iter().any(|slot| slot.at.is_some()) {
@@ -56,7 +56,7 @@ fn place_by_kernel(firmware: &mut Told, processor: Option<&String>) {
 
 /// What firmware tells, each part with its source.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct FirmwareTables {
     /// Sockets for processors, with what firmware says is in them.
     pub sockets: Fact<Vec<CpuSocket>>,
     /// Slots for modules, with what firmware says is in them.
@@ -71,7 +71,7 @@ pub struct Told {
     pub identity: Fact<Identity>,
 }
 
-impl Told {
+impl FirmwareTables {
     /// What one table or report tells; parts that it lacks are `Absent`.
     pub fn of(firmware: Fact<Firmware>) -> Self {
         fn part<T>(whole: &Fact<Firmware>, of: impl Fn(Firmware) -> Vec<T>) -> Fact<Vec<T>> {
@@ -104,14 +104,14 @@ fn meminfo_line(text: &str, key: &str) -> Result<Bytes, Garbled> {
 }
 
 /// The table as a whole, else the structures one by one.
-pub fn firmware(root: &Root) -> Told {
+pub fn firmware(root: &Root) -> FirmwareTables {
     let table = root.bytes("sys/firmware/dmi/tables/DMI");
     if !matches!(table, Fact::Absent { .. }) {
-        return Told::of(table.and_then(|bytes| smbios::parse(&bytes)));
+        return FirmwareTables::of(table.and_then(|bytes| smbios::parse(&bytes)));
     }
     let parsed = entries(root).and_then(|all| smbios::parse(&all));
     // The structure that names the product may be missing: then the kernel's copy of it tells.
-    Told::of(parsed.map(|mut firmware| {
+    FirmwareTables::of(parsed.map(|mut firmware| {
         let id = Folder::of(root, "sys/class/dmi/id");
         if firmware.system.is_none() {
             firmware.system = id.told("sys_vendor").zip(id.told("product_name"));

@@ -1,7 +1,7 @@
 //! Joins parts into one host. A fact is taken from the source that is believed most; where another
 //! says otherwise, that is kept as a disagreement.
 
-use super::Part;
+use super::PartialHost;
 use super::marks::{self, TwoHosts};
 use super::named;
 use crate::{Root, read};
@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 /// sets some aside.
 const MEMORY_APART: f64 = 0.02;
 /// Joins the parts of one host; an error names two that are of two.
-pub fn join(mut parts: Vec<Part>) -> Result<Host, TwoHosts> {
+pub fn join(mut parts: Vec<PartialHost>) -> Result<Host, TwoHosts> {
     marks::check(&parts)?;
     // Stable: parts that are believed alike stay as they were given.
-    parts.sort_by_key(Part::trust);
+    parts.sort_by_key(PartialHost::trust);
     named::by_address(&mut parts);
     let host = read(&Root::at("/nonexistent/narrows"));
     let mut joined = Joined { host, counted: BTreeMap::new() };
@@ -82,7 +82,7 @@ impl Joined {
         }
     }
 
-    fn take(&mut self, part: &Part) {
+    fn take(&mut self, part: &PartialHost) {
         let other = &part.host;
         self.host.unused.extend(other.unused.iter().cloned());
         self.host.disagreements.extend(other.disagreements.iter().cloned());
@@ -238,7 +238,7 @@ impl Joined {
     }
 
     /// Gives interfaces the way of the function that they stand on, and functions the names.
-    fn connect(&mut self, parts: &[Part]) {
+    fn connect(&mut self, parts: &[PartialHost]) {
         let Host { nics, devices, rdma, unused, .. } = &mut self.host;
         for nic in nics.iter_mut() {
             let Some(end) = nic.path.last().map(|hop| hop.address.clone()) else { continue };
@@ -438,7 +438,7 @@ mod tests {
     const LINKS: &str = r#"[{"ifindex":2,"ifname":"ens1","mtu":9000,"operstate":"UP",
         "address":"02:00:00:00:00:01","parentdev":"0000:3b:00.0"}]"#;
 
-    fn part(text: &str, from: &str) -> Part {
+    fn part(text: &str, from: &str) -> PartialHost {
         let reader = readers::of(text).unwrap_or_else(|| panic!("{from}"));
         (reader.read)(text, from).unwrap_or_else(|error| panic!("{from}: {error}"))
     }
@@ -494,7 +494,7 @@ mod tests {
 
     #[test]
     fn listings_of_other_hosts_are_refused_by_what_differs() {
-        let refused = |a: Part, b: Part| join(vec![a, b]).expect_err("two hosts");
+        let refused = |a: PartialHost, b: PartialHost| join(vec![a, b]).expect_err("two hosts");
         let name = LSPCI.lines().find(|line| line.starts_with("3b:00.0")).expect("a card");
         let (head, _) = name.split_once(": ").expect("a name");
         let other = LSPCI.replace(name, &format!("{head}: Broadcom Inc. BCM57416"));

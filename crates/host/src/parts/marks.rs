@@ -1,6 +1,6 @@
 //! What tells two machines apart, so that parts of two are never made one.
 
-use super::Part;
+use super::PartialHost;
 use narrows_model::cpu_list;
 use narrows_model::host::CpuCounts;
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,7 +98,7 @@ const PLACEHOLDERS: [&str; 16] = [
 ];
 
 /// An error for two parts that cannot be of one machine.
-pub fn check(parts: &[Part]) -> Result<(), TwoHosts> {
+pub fn check(parts: &[PartialHost]) -> Result<(), TwoHosts> {
     for (index, a) in parts.iter().enumerate() {
         for b in &parts[index + 1..] {
             check_pair(a, b)?;
@@ -107,7 +107,7 @@ pub fn check(parts: &[Part]) -> Result<(), TwoHosts> {
     Ok(())
 }
 
-fn check_pair(a: &Part, b: &Part) -> Result<(), TwoHosts> {
+fn check_pair(a: &PartialHost, b: &PartialHost) -> Result<(), TwoHosts> {
     let pairs = [
         ("host name", short(&a.marks.name), short(&b.marks.name)),
         ("serial number", plain(&a.marks.serial), plain(&b.marks.serial)),
@@ -150,7 +150,7 @@ const COUNTING: [&str; 2] = ["lscpu", "numactl"];
 
 /// Two outputs of one program that counts are of one machine only where they count the same: a CPU
 /// that was taken offline in between is one that is offline in the later.
-fn check_counts(a: &Part, b: &Part) -> Result<(), TwoHosts> {
+fn check_counts(a: &PartialHost, b: &PartialHost) -> Result<(), TwoHosts> {
     if a.program != b.program || !COUNTING.contains(&a.program) {
         return Ok(());
     }
@@ -191,16 +191,16 @@ fn shown(one: &CpuCounts) -> String {
 }
 
 /// CPUs that a part counts, those that are offline included.
-fn all_cpus(part: &Part) -> Option<usize> {
+fn all_cpus(part: &PartialHost) -> Option<usize> {
     part.host.cpu.online.value().map(|online| online.len() + offline(part))
 }
 
-fn offline(part: &Part) -> usize {
+fn offline(part: &PartialHost) -> usize {
     part.host.cpu.offline.value().map_or(0, Vec::len)
 }
 
 /// The processors that a listing of PCI is inside of are those of the names.
-fn check_makers(a: &Part, b: &Part) -> Result<(), TwoHosts> {
+fn check_makers(a: &PartialHost, b: &PartialHost) -> Result<(), TwoHosts> {
     let [of_a, of_b] = [a, b].map(|part| {
         let model = part.host.cpu.model.value();
         part.marks.processor_maker.or_else(|| maker_of(model?))
@@ -212,7 +212,7 @@ fn check_makers(a: &Part, b: &Part) -> Result<(), TwoHosts> {
 }
 
 /// Two listings have the same function at an address that is in both.
-fn check_functions(a: &Part, b: &Part) -> Result<(), TwoHosts> {
+fn check_functions(a: &PartialHost, b: &PartialHost) -> Result<(), TwoHosts> {
     for (address, x) in &a.marks.functions {
         if let Some(y) = b.marks.functions.get(address).filter(|y| !x.may_be(y)) {
             return Err(two("PCI function", (x.shown(address), a), (y.shown(address), b)));
@@ -221,7 +221,11 @@ fn check_functions(a: &Part, b: &Part) -> Result<(), TwoHosts> {
     Ok(())
 }
 
-fn two(what: &'static str, (a, of_a): (String, &Part), (b, of_b): (String, &Part)) -> TwoHosts {
+fn two(
+    what: &'static str,
+    (a, of_a): (String, &PartialHost),
+    (b, of_b): (String, &PartialHost),
+) -> TwoHosts {
     TwoHosts { what, a, a_from: of_a.from.clone(), b, b_from: of_b.from.clone() }
 }
 
@@ -284,7 +288,7 @@ fn inside(one: &str, all: &BTreeSet<String>) -> bool {
 }
 
 /// Two sets of hardware addresses that have none in common are of two machines.
-fn check_macs(a: &Part, b: &Part) -> Result<(), TwoHosts> {
+fn check_macs(a: &PartialHost, b: &PartialHost) -> Result<(), TwoHosts> {
     let (of_a, of_b) = (all(a), all(b));
     match (of_a.first(), of_b.first()) {
         (Some(x), Some(y)) if of_a.is_disjoint(&of_b) => {
@@ -294,7 +298,7 @@ fn check_macs(a: &Part, b: &Part) -> Result<(), TwoHosts> {
     }
 }
 
-fn all(part: &Part) -> BTreeSet<String> {
+fn all(part: &PartialHost) -> BTreeSet<String> {
     let lower = part.marks.macs.values().map(|mac| mac.to_lowercase());
     lower.filter(|mac| mac.len() == 17 && told(&mac.replace(':', ""))).collect()
 }
@@ -328,7 +332,7 @@ mod tests {
     #[test]
     fn fillers_name_no_machine() {
         let part = |serial: &str| {
-            let mut part = Part::of("dmidecode", serial);
+            let mut part = PartialHost::of("dmidecode", serial);
             part.marks.serial = Some(serial.to_owned());
             part.marks.uuid = Some("03000200-0400-0500-0006-000700080009".to_owned());
             part
@@ -365,7 +369,7 @@ mod tests {
             );
             part("numactl", &text)
         };
-        let what = |a: Part, b: Part| check(&[a, b]).expect_err("two").what;
+        let what = |a: PartialHost, b: PartialHost| check(&[a, b]).expect_err("two").what;
         assert_eq!(what(lscpu(8, ""), lscpu(6, "")), "number of CPUs");
         let offline = "Off-line CPU(s) list: 6-7\n";
         assert!(check(&[lscpu(8, ""), lscpu(6, offline)]).is_ok());
@@ -379,7 +383,7 @@ mod tests {
         assert!(check(&[numactl(65436), numactl(65436)]).is_ok());
     }
 
-    fn part(program: &str, text: &str) -> Part {
+    fn part(program: &str, text: &str) -> PartialHost {
         let reader = crate::readers::of(text).expect("a known output");
         assert_eq!(reader.name, program);
         (reader.read)(text, program).expect("whole")

@@ -13,7 +13,7 @@ use narrows_model::{Fact, Source};
 
 /// What one source tells of a host. Facts that it does not tell are `Absent`.
 #[derive(Clone, Debug, Default)]
-pub struct Part {
+pub struct PartialHost {
     /// Program whose output it is, or what kind of description.
     pub program: &'static str,
     /// Name of the source.
@@ -30,7 +30,7 @@ pub struct Part {
     pub resources: Vec<serde_json::Value>,
 }
 
-impl Part {
+impl PartialHost {
     /// A part that tells nothing yet.
     pub fn of(program: &'static str, from: &str) -> Self {
         Self { program, from: from.to_owned(), ..Self::default() }

@@ -1,12 +1,12 @@
 //! Interfaces that management software names in its own way, by the names of the system.
 
-use super::Part;
+use super::PartialHost;
 use std::collections::BTreeMap;
 
 /// Renames the ports that a management controller tells to the interfaces with their hardware
 /// addresses, so that one port is one interface.
-pub fn by_address(parts: &mut [Part]) {
-    let (controllers, others): (Vec<&mut Part>, Vec<&mut Part>) =
+pub fn by_address(parts: &mut [PartialHost]) {
+    let (controllers, others): (Vec<&mut PartialHost>, Vec<&mut PartialHost>) =
         parts.iter_mut().partition(|part| part.program == "redfish");
     let names: BTreeMap<String, &String> = others
         .iter()
@@ -39,8 +39,8 @@ mod tests {
     use narrows_model::host::Nic;
     use narrows_model::{BitsPerSecond, Fact};
 
-    fn part(program: &'static str, name: &str, mac: &str, speed: Option<f64>) -> Part {
-        let mut part = Part::of(program, program);
+    fn part(program: &'static str, name: &str, mac: &str, speed: Option<f64>) -> PartialHost {
+        let mut part = PartialHost::of(program, program);
         let speed_bps = match speed {
             Some(speed) => Fact::known(BitsPerSecond(speed), program),
             None => Fact::absent(program),

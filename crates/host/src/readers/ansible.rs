@@ -2,7 +2,7 @@
 //! interfaces with driver, MTU and link rate.
 
 use super::{BadText, Reader, json};
-use crate::parts::{Part, bare_path};
+use crate::parts::{PartialHost, bare_path};
 use crate::pci;
 use narrows_model::host::{CpuCounts, Identity, Nic};
 use narrows_model::{BitsPerSecond, Bytes, Fact};
@@ -27,10 +27,10 @@ fn body(text: &str) -> &str {
     }
 }
 
-fn read(text: &str, from: &str) -> Result<Part, BadText> {
+fn read(text: &str, from: &str) -> Result<PartialHost, BadText> {
     let document = json::document(body(text), PROGRAM)?;
     let facts = document.get("ansible_facts").unwrap_or(&document);
-    let mut part = Part::of(PROGRAM, from);
+    let mut part = PartialHost::of(PROGRAM, from);
     part.marks.name = json::text(facts, "ansible_nodename")
         .or(json::text(facts, "ansible_hostname"))
         .map(str::to_owned);

@@ -5,7 +5,7 @@
 //! the output before it in the same text, or found by the PCI address.
 
 use super::{BadText, Reader, short};
-use crate::parts::{Part, bare_path};
+use crate::parts::{PartialHost, bare_path};
 use crate::pci;
 use narrows_model::host::{Coalescing, Nic, Pause, Queues, Rings};
 use narrows_model::{BitsPerSecond, Fact};
@@ -111,8 +111,8 @@ impl<'a> Section<'a> {
     }
 }
 
-fn read(text: &str, from: &str) -> Result<Part, BadText> {
-    let mut part = Part::of(PROGRAM, from);
+fn read(text: &str, from: &str) -> Result<PartialHost, BadText> {
+    let mut part = PartialHost::of(PROGRAM, from);
     let mut nics: BTreeMap<String, Nic> = BTreeMap::new();
     let mut last = named_by_file(from).map(str::to_owned);
     for section in sections(text) {

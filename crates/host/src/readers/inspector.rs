@@ -2,8 +2,8 @@
 //! save`): the inventory, and of its optional collectors NUMA nodes and memory banks.
 
 use super::{BadText, Reader, json};
-use crate::memory::{Firmware, Told};
-use crate::parts::{Part, bare_path};
+use crate::memory::{Firmware, FirmwareTables};
+use crate::parts::{PartialHost, bare_path};
 use crate::pci;
 use narrows_model::host::{Module, Nic, Node, Slot};
 use narrows_model::{BitsPerSecond, Bytes, Fact};
@@ -21,11 +21,11 @@ fn is(text: &str) -> bool {
         || json::names(text, &["numa_topology", "ram"])
 }
 
-fn read(text: &str, from: &str) -> Result<Part, BadText> {
+fn read(text: &str, from: &str) -> Result<PartialHost, BadText> {
     let document = json::document(text, PROGRAM)?;
     let empty = Value::Null;
     let inventory = document.get("inventory").unwrap_or(&empty);
-    let mut part = Part::of(PROGRAM, from);
+    let mut part = PartialHost::of(PROGRAM, from);
     part.marks.name = json::text(inventory, "hostname").map(str::to_owned);
     part.host.cpu.model =
         one_line(inventory.get("cpu").and_then(|cpu| json::text(cpu, "model_name")), from);
@@ -57,7 +57,7 @@ fn read(text: &str, from: &str) -> Result<Part, BadText> {
     }
     firmware.slots = banks(document.get("extra").unwrap_or(&empty));
     firmware.place();
-    let told = Told::of(Fact::known(firmware, from));
+    let told = FirmwareTables::of(Fact::known(firmware, from));
     (part.host.identity, part.host.memory.slots) = (told.identity, told.slots);
     Ok(part)
 }
@@ -68,7 +68,7 @@ fn one_line(text: Option<&str>, from: &str) -> Fact<String> {
     Fact::told(words, from)
 }
 
-fn interfaces(part: &mut Part, inventory: &Value, from: &str) {
+fn interfaces(part: &mut PartialHost, inventory: &Value, from: &str) {
     for one in json::members(inventory, "interfaces") {
         let Some(name) = json::text(one, "name").filter(|name| *name != "lo") else { continue };
         let address = json::text(one, "pci_address").filter(|text| pci::is_address(text));

@@ -3,7 +3,7 @@
 //! iproute2 5.16 on, the device behind them.
 
 use super::{BadText, Reader, json, short};
-use crate::parts::{Part, bare_path};
+use crate::parts::{PartialHost, bare_path};
 use crate::pci;
 use narrows_model::host::Nic;
 use narrows_model::{Bytes, Fact};
@@ -18,8 +18,8 @@ fn is(text: &str) -> bool {
     json::names(text, &["ifname", "ifindex"]) || text.lines().take(4).any(|l| head(l).is_some())
 }
 
-fn read(text: &str, from: &str) -> Result<Part, BadText> {
-    let mut part = Part::of(PROGRAM, from);
+fn read(text: &str, from: &str) -> Result<PartialHost, BadText> {
+    let mut part = PartialHost::of(PROGRAM, from);
     let nics = if text.trim_start().starts_with('[') {
         let document = json::document(text, PROGRAM)?;
         let links = document.as_array().map(Vec::as_slice).unwrap_or_default();

@@ -4,7 +4,7 @@
 //! does not say, and which node is of which socket only where there is one socket.
 
 use super::{BadText, Reader, json, short};
-use crate::parts::Part;
+use crate::parts::PartialHost;
 use crate::{cpu, list};
 use narrows_model::Fact;
 use narrows_model::host::{CpuCounts, CpuPlace, Node};
@@ -78,7 +78,7 @@ fn is_table(text: &str) -> bool {
     })
 }
 
-fn read(text: &str, from: &str) -> Result<Part, BadText> {
+fn read(text: &str, from: &str) -> Result<PartialHost, BadText> {
     if text.trim_start().starts_with('{') {
         let document = json::document(text, PROGRAM)?;
         if let Some(cpus) = document.get("cpus").and_then(Value::as_array) {
@@ -133,11 +133,11 @@ impl Summary {
         })
     }
 
-    fn part(self, from: &str) -> Result<Part, BadText> {
+    fn part(self, from: &str) -> Result<PartialHost, BadText> {
         if self.value("CPU(s)").is_none() {
             return Err(cut("CPU(s)"));
         }
-        let mut part = Part::of(PROGRAM, from);
+        let mut part = PartialHost::of(PROGRAM, from);
         let model = self.value("Model name").or(self.value("BIOS Model name"));
         part.host.cpu.model = match model {
             Some(text) => Fact::known(text.split_whitespace().collect::<Vec<_>>().join(" "), from),
@@ -295,8 +295,8 @@ fn text(value: &Value) -> String {
     }
 }
 
-fn of_rows(rows: Vec<Row>, from: &str) -> Result<Part, BadText> {
-    let mut part = Part::of(PROGRAM, from);
+fn of_rows(rows: Vec<Row>, from: &str) -> Result<PartialHost, BadText> {
+    let mut part = PartialHost::of(PROGRAM, from);
     for row in &rows {
         let number = |key: &str| row.get(key).and_then(|text| text.parse::<u32>().ok());
         let off =

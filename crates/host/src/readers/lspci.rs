@@ -6,7 +6,7 @@
 use super::{BadText, Reader, short};
 use crate::acs;
 use crate::express::{self, Gap};
-use crate::parts::{self, Part};
+use crate::parts::{self, PartialHost};
 use crate::pci;
 use narrows_model::host::{Acs, Device, Express, PciHop, PciLink};
 use narrows_model::{Bytes, Fact};
@@ -79,7 +79,7 @@ struct Function<'a> {
     registers: Vec<u8>,
 }
 
-fn read(text: &str, from: &str) -> Result<Part, BadText> {
+fn read(text: &str, from: &str) -> Result<PartialHost, BadText> {
     let functions = functions(text)?;
     if functions.is_empty() {
         let why = is_other(text).unwrap_or("no function in it");
@@ -87,7 +87,7 @@ fn read(text: &str, from: &str) -> Result<Part, BadText> {
     }
     whole(&functions)?;
     let tree = Tree::of(&functions, from);
-    let mut part = Part::of(PROGRAM, from);
+    let mut part = PartialHost::of(PROGRAM, from);
     part.host.devices = functions.iter().filter_map(|one| tree.device(one, from)).collect();
     part.host.devices.sort_by(|a, b| a.address.cmp(&b.address));
     part.is_listing = functions.iter().any(|one| one.class == Some(HOST_BRIDGE));

@@ -1,4 +1,4 @@
-//! What other programs print of a host: one format a file. Each turns a text into a [`Part`], what
+//! What other programs print of a host: one format a file. Each turns a text into a [`PartialHost`], what
 //! that text alone tells; [`crate::parts`] puts parts together. A format is told by content.
 
 mod ansible;
@@ -12,7 +12,7 @@ mod lspci;
 mod numactl;
 pub mod redfish;
 
-use crate::parts::Part;
+use crate::parts::PartialHost;
 use thiserror::Error;
 
 /// A program whose output is read: how it is known by its content, and what it says.
@@ -22,7 +22,7 @@ pub struct Reader {
     /// Whether a text is of this format, as far as can be told without reading all of it.
     pub is: fn(&str) -> bool,
     /// Reads a text; the second argument names it, as the source of every fact.
-    pub read: fn(&str, &str) -> Result<Part, BadText>,
+    pub read: fn(&str, &str) -> Result<PartialHost, BadText>,
 }
 
 /// All formats, by name. No text is of two.

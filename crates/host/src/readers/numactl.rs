@@ -1,7 +1,7 @@
 //! `numactl -H`: nodes, their CPUs, memory and distances.
 
 use super::{BadText, Reader, short};
-use crate::parts::Part;
+use crate::parts::PartialHost;
 use narrows_model::host::Node;
 use narrows_model::{Bytes, Fact};
 
@@ -18,8 +18,8 @@ fn is(text: &str) -> bool {
     lines.any(|line| line.starts_with("available: ") && line.contains(" nodes ("))
 }
 
-fn read(text: &str, from: &str) -> Result<Part, BadText> {
-    let mut part = Part::of(PROGRAM, from);
+fn read(text: &str, from: &str) -> Result<PartialHost, BadText> {
+    let mut part = PartialHost::of(PROGRAM, from);
     let mut wanted: Vec<u32> = Vec::new();
     let mut columns: Vec<u32> = Vec::new();
     for line in text.lines().map(str::trim) {

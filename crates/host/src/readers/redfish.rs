@@ -5,8 +5,8 @@
 mod ports;
 
 use super::{BadText, Reader, json};
-use crate::memory::{Firmware, Told};
-use crate::parts::{Part, bare_path};
+use crate::memory::{Firmware, FirmwareTables};
+use crate::parts::{PartialHost, bare_path};
 use crate::pci;
 use narrows_model::host::{ChannelId, CpuSocket, Device, Label, Module, PciLink, Slot, SlotPlace};
 use narrows_model::{Bytes, Fact};
@@ -25,9 +25,9 @@ fn is(text: &str) -> bool {
     json::names(text, &["@odata.id"]) || json::names(text, &["@odata.type"])
 }
 
-fn read(text: &str, from: &str) -> Result<Part, BadText> {
+fn read(text: &str, from: &str) -> Result<PartialHost, BadText> {
     let document = json::document(text, PROGRAM)?;
-    let mut part = Part::of(PROGRAM, from);
+    let mut part = PartialHost::of(PROGRAM, from);
     part.resources = vec![document];
     Ok(part)
 }
@@ -43,7 +43,7 @@ fn path(resource: &Value) -> &str {
 }
 
 /// What the resources of one host tell together.
-pub fn assemble(given: &[Value], from: &str) -> Result<Part, BadText> {
+pub fn assemble(given: &[Value], from: &str) -> Result<PartialHost, BadText> {
     // Collections may hold their members whole.
     let members = given.iter().flat_map(|one| json::members(one, "Members"));
     let all: Vec<&Value> = given.iter().chain(members).filter(|one| one.is_object()).collect();
@@ -64,7 +64,7 @@ pub fn assemble(given: &[Value], from: &str) -> Result<Part, BadText> {
     let (memory, systems) = (own("Memory"), own("ComputerSystem"));
     let all: Vec<&Value> = all.iter().copied().filter(here).collect();
     whole(&all, &memory)?;
-    let mut part = Part::of(PROGRAM, from);
+    let mut part = PartialHost::of(PROGRAM, from);
     let mut firmware = Firmware::default();
     if let Some(system) = systems.first() {
         let (maker, model) = (json::owned(system, "Manufacturer"), json::owned(system, "Model"));
@@ -82,7 +82,7 @@ pub fn assemble(given: &[Value], from: &str) -> Result<Part, BadText> {
     if firmware.slots.iter().all(|slot| slot.at.is_none()) {
         by_location(&mut firmware.slots, &memory);
     }
-    let told = Told::of(Fact::known(firmware, from));
+    let told = FirmwareTables::of(Fact::known(firmware, from));
     part.host.identity = told.identity;
     part.host.cpu.sockets = told.sockets;
     part.host.memory.slots = told.slots;

@@ -109,7 +109,7 @@ impl Run {
 }
 
 /// What tells a run from others: its levels, and what else is stated of it.
-pub struct Told<'a> {
+pub struct RunFactors<'a> {
     /// What tells the run from the others.
     pub levels: Vec<&'a Level>,
     /// What may be a factor, what the user named first.
@@ -118,7 +118,7 @@ pub struct Told<'a> {
 
 /// The factors that tell runs of the same levels apart. A factor that tells apart only what those
 /// before it do already is none: files of two machines differ in all that is said of a machine.
-pub fn telling(runs: &[Told<'_>]) -> BTreeSet<String> {
+pub fn telling(runs: &[RunFactors<'_>]) -> BTreeSet<String> {
     let (mut order, mut seen) = (Vec::new(), BTreeSet::new());
     for one in runs.iter().flat_map(|run| &run.stated) {
         if seen.insert(&one.factor) {

@@ -1,7 +1,7 @@
 //! The command line of `diagnose`.
 
 use super::PeerArgs;
-use super::table::{Diagnose, Told};
+use super::table::{CommandOptions, Diagnose};
 use clap::Args as ClapArgs;
 
 /// Options of `diagnose`.
@@ -17,7 +17,7 @@ pub struct DiagnoseArgs {
     pub peer: PeerArgs,
     /// The traffic: options of the table.
     #[command(flatten)]
-    pub told: Told<Diagnose>,
+    pub told: CommandOptions<Diagnose>,
     /// Try settings of this host's kernel too, each put back after its run, also after Ctrl-C or a
     /// kill
     #[arg(long, conflicts_with = "netns")]

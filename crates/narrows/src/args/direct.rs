@@ -2,7 +2,7 @@
 
 use super::KeyArgs;
 use super::OutArgs;
-use super::table::{Packets, Rdma, Tcp, Told, Udp};
+use super::table::{CommandOptions, Packets, Rdma, Tcp, Udp};
 use super::untaken::Untaken;
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -85,7 +85,7 @@ pub struct TcpArgs {
     pub socket: SocketArgs,
     /// Options of the table.
     #[command(flatten)]
-    pub told: Told<Tcp>,
+    pub told: CommandOptions<Tcp>,
     /// Connections made, used once and closed, instead of a stream
     #[arg(long, conflicts_with_all = ["length", "rr", "reverse", "bidirectional", "verify", "bitrate"])]
     pub connect: bool,
@@ -109,7 +109,7 @@ pub struct UdpArgs {
     pub socket: SocketArgs,
     /// Options of the table.
     #[command(flatten)]
-    pub told: Told<Udp>,
+    pub told: CommandOptions<Udp>,
     /// Also measure, in turn, what separates a rate limit from random loss: a probe of the
     /// path (packet sizes, fragments, handshakes), and a paced stream also at half of its pace
     #[arg(long)]
@@ -152,7 +152,7 @@ pub struct RdmaArgs {
     pub all: bool,
     /// Options of the table.
     #[command(flatten)]
-    pub told: Told<Rdma>,
+    pub told: CommandOptions<Rdma>,
 }
 
 /// Options of `packets`.
@@ -181,7 +181,7 @@ pub struct PacketsArgs {
     pub search: SearchArgs,
     /// Options of the table.
     #[command(flatten)]
-    pub told: Told<Packets>,
+    pub told: CommandOptions<Packets>,
 }
 
 /// Options of a search for a rate.

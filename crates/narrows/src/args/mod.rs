@@ -408,7 +408,7 @@ pub struct MemArgs {
     pub seed: Option<u64>,
     /// Options of the table.
     #[command(flatten)]
-    pub told: table::Told<table::Mem>,
+    pub told: table::CommandOptions<table::Mem>,
     /// Where results go.
     #[command(flatten)]
     pub out: OutArgs,

@@ -57,7 +57,7 @@ impl Of for Mem {
 }
 
 /// What a command's options of the table are told.
-pub struct Told<C> {
+pub struct CommandOptions<C> {
     /// As a cell of a study has them.
     pub settings: Settings,
     command: PhantomData<C>,
@@ -74,7 +74,7 @@ fn flags(command: Command) -> impl Iterator<Item = (&'static Declared, &'static 
     ALL.iter().copied().flat_map(of_option).filter(move |(_, flag)| flag.on.contains(&command))
 }
 
-impl<C> Told<C> {
+impl<C> CommandOptions<C> {
     /// The same, of a workload.
     pub fn of_load(&self, load: &Workload) -> Settings {
         let mut settings = self.settings.clone();
@@ -83,7 +83,7 @@ impl<C> Told<C> {
     }
 }
 
-impl<C: Of> Args for Told<C> {
+impl<C: Of> Args for CommandOptions<C> {
     fn augment_args(command: clap::Command) -> clap::Command {
         flags(C::COMMAND).fold(command, |command, (option, flag)| {
             command.arg(argument(option, flag, C::COMMAND))
@@ -95,7 +95,7 @@ impl<C: Of> Args for Told<C> {
     }
 }
 
-impl<C: Of> FromArgMatches for Told<C> {
+impl<C: Of> FromArgMatches for CommandOptions<C> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut told = Self { settings: Settings::default(), command: PhantomData };
         told.update_from_arg_matches(matches)?;

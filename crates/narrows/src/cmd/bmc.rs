@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::{progress, prompt, said, stop};
 use narrows_bmc::{Access, Address, BmcError, Limits, Secret};
 use narrows_host::STANDARD_INPUT;
-use narrows_host::parts::Part;
+use narrows_host::parts::PartialHost;
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, Read};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -29,7 +29,7 @@ pub fn are_several(paths: &[PathBuf]) -> bool {
 }
 
 /// What the controllers tell, each by itself.
-pub fn parts(paths: &[PathBuf], args: &BmcArgs) -> Result<Vec<Part>, Failure> {
+pub fn parts(paths: &[PathBuf], args: &BmcArgs) -> Result<Vec<PartialHost>, Failure> {
     let texts = paths.iter().filter_map(|path| path.to_str());
     let addresses: Vec<Address> = texts
         .map(|text| Address::parse(text).map_err(|error| refused(&error.to_string())))
@@ -48,7 +48,7 @@ fn refused(why: &str) -> Failure {
     Failure::of(Cause::BMC_ADDRESS, why)
 }
 
-fn part(address: Address, args: &BmcArgs) -> Result<Part, Failure> {
+fn part(address: Address, args: &BmcArgs) -> Result<PartialHost, Failure> {
     let from = address.to_string();
     let user = match &args.bmc_user {
         Some(user) => Some((user.clone(), password(user, &from, args)?)),

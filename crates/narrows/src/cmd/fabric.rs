@@ -11,7 +11,7 @@ use narrows_fabric::measured::{MeasuredPair, Tiered, WithMesh, by_tier};
 use narrows_fabric::{FabricError, Planned, Request};
 use narrows_model::{BitsPerSecond, Bytes};
 use narrows_report::fabric;
-use narrows_stats::mesh::{Cell, Limits, Mesh, is_time};
+use narrows_stats::mesh::{Limits, Mesh, MeshPair, is_time};
 use std::path::Path;
 
 pub fn run(args: &FabricArgs) -> Result<u8, Failure> {
@@ -47,7 +47,7 @@ fn measured(plan: &Planned, file: &Path) -> Result<Vec<Tiered>, Failure> {
         .ok_or_else(|| wrong("the mesh has more hosts than the plan"))
 }
 
-fn pair(cell: &Cell) -> MeasuredPair {
+fn pair(cell: &MeshPair) -> MeasuredPair {
     MeasuredPair {
         from: u32::try_from(cell.from).unwrap_or(u32::MAX),
         to: u32::try_from(cell.to).unwrap_or(u32::MAX),

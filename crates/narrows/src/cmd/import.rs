@@ -5,7 +5,7 @@ use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::output;
 use flate2::read::MultiGzDecoder;
-use narrows_interop::import::{self, Output, Run, Told, Tool};
+use narrows_interop::import::{self, Output, Run, RunFactors, Tool};
 use narrows_model::Nanos;
 use narrows_model::host::Host;
 use narrows_model::record::{External, Fault, Outcome, Record, Stage, Stamp};
@@ -154,16 +154,16 @@ fn settle(parsed: &mut [Parsed<'_>], before: &StatedBy) {
         let mut runs: Vec<&mut Run> = of_tool.flat_map(|one| &mut one.output.runs).collect();
         let own: BTreeSet<String> =
             runs.iter().flat_map(|run| &run.levels).map(|level| level.factor.clone()).collect();
-        let new = runs.iter().map(|run| Told {
+        let new = runs.iter().map(|run| RunFactors {
             levels: run.levels.iter().collect(),
             stated: run.stated.iter().collect(),
         });
         // Of a run that is there already, levels and notes are what it stated.
         let known = before.get(tool).into_iter().flatten().map(|all| {
             let (levels, stated) = all.iter().partition(|one| own.contains(&one.factor));
-            Told { levels, stated }
+            RunFactors { levels, stated }
         });
-        let factors = import::telling(&new.chain(known).collect::<Vec<Told<'_>>>());
+        let factors = import::telling(&new.chain(known).collect::<Vec<RunFactors<'_>>>());
         runs.iter_mut().for_each(|run| run.settle(&factors));
     }
 }

@@ -58,9 +58,9 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
         let summaries = Analysis::of(&stored).summaries;
         let cells = stored.trials.iter().zip(&summaries).filter_map(|(trial, summary)| {
             let (kernel, node) = plan::of_numademo(trial)?;
-            Some(numademo::Cell { kernel, node, rate: summary.estimate })
+            Some(numademo::KernelRate { kernel, node, rate: summary.estimate })
         });
-        let cells: Vec<numademo::Cell> = cells.collect();
+        let cells: Vec<numademo::KernelRate> = cells.collect();
         output::print_json_or_text(false, &numademo::text(&cells, plan::LOCAL))?;
     }
     output::made(&file, &format!(", report {}", html.display()))?;

@@ -11,7 +11,7 @@ use narrows_predict::calibration::Calibration;
 use narrows_predict::description::{self, Description};
 use narrows_predict::prices::{PARTS, cost};
 use narrows_predict::wire_rate::verdict;
-use narrows_predict::{Engine, Found, Kit, Said, of_host, search};
+use narrows_predict::{Found, Kit, Predictor, Said, of_host, search};
 use narrows_report::whatif::{Change, population, svg, text};
 use narrows_report::{Analysis, bus};
 use std::path::Path;
@@ -176,10 +176,10 @@ fn description(path: &Path) -> Result<Option<Description>, Failure> {
 fn answer(
     args: &PredictArgs,
     base: &Base,
-    engine: &Engine,
-    today: Option<&Engine>,
+    engine: &Predictor,
+    today: Option<&Predictor>,
 ) -> Result<u8, Failure> {
-    let (before, after) = (today.map(Engine::reaches), engine.reaches());
+    let (before, after) = (today.map(Predictor::reaches), engine.reaches());
     if after.is_empty() {
         return Err(wrong(format!("no path is called {}", engine.server.paths.join(", "))));
     }
@@ -219,7 +219,7 @@ fn answer(
     Ok(0)
 }
 
-fn populations(args: &PredictArgs, engine: &Engine, kit: &Kit) -> Result<u8, Failure> {
+fn populations(args: &PredictArgs, engine: &Predictor, kit: &Kit) -> Result<u8, Failure> {
     let (tried, found) =
         search(engine, kit, SHOWN).map_err(|why| Failure::of(Cause::NO_SEARCH, why.to_string()))?;
     if found.is_empty() {

@@ -1,7 +1,7 @@
 //! `inter-socket`: the links between two processors, where work is on another than the NIC.
 
 use super::{Gap, Stated, of, resource};
-use crate::engine::Engine;
+use crate::engine::Predictor;
 use crate::traffic::Traffic;
 use narrows_model::host::Host;
 use narrows_model::result::{Provenance, ResourceName};
@@ -30,7 +30,7 @@ pub fn link_rate(host: &Host) -> Option<LinkRate> {
     Some(LinkRate { bytes_per_second, links, gts })
 }
 
-impl Engine {
+impl Predictor {
     pub(super) fn between(&self, traffic: Traffic) -> Stated {
         let Some((links, gts, from)) = &self.server.socket_links else {
             return Err(Gap::new(ResourceName::BetweenProcessors, "sockets.links=3x10.4"));

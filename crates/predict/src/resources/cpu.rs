@@ -5,7 +5,7 @@
 //! or less in a clock. Streams do not simply add: each further one makes the others dearer.
 
 use super::{Gap, Group, Parameter, Resource, Stated, assumed, ends, of, parameter, resource};
-use crate::engine::Engine;
+use crate::engine::Predictor;
 use crate::measured::Measured;
 use crate::parameters::Scaled;
 use crate::stack::{self, ByteCost, Interrupts, byte_cost};
@@ -56,7 +56,7 @@ enum Ends {
     Both,
 }
 
-impl Engine {
+impl Predictor {
     /// Streams of a group: of those that were said its share; where nobody said, each port has as
     /// many as are assumed.
     fn streams(&self, group: &Group) -> f64 {
@@ -309,7 +309,7 @@ impl Engine {
 
 impl Stream {
     /// Where the processor that works is not the NIC's, its CPUs wait for the other's memory.
-    fn placed(mut self, engine: &Engine, group: &Group) -> Self {
+    fn placed(mut self, engine: &Predictor, group: &Group) -> Self {
         if group.work == group.socket {
             return self;
         }

@@ -4,10 +4,10 @@
 use super::{Gap, Group, Stated, assumed, of, resource};
 use crate::contention::{Contention, DeviceWork};
 use crate::domains::{self, Domains};
-use crate::engine::Engine;
+use crate::engine::Predictor;
 use narrows_model::result::{Provenance, ResourceName};
 
-impl Engine {
+impl Predictor {
     /// Of a family whose credits were published; of others only where somebody asked, by saying
     /// whether the cache takes a device's writes or who else loads memory.
     pub(super) fn device_writes(&self, group: &Group) -> Option<Stated> {

@@ -1,7 +1,7 @@
 //! `memory`: what the narrowest interleave set, or a measured copy, carries.
 
 use super::{Gap, Group, Stated, assumed, ends, of, parameter, resource, symbols};
-use crate::engine::Engine;
+use crate::engine::Predictor;
 use crate::server::Server;
 use crate::sockets::{Pages, Theta};
 use crate::traffic::Traffic;
@@ -16,7 +16,7 @@ const INSIDE_COLD: f64 = 6.0;
 const MEMORY_HALF: f64 = 0.032;
 const MEMORY_HALF_ELSEWHERE: f64 = 0.35;
 
-impl Engine {
+impl Predictor {
     /// The socket whose memory is used, and whether it is another than the one that works.
     pub(super) fn used(&self, group: &Group, sets: &[Vec<usize>]) -> (usize, bool) {
         let has = |at: usize| sets.get(at).is_some_and(|sets| !sets.is_empty());

@@ -11,7 +11,7 @@ mod wire;
 
 pub(crate) use cpu::CORE_HALF;
 
-use crate::engine::Engine;
+use crate::engine::Predictor;
 use crate::said::Known;
 use crate::traffic::Traffic;
 use narrows_model::result::{Provenance, ResourceName, Unstated};
@@ -116,7 +116,7 @@ impl fmt::Display for Gap {
 /// A resource, or what is missing for it.
 pub type Stated = Result<Resource, Gap>;
 
-impl Engine {
+impl Predictor {
     /// NICs by processor.
     pub fn groups(&self) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();

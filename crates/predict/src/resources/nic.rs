@@ -1,7 +1,7 @@
 //! `nic`: packets and messages a second of its engine.
 
 use super::{Gap, Group, Resource, Stated, ends, of, parameter, resource};
-use crate::engine::Engine;
+use crate::engine::Predictor;
 use crate::nics::Model;
 use crate::said::Known;
 use crate::traffic::{Traffic, Verb};
@@ -12,7 +12,7 @@ use narrows_model::result::{Provenance, ResourceName};
 const PACKETS_HALF: f64 = 0.15;
 const MESSAGES_HALF: f64 = 0.30;
 
-impl Engine {
+impl Predictor {
     /// The NIC's own limit in packets, or in messages of queue pairs.
     pub(super) fn engine(&self, traffic: Traffic, group: &Group) -> Stated {
         let messages = self.messages(traffic, group);

@@ -1,7 +1,7 @@
 //! `pcie` and `chipset`: what a slot, or the uplink above it, carries.
 
 use super::{Gap, Group, Resource, Stated, of, resource};
-use crate::engine::Engine;
+use crate::engine::Predictor;
 use crate::pcie;
 use crate::server::Slot;
 use crate::traffic::Traffic;
@@ -18,7 +18,7 @@ const HEADER: f64 = 24.0;
 /// 16, each in a packet of its own.
 const BESIDE_FRAME: f64 = 64.0 + 16.0 + 2.0 * HEADER;
 
-impl Engine {
+impl Predictor {
     pub(super) fn slots(&self, traffic: Traffic, group: &Group) -> Option<Stated> {
         let slot = self.server.slot.as_ref();
         Some(match slot {

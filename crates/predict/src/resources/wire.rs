@@ -1,7 +1,7 @@
 //! `wire`: the link's rate times the payload share of its frames.
 
 use super::{Gap, Group, Stated, ends, of, parameter, resource};
-use crate::engine::Engine;
+use crate::engine::Predictor;
 use crate::framing;
 use crate::parameters::Reached;
 use crate::traffic::Traffic;
@@ -14,7 +14,7 @@ const KERNEL_LEAST: f64 = 0.915;
 /// is allowed for, which is assumed.
 const RDMA_LEAST: f64 = 0.95;
 
-impl Engine {
+impl Predictor {
     pub(super) fn wire(&self, traffic: Traffic, group: &Group) -> Stated {
         let ports = self.ports(group);
         let rate = self.server.link.as_ref();

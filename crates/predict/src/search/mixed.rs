@@ -3,14 +3,14 @@
 
 use super::kit::Batch;
 use super::{Choice, Found, exchangeable, weigh};
-use crate::engine::Engine;
+use crate::engine::Predictor;
 use crate::sockets::ways_of_sizes;
 use narrows_dimm::platform::Platform;
 use std::collections::BTreeMap;
 
 /// All even populations: how many were tried, and one of each kind.
 pub(super) fn of_sizes(
-    by_depth: &[Engine],
+    by_depth: &[Predictor],
     platform: &Platform,
     batches: &[Batch],
     sockets: usize,

@@ -2,7 +2,7 @@
 
 use super::Format;
 use crate::Analysis;
-use crate::tidy::{Cell, Table, table};
+use crate::tidy::{Field, Table, table};
 
 /// One line a run.
 pub static FORMAT: Format = Format { name: "csv", for_people: false, write };
@@ -24,17 +24,17 @@ pub fn names(table: &Table) -> Vec<String> {
 }
 
 /// The fields of a run as a spreadsheet may have them.
-pub fn fields(row: &[Cell]) -> Vec<String> {
+pub fn fields(row: &[Field]) -> Vec<String> {
     row.iter().map(field).collect()
 }
 
-fn field(cell: &Cell) -> String {
+fn field(cell: &Field) -> String {
     match cell {
-        Cell::Text(words) => no_formula(words.clone()),
-        Cell::Count(n) => n.to_string(),
-        Cell::Number(figure) => figure.to_string(),
-        Cell::Flag(is) => is.to_string(),
-        Cell::Missing => String::new(),
+        Field::Text(words) => no_formula(words.clone()),
+        Field::Count(n) => n.to_string(),
+        Field::Number(figure) => figure.to_string(),
+        Field::Flag(is) => is.to_string(),
+        Field::Missing => String::new(),
     }
 }
 

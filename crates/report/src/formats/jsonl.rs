@@ -2,7 +2,7 @@
 
 use super::Format;
 use crate::Analysis;
-use crate::tidy::{Cell, Column, table};
+use crate::tidy::{Column, Field, table};
 use serde_json::{Map, Value};
 
 /// One object a run, whose keys are the columns of `csv`; what is missing is null.
@@ -14,7 +14,7 @@ fn write(analysis: &Analysis<'_>) -> String {
     lines.collect()
 }
 
-fn object(columns: &[Column], row: &[Cell]) -> Value {
+fn object(columns: &[Column], row: &[Field]) -> Value {
     let keys = columns.iter().map(|column| column.name.clone());
     let fields: Map<String, Value> =
         keys.zip(row.iter().map(|cell| serde_json::json!(cell))).collect();

@@ -2,7 +2,7 @@
 
 use super::svg::Anchor;
 use super::{Svg, WIDTH};
-use narrows_fabric::design::{Design, Part, Shape, Tier};
+use narrows_fabric::design::{Design, Shape, Tier, TierSwitches};
 use narrows_fabric::dragonfly::Dragonfly;
 
 /// Switches of a tier that are drawn; of more the first ones, and how many are left out.
@@ -60,12 +60,12 @@ pub fn draw(design: &Design) -> String {
     svg.finish(bottom + 44.0)
 }
 
-fn row(design: &Design, at: u32, part: &Part) -> Row {
+fn row(design: &Design, at: u32, part: &TierSwitches) -> Row {
     let below = f64::from(u32::from(design.tiers) - 1 - at);
     Row { drawn: part.count.min(DRAWN_MAX), y: TOP + ROW * below }
 }
 
-fn switches(svg: &mut Svg, row: &Row, part: &Part) {
+fn switches(svg: &mut Svg, row: &Row, part: &TierSwitches) {
     let class = match part.tier {
         Tier::Leaf => "box",
         Tier::Aggregation => "conditional",

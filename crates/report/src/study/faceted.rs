@@ -1,7 +1,7 @@
 //! Memory populations in one figure: a facet a panel, one above the other, with one axis for all of
 //! a unit, each box coloured by how balanced its population is. Published figures stand beside.
 
-use super::{Memory, Panel, Row, StudyResults, plot};
+use super::{Memory, Panel, PanelRow, StudyResults, plot};
 use crate::plots::svg::{Anchor, short};
 use crate::plots::{Svg, WIDTH, ticks};
 use crate::{Analysis, words};
@@ -55,12 +55,12 @@ pub fn figures<'a>(results: &'a StudyResults) -> Vec<Faceted<'a>> {
 }
 
 /// How a row's population is called.
-pub fn class(row: &Row) -> &'static str {
+pub fn class(row: &PanelRow) -> &'static str {
     let known = CLASSES.iter().find(|(memory, _, _)| Some(*memory) == row.memory);
     known.map_or("unknown", |(_, _, says)| says)
 }
 
-fn style(row: &Row) -> &'static str {
+fn style(row: &PanelRow) -> &'static str {
     let known = CLASSES.iter().find(|(memory, _, _)| Some(*memory) == row.memory);
     known.map_or("box", |(_, class, _)| class)
 }
@@ -98,7 +98,7 @@ impl Faceted<'_> {
 }
 
 /// What the colours mean, of those that there are; where that ends.
-fn legend<'a>(svg: &mut Svg, rows: impl Iterator<Item = &'a Row>) -> f64 {
+fn legend<'a>(svg: &mut Svg, rows: impl Iterator<Item = &'a PanelRow>) -> f64 {
     let there: Vec<&str> = rows.map(class).collect();
     let mut x = LEFT;
     let mut told: Vec<&str> = Vec::new();

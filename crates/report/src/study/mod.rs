@@ -55,7 +55,7 @@ pub struct Panel {
     /// Unit of all figures in the panel.
     pub unit: Unit,
     /// One a level.
-    pub rows: Vec<Row>,
+    pub rows: Vec<PanelRow>,
     /// Which rows reach about the same, as far as their runs show; rows by their index.
     pub levels: Grouping,
     /// Probability of differences this large if the levels had none (Kruskal and Wallis), among the
@@ -92,7 +92,7 @@ pub struct Marked {
 
 /// One cell of a panel.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct PanelRow {
     /// The level of the factor, as the study writes it.
     pub level: String,
     /// Index of the trial and of its summary.
@@ -278,7 +278,7 @@ fn panel(
         let estimate = summary.estimate;
         let population = population(stored, trial, &known.populations);
         let memory = population.iter().map(|(_, memory)| *memory).max();
-        Row {
+        PanelRow {
             level: trial.level(across).unwrap_or(&trial.label).to_owned(),
             trial: *at,
             median: estimate.map(|e| e.value),

@@ -1,7 +1,7 @@
 //! All cells of a study side by side: medians, and CPU of both ends.
 
 use super::names::{Table, levels};
-use super::{Panel, Row, StudyResults, priced};
+use super::{Panel, PanelRow, StudyResults, priced};
 use crate::{Analysis, words};
 
 /// Columns of panels; with more, panels are rows.
@@ -14,7 +14,7 @@ const POPULATION: &str = "memory by CPU";
 
 /// The tables with their titles. None with one panel or one level, or too many for a page.
 pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<(&'static str, Table)> {
-    let cpu = |_: &Panel, row: &Row| {
+    let cpu = |_: &Panel, row: &PanelRow| {
         let cpu = analysis.summaries.get(row.trial)?.cpu.as_ref()?;
         let told = cpu.sender_share.is_some() || cpu.receiver_share.is_some();
         told.then(|| format!("{} / {}", percent(cpu.sender_share), percent(cpu.receiver_share)))
@@ -27,7 +27,7 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<(&'static 
     titled.into_iter().filter_map(|(title, table)| Some((title, table?))).collect()
 }
 
-fn median_of(panel: &Panel, row: &Row) -> Option<String> {
+fn median_of(panel: &Panel, row: &PanelRow) -> Option<String> {
     row.median.map(|m| words::exact(m, panel.unit))
 }
 
@@ -41,7 +41,7 @@ pub fn is_number(table: &[Vec<String>], at: usize) -> bool {
 }
 
 /// What is said of one cell.
-type Said<'a> = &'a dyn Fn(&Panel, &Row) -> Option<String>;
+type Said<'a> = &'a dyn Fn(&Panel, &PanelRow) -> Option<String>;
 
 fn of(results: &StudyResults, said: Said<'_>) -> Option<Table> {
     let levels = levels(results);

@@ -1,7 +1,7 @@
 //! A study in words and tables.
 
 use super::names::{between, levels, title};
-use super::{Memory, Panel, Row, StudyResults, grouped, side};
+use super::{Memory, Panel, PanelRow, StudyResults, grouped, side};
 use crate::{Analysis, table, words};
 use narrows_model::result::Method;
 use narrows_stats::Drift;
@@ -129,13 +129,13 @@ fn of_panel(panel: &Panel, across: &str, confidence: f64) -> String {
 }
 
 /// How much more a row has than the same cell of the other study.
-pub fn difference(row: &Row) -> String {
+pub fn difference(row: &PanelRow) -> String {
     let both = row.median.zip(row.beside.filter(|beside| *beside > 0.0));
     both.map_or("-".to_owned(), |(own, other)| format!("{:+.1} %", (own / other - 1.0) * 100.0))
 }
 
 /// The interval of a row, marked where it is only the range of few runs.
-pub fn interval(panel: &Panel, row: &Row) -> String {
+pub fn interval(panel: &Panel, row: &PanelRow) -> String {
     match (row.low.zip(row.high), row.n) {
         (Some((low, high)), _) if !row.is_range => between(low, high, panel.unit),
         (Some((low, high)), 2..) => between(low, high, panel.unit) + " *",

@@ -15,7 +15,7 @@ use narrows_model::study::StoredStudy;
 use narrows_model::trial::{NetworkPath, TrialId};
 use narrows_plan::study::Left;
 use narrows_runner::outside::Outside;
-use narrows_runner::{Begun, CourseEnd, Defined, Engine, Far, SessionPlan, unlike};
+use narrows_runner::{Begun, CourseEnd, Defined, Far, SessionPlan, StudyEngine, unlike};
 use narrows_stats::{SearchEnd, Searched, searches};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -272,14 +272,14 @@ fn begin<'a>(
     defined: &'a Defined,
     stored: &StoredStudy,
     plan: &'a SessionPlan,
-) -> Engine<'a> {
+) -> StudyEngine<'a> {
     if stored.sessions.is_empty() {
-        return Engine::begin(defined, case.seed, plan);
+        return StudyEngine::begin(defined, case.seed, plan);
     }
     if stored.sessions.len() < 4 {
         assert!(unlike(defined, stored, &plan.site).is_empty());
     }
-    Engine::resume(defined, stored, plan)
+    StudyEngine::resume(defined, stored, plan)
 }
 
 /// What holds whenever the process is over, however it ended.

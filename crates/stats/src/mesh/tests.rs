@@ -3,19 +3,25 @@
 use super::*;
 
 /// Cells among hosts, each with a figure of its own; `None` where it failed.
-fn cells(hosts: usize, value: impl Fn(usize, usize) -> Option<f64>) -> Vec<Cell> {
+fn cells(hosts: usize, value: impl Fn(usize, usize) -> Option<f64>) -> Vec<MeshPair> {
     let mut cells = Vec::new();
     for from in 0..hosts {
         for to in (0..hosts).filter(|to| *to != from) {
             let look = Look { round: 0, at_once: hosts / 2, value: value(from, to) };
-            cells.push(Cell { from, to, looks: vec![look], state: State::Failed, failed: None });
+            cells.push(MeshPair {
+                from,
+                to,
+                looks: vec![look],
+                state: State::Failed,
+                failed: None,
+            });
         }
     }
     cells
 }
 
-fn judged(mut cells: Vec<Cell>, unit: Unit) -> Vec<Named> {
-    let values = cells.iter().filter_map(Cell::last);
+fn judged(mut cells: Vec<MeshPair>, unit: Unit) -> Vec<Named> {
+    let values = cells.iter().filter_map(MeshPair::last);
     let best = values.reduce(if is_time(unit) { f64::min } else { f64::max });
     cells.iter_mut().for_each(|cell| cell.state = state(cell, best, unit, Limits::default()));
     named(&cells, best)
@@ -68,8 +74,8 @@ fn limits_are_of_the_best_and_can_be_set() {
 #[test]
 fn a_pair_that_is_slow_among_many_alone_is_told_apart() {
     let look = |at_once, value| Look { round: 0, at_once, value: Some(value) };
-    let cell = |looks| Cell { from: 0, to: 1, looks, state: State::Failed, failed: None };
-    let of = |cell: &Cell| state(cell, Some(10.0), Unit::BitsPerSecond, Limits::default());
+    let cell = |looks| MeshPair { from: 0, to: 1, looks, state: State::Failed, failed: None };
+    let of = |cell: &MeshPair| state(cell, Some(10.0), Unit::BitsPerSecond, Limits::default());
     assert_eq!(of(&cell(vec![look(4, 5.0), look(2, 5.1), look(1, 5.0)])), State::Slow);
     assert_eq!(of(&cell(vec![look(4, 5.0), look(2, 7.0), look(1, 9.9)])), State::SlowTogether);
     assert_eq!(of(&cell(vec![look(4, 9.9)])), State::Good);

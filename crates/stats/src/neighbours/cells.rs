@@ -14,16 +14,16 @@ const IDLE_BPS_MAX: u64 = 10_000_000;
 /// Traffic alone, and beside one job on growing numbers of cores; indices of trials.
 pub(super) struct Found {
     pub alone: usize,
-    pub steps: Vec<Pair>,
+    pub steps: Vec<Step>,
 }
 
 /// One number of cores: the trial of both, and that of the job alone.
-pub(super) struct Pair {
+pub(super) struct Step {
     pub both: usize,
     pub job: Option<usize>,
 }
 
-impl Pair {
+impl Step {
     /// Intervals that it claims.
     pub fn claims(&self) -> usize {
         1 + usize::from(self.job.is_some())
@@ -69,9 +69,9 @@ pub(super) fn found(study: &StoredStudy, alone: usize) -> Vec<Found> {
 }
 
 /// The numbers of cores, ascending.
-fn steps(study: &StoredStudy, mut jobs: Vec<(Job, usize)>) -> Vec<Pair> {
+fn steps(study: &StoredStudy, mut jobs: Vec<(Job, usize)>) -> Vec<Step> {
     jobs.sort();
-    jobs.into_iter().map(|(job, both)| Pair { both, job: alone(study, &job) }).collect()
+    jobs.into_iter().map(|(job, both)| Step { both, job: alone(study, &job) }).collect()
 }
 
 /// The trial of a job beside next to nothing.

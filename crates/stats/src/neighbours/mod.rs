@@ -13,7 +13,7 @@ use crate::order::rank;
 use crate::placement::{Cost, cost};
 use crate::summarise::value_of;
 use crate::{background, median_interval};
-use cells::{Found, Job, Pair, found};
+use cells::{Found, Job, Step, found};
 use narrows_model::record::Record;
 use narrows_model::result::Estimate;
 use narrows_model::study::StoredStudy;
@@ -134,7 +134,7 @@ impl fmt::Display for Open {
 /// The tests of a study that sets traffic beside memory jobs, and those alone; empty for others.
 pub fn neighbours(study: &StoredStudy) -> Vec<NeighbourTest> {
     let all: Vec<Found> = (0..study.trials.len()).flat_map(|at| found(study, at)).collect();
-    let claims = all.iter().flat_map(|test| &test.steps).map(Pair::claims).sum::<usize>().max(1);
+    let claims = all.iter().flat_map(|test| &test.steps).map(Step::claims).sum::<usize>().max(1);
     let mut tests: Vec<NeighbourTest> =
         all.iter().map(|found| judged(study, found, claims)).collect();
     // A study with a background load and nothing to set the load against asks something else.
@@ -179,7 +179,7 @@ fn name(study: &StoredStudy, found: &Found) -> String {
     if shared.is_empty() { first.kind.to_string() } else { shared.join(", ") }
 }
 
-fn step(study: &StoredStudy, alone: usize, pair: &Pair, claims: usize) -> Option<NeighbourStep> {
+fn step(study: &StoredStudy, alone: usize, pair: &Step, claims: usize) -> Option<NeighbourStep> {
     let metric = study.trials[alone].kind.metric()?;
     let (lone, both) = (values(study, alone), values(study, pair.both));
     let traffic = if metric.larger_is_better() { (&lone, &both) } else { (&both, &lone) };

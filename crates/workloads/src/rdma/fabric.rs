@@ -2,8 +2,8 @@
 //! connection, as those of queue pairs are.
 
 use super::link::{Link, Need, Room, Rooms, addresses, memory};
-use super::pair::Pair;
-use super::settings::Settings;
+use super::pair::RdmaPair;
+use super::settings::RdmaSettings;
 use super::talk::{Talk, Word};
 use crate::LoadError;
 use crate::harness::ends::Flow;
@@ -17,7 +17,7 @@ use socket2::Socket;
 pub fn establish(
     flow: Socket,
     told: &Flow,
-    settings: &Settings,
+    settings: &RdmaSettings,
     need: &Need,
     rooms: Rooms<'_>,
 ) -> Result<Link, LoadError> {
@@ -40,7 +40,7 @@ pub fn establish(
 
 fn make(
     told: &Flow,
-    settings: &Settings,
+    settings: &RdmaSettings,
     need: &Need,
     own: std::net::IpAddr,
 ) -> Result<Endpoint<crate::harness::buffer::Buffer>, LoadError> {
@@ -66,7 +66,7 @@ fn meet(
     mut endpoint: Endpoint<crate::harness::buffer::Buffer>,
     talk: &mut Talk,
     rooms: Rooms<'_>,
-) -> Result<(Pair, Remote, RdmaEffective), LoadError> {
+) -> Result<(RdmaPair, Remote, RdmaEffective), LoadError> {
     let Provider { name, domain } = endpoint.info().provider();
     let software = endpoint.info().provider().is_software();
     let delivers = endpoint.info().delivers;
@@ -76,7 +76,7 @@ fn meet(
     let (other, remote) = read_card(&heard)
         .ok_or_else(|| LoadError::Peer("the other end's answer is malformed".into()))?;
     endpoint.join(other)?;
-    let mut pair = Pair::Fabric(Box::new(endpoint));
+    let mut pair = RdmaPair::Fabric(Box::new(endpoint));
     for Room { id, address, length } in rooms(pair.base()) {
         pair.post_receive(id, address, length)?;
     }

@@ -1,8 +1,8 @@
 //! Two queue pairs that know each other and each other's memory.
 
 use super::choice::{self, Choice};
-use super::pair::Pair;
-use super::settings::{Connection, Settings, reported};
+use super::pair::RdmaPair;
+use super::settings::{Connection, RdmaSettings, reported};
 use super::talk::{ANSWER_WITHIN, Talk, Word};
 use crate::LoadError;
 use crate::harness::buffer::Buffer;
@@ -46,7 +46,7 @@ pub struct Need {
 /// A connected queue pair, or an endpoint that knows another.
 pub struct Link {
     /// It, and own memory.
-    pub pair: Pair,
+    pub pair: RdmaPair,
     pub base: u64,
     /// The other end's memory.
     pub remote: Remote,
@@ -106,7 +106,7 @@ pub type Rooms<'a> = &'a dyn Fn(u64) -> Vec<Room>;
 /// One end, while it is being connected.
 struct Maker<'a> {
     told: &'a Flow,
-    settings: &'a Settings,
+    settings: &'a RdmaSettings,
     need: &'a Need,
     own: IpAddr,
     other: IpAddr,
@@ -117,7 +117,7 @@ struct Maker<'a> {
 pub fn establish(
     flow: Socket,
     told: &Flow,
-    settings: &Settings,
+    settings: &RdmaSettings,
     need: &Need,
     rooms: Rooms<'_>,
 ) -> Result<Link, LoadError> {
@@ -129,7 +129,7 @@ pub fn establish(
         let _ = talk.say(Word::Failed, error.to_string().as_bytes());
     })?;
     let Made { qp, region, .. } = made;
-    let mut pair = Pair::Verbs { qp, region };
+    let mut pair = RdmaPair::Verbs { qp, region };
     let base = pair.base();
     let ticker = settings.events.then(|| Ticker::start(LOOK_UP)).transpose()?;
     Ok(Link { pair, base, remote, talk, told: effective, _ticker: ticker })
@@ -146,7 +146,11 @@ fn ip_of(at: std::io::Result<socket2::SockAddr>) -> Result<IpAddr, LoadError> {
 }
 
 /// An end's buffer: what is sent, or not a byte of what is to arrive.
-pub(super) fn memory(told: &Flow, settings: &Settings, need: &Need) -> Result<Buffer, LoadError> {
+pub(super) fn memory(
+    told: &Flow,
+    settings: &RdmaSettings,
+    need: &Need,
+) -> Result<Buffer, LoadError> {
     let mut buffer = Buffer::with(need.bytes, settings.pages, told.job.node)?;
     if need.pattern {
         payload::fill(buffer.bytes_mut())
@@ -371,7 +375,7 @@ impl Maker<'_> {
         chosen: String,
         inline: bool,
     ) -> RdmaEffective {
-        let Settings { service, depth, post_list, signal_every, pages, .. } = *self.settings;
+        let RdmaSettings { service, depth, post_list, signal_every, pages, .. } = *self.settings;
         RdmaEffective {
             device: domain.device(),
             port,

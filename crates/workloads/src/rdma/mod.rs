@@ -19,7 +19,7 @@ use crate::harness::ends::Flow;
 use link::{Link, Need, Rooms};
 use narrows_model::rdma::RdmaParams;
 use narrows_rdma::{Memory, NativeError, Verb};
-use settings::Settings;
+use settings::RdmaSettings;
 use socket2::Socket;
 
 impl Memory for Buffer {
@@ -44,7 +44,7 @@ impl From<NativeError> for LoadError {
 fn establish(
     flow: Socket,
     told: &Flow,
-    settings: &Settings,
+    settings: &RdmaSettings,
     need: &Need,
     rooms: Rooms<'_>,
 ) -> Result<Link, LoadError> {

@@ -9,7 +9,7 @@ use narrows_rdma::verbs::{QueuePair, Region};
 use narrows_rdma::{Completion, Watched, Work};
 
 /// One of the two.
-pub enum Pair {
+pub enum RdmaPair {
     /// A queue pair, and memory that its NIC knows.
     Verbs {
         /// The queue pair, ready to send and receive.
@@ -21,7 +21,7 @@ pub enum Pair {
     Fabric(Box<Endpoint<Buffer>>),
 }
 
-impl Pair {
+impl RdmaPair {
     pub fn base(&mut self) -> u64 {
         match self {
             Self::Verbs { region, .. } => region.address(),

@@ -72,7 +72,7 @@ pub fn reported(service: Service) -> RdmaService {
 
 /// An order's words about RDMA, complete.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct RdmaSettings {
     /// Device, port and identifier of this end.
     pub place: RdmaPlace,
     /// `None` takes what the device knows.
@@ -107,7 +107,7 @@ pub struct Settings {
     pub queue_pair_words: bool,
 }
 
-impl Settings {
+impl RdmaSettings {
     /// Bytes that come before each arrival.
     pub fn header_bytes(&self) -> usize {
         if self.service == Service::Ud { HEADER_BYTES } else { 0 }
@@ -188,7 +188,7 @@ fn verb(kind: &Workload) -> Option<Verb> {
 /// Limits of RDMA workloads; nothing to say of others, which may have no words about RDMA.
 pub fn check(job: &Job) -> Result<(), LoadError> {
     let Some(verb) = verb(&job.kind) else { return Ok(()) };
-    let settings = Settings::of(job)?;
+    let settings = RdmaSettings::of(job)?;
     let (depth, list, every) = (settings.depth, settings.post_list, settings.signal_every);
     if !(1..=depth).contains(&list) || !(1..=depth).contains(&every) {
         return Err(order(format!(
@@ -219,7 +219,7 @@ pub fn check(job: &Job) -> Result<(), LoadError> {
 /// it registered and so locked, and what is compared with beside it. Requests and completions are
 /// the device's own queues, counted at 64 bytes each.
 pub fn flow_bytes(told: &Flow) -> Result<u64, LoadError> {
-    let settings = Settings::of(&told.job)?;
+    let settings = RdmaSettings::of(&told.job)?;
     let Some(verb) = verb(&told.job.kind) else { return Ok(0) };
     let (span, message) = (told.span(), told.message());
     let verify = told.stream().verify;
@@ -246,13 +246,13 @@ fn compared_bytes(job: &Job) -> u64 {
     if !compared || verb(&job.kind) != Some(Verb::Send) {
         return 0;
     }
-    let depth = Settings::of(job).map_or(DEPTH_MAX, |settings| settings.depth);
+    let depth = RdmaSettings::of(job).map_or(DEPTH_MAX, |settings| settings.depth);
     let each = u64::from(depth * RECEIVES).saturating_mul(job.params.message_bytes.0);
     each.saturating_mul(job.params.flows().into())
 }
 
 /// What libfabric has of the words about RDMA.
-fn through_libfabric(verb: Verb, settings: &Settings, ports: bool) -> Result<(), LoadError> {
+fn through_libfabric(verb: Verb, settings: &RdmaSettings, ports: bool) -> Result<(), LoadError> {
     let order = |says: &str| Err(LoadError::Order(says.into()));
     if !is_one_sided(verb) && verb != Verb::Send || verb == Verb::FetchAdd {
         return order("through libfabric there are write, read and send");
@@ -270,7 +270,7 @@ fn through_libfabric(verb: Verb, settings: &Settings, ports: bool) -> Result<(),
 }
 
 /// What each service can do (InfiniBand specification, volume 1, table 81).
-fn services(verb: Verb, settings: &Settings) -> Result<(), LoadError> {
+fn services(verb: Verb, settings: &RdmaSettings) -> Result<(), LoadError> {
     let can = match settings.service {
         Service::Rc => true,
         Service::Uc => matches!(verb, Verb::Write | Verb::WriteImm | Verb::Send),
@@ -287,7 +287,7 @@ fn services(verb: Verb, settings: &Settings) -> Result<(), LoadError> {
 }
 
 /// Words of other workloads that mean nothing here.
-fn others(verb: Verb, job: &Job, settings: &Settings) -> Result<(), LoadError> {
+fn others(verb: Verb, job: &Job, settings: &RdmaSettings) -> Result<(), LoadError> {
     let order = |says: &str| Err(LoadError::Order(says.into()));
     let params = &job.params;
     let stream = params.stream.clone().unwrap_or_default();
@@ -376,7 +376,7 @@ mod tests {
         for kind in ["rdma-write-stream", "rdma-read-stream", "rdma-send-stream"] {
             let deep = RdmaParams { depth: Some(9), provider: Some("tcp".into()), ..fabric() };
             assert!(crate::check(&job(kind, 64, deep)).is_ok(), "{kind}");
-            let settings = Settings::of(&job(kind, 64, fabric())).expect("settings");
+            let settings = RdmaSettings::of(&job(kind, 64, fabric())).expect("settings");
             assert_eq!(settings.signal_every, 1, "requests may end in any order");
         }
         assert!(refusal("rdma-atomic-stream", 8, fabric()).contains("write, read and send"));
@@ -404,14 +404,14 @@ mod tests {
     fn news_come_before_there_is_no_room() {
         let of = |depth, post_list, signal_every| {
             let rdma = RdmaParams { depth, post_list, signal_every, ..RdmaParams::default() };
-            let settings = Settings::of(&job("rdma-write-stream", 64, rdma)).expect("settings");
+            let settings = RdmaSettings::of(&job("rdma-write-stream", 64, rdma)).expect("settings");
             (settings.depth, settings.post_list, settings.signal_every)
         };
         assert_eq!(of(None, None, None), (128, 1, 32));
         assert_eq!(of(Some(16), Some(16), Some(16)), (16, 16, 1));
         assert_eq!(of(Some(1), None, None), (1, 1, 1));
         // 25 MiB of 8 MiB messages are three.
-        let large = Settings::of(&job("rdma-write-stream", 8 << 20, RdmaParams::default()));
+        let large = RdmaSettings::of(&job("rdma-write-stream", 8 << 20, RdmaParams::default()));
         assert_eq!(large.expect("settings").depth, 3);
     }
 }

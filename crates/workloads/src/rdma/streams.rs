@@ -5,7 +5,7 @@
 //! connection (RFC 5041, section 5), so there the receiver says when it has posted buffers again.
 
 use super::link::{Link, Need, Room};
-use super::settings::{RECEIVES, Settings};
+use super::settings::{RECEIVES, RdmaSettings};
 use super::talk::Word;
 use super::{establish, is_one_sided};
 use crate::LoadError;
@@ -30,7 +30,7 @@ const LATE_WITHIN: Duration = Duration::from_millis(200);
 
 /// The end that asks: sends, writes, reads, or adds.
 pub fn ask(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
-    let settings = Settings::of(&told.job)?;
+    let settings = RdmaSettings::of(&told.job)?;
     let verify = told.stream().verify;
     let need = Need {
         verb,
@@ -65,7 +65,7 @@ pub fn ask(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<Lan
 struct Asking {
     verb: Verb,
     link: Link,
-    settings: Settings,
+    settings: RdmaSettings,
     message: usize,
     span: usize,
     posted: u64,
@@ -283,7 +283,7 @@ pub(super) fn stand_by(
     flow: Socket,
     told: &Flow,
 ) -> Result<LaneEnd, LoadError> {
-    let settings = Settings::of(&told.job)?;
+    let settings = RdmaSettings::of(&told.job)?;
     let verify = told.stream().verify && verb == Verb::Write;
     let need = Need {
         verb,
@@ -355,7 +355,7 @@ fn credit(link: &Link) -> Work {
 
 /// Posts buffers and takes what arrives.
 fn receive(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError> {
-    let settings = Settings::of(&told.job)?;
+    let settings = RdmaSettings::of(&told.job)?;
     let stream = told.stream();
     let receives = settings.depth * RECEIVES;
     let header = settings.header_bytes();

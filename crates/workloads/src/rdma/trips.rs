@@ -5,7 +5,7 @@
 //! end's NIC. Whatever it is, the time is that of the whole round trip.
 
 use super::link::{Link, Need, Room};
-use super::settings::{Settings, TRIP_RECEIVES};
+use super::settings::{RdmaSettings, TRIP_RECEIVES};
 use super::streams::{Patience, stalled, stand_by};
 use super::{establish, is_one_sided};
 use crate::LoadError;
@@ -36,7 +36,7 @@ struct Turns {
 
 impl Turns {
     fn new(verb: Verb, flow: Socket, told: &Flow) -> Result<Self, LoadError> {
-        let settings = Settings::of(&told.job)?;
+        let settings = RdmaSettings::of(&told.job)?;
         let message = told.message();
         let header = settings.header_bytes();
         let slots = (message.next_multiple_of(64), (message + header).next_multiple_of(64));

@@ -4,7 +4,7 @@ use crate::args::AppArgs;
 use crate::cause::Cause;
 use crate::cmd::launcher::{Joined, Launcher, Start, hosts, own_cores};
 use crate::failure::Failure;
-use narrows_app::cells::Cell;
+use narrows_app::cells::AppCell;
 use narrows_app::definition::{Definition, Place};
 use narrows_hostctl::namespaces::MTU_BYTES;
 use narrows_mpi::fabric::Fabric;
@@ -57,23 +57,23 @@ impl<'a> Rig<'a> {
         })
     }
 
-    fn place(&self, cell: &Cell) -> Result<&Place, Failure> {
+    fn place(&self, cell: &AppCell) -> Result<&Place, Failure> {
         let place = self.definition.places.get(cell.place);
         place.ok_or_else(|| Failure::of(Cause::APP_STUDY, "a cell has no place"))
     }
 
-    fn hosts(&self, cell: &Cell) -> &[String] {
+    fn hosts(&self, cell: &AppCell) -> &[String] {
         self.hosts.get(cell.place).map_or(&[], Vec::as_slice)
     }
 
     /// The namespaces, of a cell that has them.
-    fn joined(&self, cell: &Cell) -> Option<&Joined> {
+    fn joined(&self, cell: &AppCell) -> Option<&Joined> {
         let is_there = self.definition.places.get(cell.place).is_some_and(|at| at.namespaces);
         self.joined.as_ref().filter(|_| is_there && cell.ranks > 1)
     }
 
     /// Whether a host has more ranks than cores.
-    pub fn is_oversubscribed(&self, cell: &Cell) -> bool {
+    pub fn is_oversubscribed(&self, cell: &AppCell) -> bool {
         let hosts = self.hosts(cell).len();
         let place = self.definition.places.get(cell.place);
         match (hosts, place.and_then(|place| place.cpus_per_host)) {
@@ -87,12 +87,12 @@ impl<'a> Rig<'a> {
 
     /// Whether ranks are held to cores: not where two hosts are one kernel, whose ranks would be
     /// held to the same.
-    fn is_bound(&self, cell: &Cell) -> bool {
+    fn is_bound(&self, cell: &AppCell) -> bool {
         self.joined(cell).is_none() && !self.is_oversubscribed(cell)
     }
 
     /// Makes the veth pair what the cell says.
-    fn set(&self, cell: &Cell) -> Result<(), Failure> {
+    fn set(&self, cell: &AppCell) -> Result<(), Failure> {
         let Some(joined) = self.joined(cell) else { return Ok(()) };
         let place = self.place(cell)?;
         joined.pair.set_mtu(cell.mtu.unwrap_or(MTU_BYTES))?;
@@ -103,7 +103,7 @@ impl<'a> Rig<'a> {
     }
 
     /// A command that starts the cell's ranks over its fabric; the program follows.
-    pub fn command(&self, cell: &Cell) -> Result<Command, Failure> {
+    pub fn command(&self, cell: &AppCell) -> Result<Command, Failure> {
         self.set(cell)?;
         let fabric = cell.fabric.as_ref().and_then(|name| self.fabrics.get(name));
         let variables = fabric
@@ -134,7 +134,7 @@ impl<'a> Rig<'a> {
     }
 
     /// The cell for people.
-    pub fn name(&self, cell: &Cell) -> String {
+    pub fn name(&self, cell: &AppCell) -> String {
         let [(_, place), (_, fabric), (mtu, bytes), (ranks, number)] = cell.levels(self.definition);
         let mtu = cell.mtu.map_or_else(String::new, |_| format!(", {mtu} {bytes}"));
         format!("{number} {ranks}, {fabric}, {place}{mtu}")

@@ -4,7 +4,7 @@ use super::rig::Rig;
 use crate::cmd::launcher::{Done, How, KEPT_BYTES, ended, why};
 use crate::failure::Failure;
 use crate::output;
-use narrows_app::cells::Cell;
+use narrows_app::cells::AppCell;
 use narrows_app::contract::{COMMUNICATION, CPU_USE, Contract, FIGURE, NoFigure};
 use narrows_app::definition::Definition;
 use narrows_app::scaling::WRONG;
@@ -53,7 +53,7 @@ impl Drop for Folder {
 }
 
 /// Runs a cell once; `None` where the user stopped it.
-pub fn run(rig: &Rig<'_>, cell: &Cell, stop: &AtomicBool) -> Result<Option<Ran>, Failure> {
+pub fn run(rig: &Rig<'_>, cell: &AppCell, stop: &AtomicBool) -> Result<Option<Ran>, Failure> {
     let definition = rig.definition;
     let folder = Folder::make()?;
     for (name, text) in &definition.files {
@@ -93,7 +93,7 @@ fn rejected(why: String) -> Outcome {
 }
 
 /// All figures that there are, and whether the run counts.
-fn judged(rig: &Rig<'_>, cell: &Cell, done: &Done, folder: &Path) -> (Vec<Figure>, Outcome) {
+fn judged(rig: &Rig<'_>, cell: &AppCell, done: &Done, folder: &Path) -> (Vec<Figure>, Outcome) {
     let definition = rig.definition;
     let mut figures = Vec::new();
     let mut take = |name: &str, contract: &Contract| -> Result<f64, Missing> {

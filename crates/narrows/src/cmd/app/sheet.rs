@@ -7,7 +7,7 @@ use super::speed::{self, Found};
 use crate::args::AppArgs;
 use crate::failure::Failure;
 use crate::output;
-use narrows_app::cells::{Cell, HOSTS, cells, curves};
+use narrows_app::cells::{AppCell, HOSTS, cells, curves};
 use narrows_app::contract::FIGURE;
 use narrows_app::definition::Definition;
 use narrows_app::scaling::{APPLICATION, OVERSUBSCRIBED};
@@ -30,7 +30,7 @@ pub struct Sheet {
     store: Store,
     /// One a cell, in order.
     trials: Vec<Trial>,
-    curves: Vec<Cell>,
+    curves: Vec<AppCell>,
     /// One a curve and pattern, by label.
     of_fabrics: BTreeMap<String, Trial>,
 }
@@ -80,7 +80,7 @@ impl Sheet {
     }
 
     /// Fabrics that are to be measured.
-    pub fn curves(&self) -> &[Cell] {
+    pub fn curves(&self) -> &[AppCell] {
         &self.curves
     }
 
@@ -92,7 +92,7 @@ impl Sheet {
     pub fn put_speeds(
         &mut self,
         definition: &Definition,
-        curve: &Cell,
+        curve: &AppCell,
         found: &[Found],
     ) -> Result<(), Failure> {
         let mut repeats: BTreeMap<String, u32> = BTreeMap::new();
@@ -129,7 +129,7 @@ impl Sheet {
     }
 }
 
-fn label(definition: &Definition, curve: &Cell, pattern: Pattern) -> String {
+fn label(definition: &Definition, curve: &AppCell, pattern: Pattern) -> String {
     let [(_, place), (_, fabric), (_, mtu), _] = curve.levels(definition);
     format!("{} {fabric}, {place}, MTU {mtu}", pattern.name())
 }
@@ -143,7 +143,7 @@ fn path_of(definition: &Definition) -> NetworkPath {
     }
 }
 
-fn trial(definition: &Definition, cell: &Cell, word: &str, label: &str) -> Trial {
+fn trial(definition: &Definition, cell: &AppCell, word: &str, label: &str) -> Trial {
     let none = Nanos(0);
     let line = Timeline { warmup_ns: none, window_ns: none, cooldown_ns: none, interval_ns: None };
     let (kind, params) = (Workload::from(word), Params::of_network(Bytes(0), 1));

@@ -7,7 +7,7 @@ use crate::cause::Cause;
 use crate::cmd::launcher::{How, ended, why};
 use crate::cmd::own_binary;
 use crate::failure::Failure;
-use narrows_app::cells::Cell;
+use narrows_app::cells::AppCell;
 use narrows_model::record::{External, Record};
 use narrows_model::trial::Trial;
 use narrows_mpi::pattern::Pattern;
@@ -28,7 +28,7 @@ pub struct Found {
 }
 
 /// Both patterns over the cell's fabric, all their runs.
-pub fn measure(rig: &Rig<'_>, cell: &Cell, stop: &AtomicBool) -> Result<Vec<Found>, Failure> {
+pub fn measure(rig: &Rig<'_>, cell: &AppCell, stop: &AtomicBool) -> Result<Vec<Found>, Failure> {
     let folder = Folder::make()?;
     let mut found = Vec::new();
     for (pattern, bytes) in ASKED {

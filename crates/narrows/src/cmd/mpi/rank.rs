@@ -8,7 +8,7 @@ use crate::failure::{Failure, MACHINE};
 use narrows_control::key;
 use narrows_model::Nanos;
 use narrows_mpi::carried::{self, HostSeen};
-use narrows_mpi::pattern::{self, Message, Part, Pattern};
+use narrows_mpi::pattern::{self, Message, Pattern, RankRole};
 use narrows_mpi::samples::{self, Summary};
 use narrows_mpi::{Flavour, Mpi};
 use nix::sys::prctl;
@@ -98,7 +98,7 @@ type Seen = (Vec<Summary>, Vec<HostSeen>);
 /// One run, and at rank 0 what all ranks say of it.
 fn run_once(args: &MpiArgs, crew: &Crew, pattern: Pattern, message: &Message) -> Option<Seen> {
     let mpi = &*crew.mpi;
-    let part = Part::of(pattern, mpi.rank(), &crew.hosts);
+    let part = RankRole::of(pattern, mpi.rank(), &crew.hosts);
     let before = carried::sent();
     let summary = pattern::run(mpi, pattern, message, &part, Duration::from_secs_f64(args.seconds));
     let ranks = summaries(mpi, &summary);

@@ -17,7 +17,7 @@ use narrows_runner::controller::Controller;
 use narrows_runner::live::LiveClock;
 use narrows_runner::outside::Outside;
 use narrows_runner::{
-    Begun, CourseEnd, Defined, Engine, Machines, Refusal, SessionPlan, check_engines, unlike,
+    Begun, CourseEnd, Defined, Machines, Refusal, SessionPlan, StudyEngine, check_engines, unlike,
 };
 use narrows_store::Store;
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ pub fn begin(new: &New<'_>, mut machines: Machines) -> Result<u8, Failure> {
         .seed
         .or(defined.definition.seed)
         .map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
-    let engine = Engine::begin(defined, seed, &plan);
+    let engine = StudyEngine::begin(defined, seed, &plan);
     if session.dry_run {
         return outlook::print(defined, &plan, engine.schedule(), &machines.path_says());
     }
@@ -111,7 +111,7 @@ pub fn resume(args: &ResumeArgs) -> Result<u8, Failure> {
         let says: Vec<String> = unlike.iter().map(ToString::to_string).collect();
         note!("going on with a machine that differs: {}", says.join("; "));
     }
-    let engine = Engine::resume(&defined, &stored, &plan);
+    let engine = StudyEngine::resume(&defined, &stored, &plan);
     if args.session.dry_run {
         return outlook::print(&defined, &plan, engine.schedule(), &machines.path_says());
     }
@@ -196,7 +196,7 @@ impl Study<'_> {
     /// Runs what is left and prints the results; the exit code.
     fn finish(
         &self,
-        mut engine: Engine<'_>,
+        mut engine: StudyEngine<'_>,
         machines: &mut Machines,
         store: &Store,
     ) -> Result<u8, Failure> {
@@ -224,7 +224,7 @@ impl Study<'_> {
 
     fn run(
         &self,
-        engine: &mut Engine<'_>,
+        engine: &mut StudyEngine<'_>,
         machines: &mut Machines,
         store: &Store,
     ) -> Result<CourseEnd, Failure> {
@@ -265,7 +265,7 @@ impl Study<'_> {
     }
 
     /// What is to be done by hand for what is left.
-    fn say_changes(&self, engine: &Engine<'_>) {
+    fn say_changes(&self, engine: &StudyEngine<'_>) {
         let elsewhere = engine.schedule().elsewhere(self.plan);
         let changes = self.plan.changes(self.defined, &elsewhere, &said(self.args));
         if !changes.is_empty() {
