@@ -38,6 +38,11 @@ mod tests {
         assert_eq!((of(64), of(594), of(1518)), (7, 4, 1));
         let sum: u64 = IMIX_FRAMES_BYTES.iter().sum();
         assert_eq!((sum, (sum + 6) / 12), (4342, IMIX_BYTES.0));
+        // A large frame comes between small ones, over the end of the list too.
+        let turned = IMIX_FRAMES_BYTES.iter().cycle().skip(1);
+        let pairs = IMIX_FRAMES_BYTES.iter().zip(turned);
+        assert!(pairs.clone().all(|(one, next)| *one == 64 || *next == 64));
+        assert_eq!(pairs.filter(|(one, next)| one == next).count(), 2, "two pairs of 64 bytes");
     }
 
     #[test]

@@ -179,11 +179,29 @@ mod tests {
     fn the_smallest_frame_is_sixty_bytes_without_its_check_sequence() {
         let frame = build(&ends(), 64);
         assert_eq!(frame.len(), 60);
-        assert_eq!(frame[..6], [2, 0, 0, 0, 0, 2]);
+        assert_eq!(frame[..12], [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1], "to whom, then from whom");
         assert_eq!(frame[12..20], [0x08, 0x00, 0x45, 0, 0, 46, 0, 0]);
+        // Not to be cut, 64 routers, UDP.
+        assert_eq!(frame[20..24], [0x40, 0, 64, 17]);
+        assert_eq!(frame[26..34], [198, 51, 100, 2, 198, 51, 100, 1], "from whom, then to whom");
         assert_eq!(frame[34..42], [0x9c, 0x40, 0x13, 0x88, 0, 26, 0, 0]);
         assert_eq!(build(&ends(), 1518).len(), 1514);
         assert_eq!(build(&ends(), 1518)[16..18], 1500u16.to_be_bytes());
+    }
+
+    #[test]
+    fn an_address_is_written_as_it_was_read() {
+        let text = "02:1a:0b:c0:00:ff";
+        assert_eq!(text.parse::<Mac>().expect("a MAC").to_string(), text);
+    }
+
+    #[test]
+    fn a_checksum_takes_the_carry_in_twice() {
+        // 40,000 words of ffff and one of 2: the first carry brings another.
+        let mut bytes = vec![0xff; 80_000];
+        bytes.extend([0, 2]);
+        assert_eq!(checksum(&bytes), !2);
+        assert_eq!(checksum(&[0xff, 0xff, 0, 1]), !1);
     }
 
     #[test]

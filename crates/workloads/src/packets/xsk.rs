@@ -441,4 +441,58 @@ mod tests {
         ours.area.shared(0).store(1000, Ordering::Relaxed);
         assert_eq!(ours.waiting(), 4);
     }
+
+    /// The side with chunks four to seven of eight, each of 2048 bytes.
+    fn side() -> Side {
+        let all = area::memory(8 * 2048).expect("memory");
+        let memory = Area::of_memory(&all, 4 * 2048, 4 * 2048).expect("a part");
+        Side { memory, begins: 4 * 2048, chunk: 2048, is_zero_copy: false, socket: Arc::new(all) }
+    }
+
+    #[test]
+    fn a_chunk_is_sent_from_its_place_in_all_of_the_memory() {
+        let mut out = Outward { sends: ring(16), sent: ring(8), side: side() };
+        out.frame_mut(3, 60).fill(7);
+        assert_eq!(out.side.memory.bytes(3 * 2048, 61), [[7; 60].as_slice(), &[0]].concat());
+        assert_eq!(out.room(), 4);
+        out.put(3, 60);
+        assert_eq!(out.room(), 3);
+        out.sends.own = 0;
+        assert_eq!(out.sends.take(), (7 * 2048, 60));
+        // The kernel says which it has sent, by the same addresses.
+        for address in [7 * 2048, 4 * 2048] {
+            out.sent.put(address, 0);
+        }
+        out.sent.hand_over();
+        out.sent.own = 0;
+        let mut chunks = Vec::new();
+        out.completed(|chunk| chunks.push(chunk));
+        assert_eq!((chunks, out.sent.area.word(4)), (vec![3, 0], 2));
+    }
+
+    #[test]
+    fn a_frame_that_came_is_read_behind_its_headroom_and_its_chunk_given_back() {
+        let mut into = Inward { comes: ring(16), fills: ring(8), side: side() };
+        into.side.memory.bytes_mut(2048 + HEADROOM, 60).fill(9);
+        into.comes.put(5 * 2048 + HEADROOM as u64, 60);
+        into.comes.hand_over();
+        into.comes.own = 0;
+        let mut frames = Vec::new();
+        assert_eq!(into.each(|frame| frames.push(frame.to_vec())), 1);
+        assert_eq!(frames, [[9; 60]]);
+        assert_eq!((into.comes.area.word(4), into.fills.area.word(0)), (1, 1));
+        into.fills.own = 0;
+        assert_eq!(into.fills.take(), (5 * 2048, 0), "all of the chunk");
+        assert_eq!(into.each(|_| {}), 0);
+    }
+
+    #[test]
+    fn the_kernel_asks_for_a_call_by_a_flag() {
+        let ring = ring(16);
+        assert!(!ring.wants_call());
+        ring.area.shared(8).store(libc::XDP_RING_NEED_WAKEUP, Ordering::Relaxed);
+        assert!(ring.wants_call());
+        ring.area.shared(8).store(!libc::XDP_RING_NEED_WAKEUP, Ordering::Relaxed);
+        assert!(!ring.wants_call());
+    }
 }
