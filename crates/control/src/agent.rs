@@ -6,7 +6,7 @@
 //! nothing itself: the [`crate::starter`] does, and is the parent of this process, which has no
 //! capability and makes no file, socket or process ([`narrows_hostctl::confine::listener`]).
 
-use crate::door::{self, Guest, Service, Standing};
+use crate::door::{self, Admitted, Service, Standing};
 use crate::error::ControlError;
 pub use crate::events::{Event, Kind};
 use crate::halves::{CALL_BYTES_MAX, Call, Link, SAID_BYTES_MAX, Said, Setup};
@@ -105,7 +105,7 @@ impl Service for Serving {
         &self,
         stream: TcpStream,
         from: SocketAddr,
-        guest: &mut Guest,
+        guest: &mut Admitted,
         log: &dyn Fn(Event),
     ) -> Result<Option<String>, ControlError> {
         self.session(stream, guest, log).map(|()| Some(from.to_string()))
@@ -116,7 +116,7 @@ impl Serving {
     fn session(
         &self,
         stream: TcpStream,
-        guest: &mut Guest,
+        guest: &mut Admitted,
         log: &dyn Fn(Event),
     ) -> Result<(), ControlError> {
         let own = listen::canonical(stream.local_addr().map_err(machine)?);

@@ -46,7 +46,7 @@ pub trait Service: Send + Sync + 'static {
         &self,
         stream: TcpStream,
         from: SocketAddr,
-        guest: &mut Guest,
+        guest: &mut Admitted,
         log: &dyn Fn(Event),
     ) -> Result<Option<String>, Self::Error>;
 }
@@ -89,7 +89,7 @@ fn meet<S: Service>(
     service: &S,
     stream: TcpStream,
     from: SocketAddr,
-    mut guest: Guest,
+    mut guest: Admitted,
     teller: &Teller<impl Fn(Event)>,
 ) {
     match service.meet(stream, from, &mut guest, &|event| teller.tell(event)) {
@@ -110,11 +110,11 @@ pub struct Door {
 #[derive(Default)]
 struct Inside {
     next: u64,
-    strangers: BTreeMap<u64, Stranger>,
+    strangers: BTreeMap<u64, Unproved>,
     leaving: usize,
 }
 
-struct Stranger {
+struct Unproved {
     network: IpAddr,
     /// The connection, to be closed from here.
     stream: TcpStream,
@@ -122,7 +122,7 @@ struct Stranger {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    Stranger,
+    Unproved,
     /// It has proved what is asked of it.
     Proved,
     /// It had to make room.
@@ -130,7 +130,7 @@ pub enum Standing {
 }
 
 /// A connection that came in; it is counted until it proves itself, or is dropped.
-pub struct Guest {
+pub struct Admitted {
     door: Arc<Door>,
     number: u64,
     proved: bool,
@@ -144,7 +144,7 @@ impl Door {
     }
 
     /// Lets a connection in; a stranger may have to make room for it.
-    pub fn admit(self: &Arc<Self>, stream: &TcpStream, from: IpAddr) -> io::Result<Guest> {
+    pub fn admit(self: &Arc<Self>, stream: &TcpStream, from: IpAddr) -> io::Result<Admitted> {
         let stream = stream.try_clone()?;
         let mut inside = self.lock();
         if draw(1000) < chance(inside.strangers.len()) {
@@ -152,9 +152,9 @@ impl Door {
         }
         let number = inside.next;
         inside.next += 1;
-        inside.strangers.insert(number, Stranger { network: network(from), stream });
+        inside.strangers.insert(number, Unproved { network: network(from), stream });
         drop(inside);
-        Ok(Guest { door: self.clone(), number, proved: false })
+        Ok(Admitted { door: self.clone(), number, proved: false })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inside> {
@@ -170,7 +170,7 @@ impl Inside {
             *of.entry(stranger.network).or_default() += 1;
         }
         let most = of.values().max().copied().unwrap_or(0);
-        let crowd = |stranger: &Stranger| of.get(&stranger.network) == Some(&most);
+        let crowd = |stranger: &Unproved| of.get(&stranger.network) == Some(&most);
         let crowd: Vec<u64> = self
             .strangers
             .iter()
@@ -185,7 +185,7 @@ impl Inside {
     }
 }
 
-impl Guest {
+impl Admitted {
     /// It has proved itself: it is a stranger no more, unless it was dropped before.
     pub fn prove(&mut self) -> Standing {
         self.proved |= self.door.lock().strangers.remove(&self.number).is_some();
@@ -197,14 +197,14 @@ impl Guest {
             return Standing::Proved;
         }
         if self.door.lock().strangers.contains_key(&self.number) {
-            Standing::Stranger
+            Standing::Unproved
         } else {
             Standing::Dropped
         }
     }
 }
 
-impl Drop for Guest {
+impl Drop for Admitted {
     fn drop(&mut self) {
         let mut inside = self.door.lock();
         if !self.proved && inside.strangers.remove(&self.number).is_none() {
@@ -274,11 +274,11 @@ mod tests {
         let door = Arc::new(Door::default());
         let from =
             |text: &str| door.admit(&stream, text.parse().expect("address")).expect("let in");
-        let few: Vec<Guest> = (0..20).map(|n| from(&format!("192.0.2.{n}"))).collect();
-        let crowd: Vec<Guest> = (0..600).map(|n| from(&format!("2001:db8::{n:x}"))).collect();
-        assert!(few.iter().all(|guest| guest.standing() == Standing::Stranger));
-        let stand = |crowd: &[Guest]| {
-            crowd.iter().filter(|guest| guest.standing() == Standing::Stranger).count()
+        let few: Vec<Admitted> = (0..20).map(|n| from(&format!("192.0.2.{n}"))).collect();
+        let crowd: Vec<Admitted> = (0..600).map(|n| from(&format!("2001:db8::{n:x}"))).collect();
+        assert!(few.iter().all(|guest| guest.standing() == Standing::Unproved));
+        let stand = |crowd: &[Admitted]| {
+            crowd.iter().filter(|guest| guest.standing() == Standing::Unproved).count()
         };
         assert!((100..=STRANGERS_MAX).contains(&(stand(&crowd) + 20)), "{}", stand(&crowd));
         assert!(door.is_full(), "until the threads of the dropped have ended");

@@ -85,7 +85,7 @@ impl std::str::FromStr for Net {
 
 /// Why an agent does not run what a peer orders.
 #[derive(Debug, Error)]
-pub enum NotLent {
+pub enum NotGranted {
     /// It connects, and not to this end, or is of this host alone.
     #[error("an agent runs only the end of a network workload that listens")]
     DoesNotListen,
@@ -166,7 +166,7 @@ pub enum NotLent {
     },
 }
 
-impl NotLent {
+impl NotGranted {
     /// Whether the owner's limits are the reason, or the order itself.
     pub fn fault(&self) -> Fault {
         match self {
@@ -210,13 +210,13 @@ impl Limits {
     /// says: it may do so to other agents alone that the owner lets it meet, and that prove to have
     /// the trial's token before anything is sent to them. A memory kernel would take what memory
     /// the peer says. An end that listens may send, but only over flows that opened with the token.
-    pub fn within(&self, order: Order, address: IpAddr) -> Result<Order, NotLent> {
+    pub fn within(&self, order: Order, address: IpAddr) -> Result<Order, NotGranted> {
         match order {
             Order::Prepare { mut job } => {
                 narrows_workloads::kind(&job.kind)?;
                 let listens = (job.end == Role::Receiver) != job.params.is_reverse();
                 if !job.kind.is_network() || !(listens || job.grant.is_some()) {
-                    return Err(NotLent::DoesNotListen);
+                    return Err(NotGranted::DoesNotListen);
                 }
                 job.namespace = None;
                 job.bind = None;
@@ -238,26 +238,26 @@ impl Limits {
             // An end that listens connects to nobody.
             Order::Arm { .. } => Ok(Order::Arm { peer: Vec::new() }),
             order @ (Order::Go { .. } | Order::Release) => Ok(order),
-            Order::GoUntilTold => Err(NotLent::Endless),
+            Order::GoUntilTold => Err(NotGranted::Endless),
         }
     }
 
     /// Whether an end here may meet an end of that agent.
-    fn may_meet(&self, grant: &Grant) -> Result<(), NotLent> {
+    fn may_meet(&self, grant: &Grant) -> Result<(), NotGranted> {
         let peer = grant.peer;
         if !self.peers.iter().any(|net| net.has(peer)) {
-            return Err(NotLent::Peer { peer });
+            return Err(NotGranted::Peer { peer });
         }
         let valid = Duration::from_nanos(grant.valid_ns.0);
         let asked_s = valid.as_secs();
-        if valid > VALID_MAX { Err(NotLent::Valid { asked_s }) } else { Ok(()) }
+        if valid > VALID_MAX { Err(NotGranted::Valid { asked_s }) } else { Ok(()) }
     }
 
-    fn check(&self, job: &Job) -> Result<(), NotLent> {
+    fn check(&self, job: &Job) -> Result<(), NotGranted> {
         let (params, ns) =
             (&job.params, u64::try_from(job.length().as_nanos()).unwrap_or(u64::MAX));
         if let Some(most_s) = self.seconds.filter(|most| ns > u64::from(*most) * 1_000_000_000) {
-            return Err(NotLent::Seconds { asked_s: ns / 1_000_000_000, most_s });
+            return Err(NotGranted::Seconds { asked_s: ns / 1_000_000_000, most_s });
         }
         self.check_sums(&[job])?;
         // A probe's end that answers sends too: trains, unless a pace is asked for.
@@ -265,22 +265,22 @@ impl Limits {
             job.end == Role::Sender || params.is_bidirectional() || job.kind == Workload::PathProbe;
         match (self.rate_bps, params.rate_bps) {
             (Some(most_bps), rate) if sends && rate.is_none_or(|rate| rate > most_bps) => {
-                Err(NotLent::Rate { most_bps })
+                Err(NotGranted::Rate { most_bps })
             }
             _ => Ok(()),
         }
     }
 
     /// Flows, rates and buffers of all ends together.
-    fn check_sums(&self, jobs: &[&Job]) -> Result<(), NotLent> {
+    fn check_sums(&self, jobs: &[&Job]) -> Result<(), NotGranted> {
         let flows = jobs.iter().map(|job| job.params.flows());
         let asked = flows.fold(0, u32::saturating_add);
         if let Some(most) = self.streams.filter(|most| asked > *most) {
-            return Err(NotLent::Flows { asked, most });
+            return Err(NotGranted::Flows { asked, most });
         }
         let asked_bps = responses::sent_bps(jobs);
         if let Some(most_bps) = self.rate_bps.filter(|most| asked_bps > *most) {
-            return Err(NotLent::Rates { asked_bps, most_bps });
+            return Err(NotGranted::Rates { asked_bps, most_bps });
         }
         let (mut asked, mut sockets) = (Bytes(0), Bytes(0));
         for job in jobs {
@@ -289,7 +289,7 @@ impl Limits {
             sockets = Bytes(sockets.0.saturating_add(takes.socket_bytes));
         }
         match self.memory_bytes.filter(|most| asked > *most) {
-            Some(most) => Err(NotLent::Memory { asked, sockets, most }),
+            Some(most) => Err(NotGranted::Memory { asked, sockets, most }),
             None => Ok(()),
         }
     }
@@ -310,7 +310,7 @@ impl Given {
         worker: u32,
         order: Order,
         address: IpAddr,
-    ) -> Result<Order, NotLent> {
+    ) -> Result<Order, NotGranted> {
         if let Order::Arm { peer } = &order
             && let Some(job) = self.jobs.get(&worker)
             && let Some(grant) = &job.grant
@@ -324,7 +324,7 @@ impl Given {
             job.responses_bps = responses::quota(job, limits.rate_bps, responses::sent_bps(&all))?;
             all.push(&**job);
             if all.len() > WORKERS_MAX {
-                return Err(NotLent::Workers);
+                return Err(NotGranted::Workers);
             }
             limits.check_sums(&all)?;
             self.jobs.insert(worker, (**job).clone());
@@ -344,10 +344,10 @@ impl Given {
 }
 
 /// Whether an order to connect goes nowhere but to the agent of the grant.
-fn aimed(grant: &Grant, targets: &[SocketAddr]) -> Result<(), NotLent> {
+fn aimed(grant: &Grant, targets: &[SocketAddr]) -> Result<(), NotGranted> {
     let own = grant.peer.to_canonical();
     match targets.iter().find(|target| target.ip().to_canonical() != own) {
-        Some(other) => Err(NotLent::Target { asked: other.ip() }),
+        Some(other) => Err(NotGranted::Target { asked: other.ip() }),
         None => Ok(()),
     }
 }
@@ -499,8 +499,8 @@ mod tests {
         };
         assert!(matches!(admit(0, "udp-rr", Some(250)), Ok(Some(2_000_000))));
         assert!(matches!(admit(1, "tcp-rr", None), Ok(Some(6_000_000))));
-        assert!(matches!(admit(2, "tcp-rr", Some(1)), Err(Err(NotLent::Rates { .. }))));
-        assert!(matches!(admit(2, "rdma-send-rr", None), Err(Err(NotLent::Responses(_)))));
+        assert!(matches!(admit(2, "tcp-rr", Some(1)), Err(Err(NotGranted::Rates { .. }))));
+        assert!(matches!(admit(2, "rdma-send-rr", None), Err(Err(NotGranted::Responses(_)))));
         assert!(matches!(admit(2, "tcp-stream", None), Ok(None)));
     }
 

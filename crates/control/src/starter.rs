@@ -5,10 +5,10 @@
 use crate::end::{End, WorkerProcess};
 use crate::error::ControlError;
 use crate::halves::{CALL_BYTES_MAX, Call, Link, SAID_BYTES_MAX, Said, Setup};
-use crate::limits::{Given, LINE_MAX, Limits, NotLent, WORKER_SPARE, WORKERS_MAX};
+use crate::limits::{Given, LINE_MAX, Limits, NotGranted, WORKER_SPARE, WORKERS_MAX};
 use crate::offers::Offers;
 use crate::session::{Answer, Order};
-use crate::tools::{LentTool, Tools};
+use crate::tools::{GrantedTool, Tools};
 use crate::wire::{Reply, Request};
 use narrows_hostctl::child;
 use narrows_hostctl::container::Launcher;
@@ -155,7 +155,7 @@ fn tell(link: &mut Link, said: Said) -> Result<(), ControlError> {
 #[derive(Debug, Error)]
 enum NotGiven {
     #[error(transparent)]
-    Beyond(#[from] NotLent),
+    Beyond(#[from] NotGranted),
     #[error("no worker was started")]
     NoWorker,
     #[error(transparent)]
@@ -190,18 +190,18 @@ struct Session {
     number: u64,
     address: IpAddr,
     given: Given,
-    workers: BTreeMap<u32, Lent>,
-    tool: LentTool,
+    workers: BTreeMap<u32, StartedWorker>,
+    tool: GrantedTool,
 }
 
 /// A worker; it ends with the session, or when its time is over.
-struct Lent {
+struct StartedWorker {
     process: WorkerProcess,
     until: Instant,
     runs: bool,
 }
 
-impl Lent {
+impl StartedWorker {
     /// What it says, or why it will say nothing more.
     fn hear(&mut self) -> Option<Result<Answer, Silenced>> {
         match self.process.answer(Duration::ZERO) {
@@ -266,7 +266,7 @@ impl Starter {
 impl Session {
     fn begin(number: u64, address: IpAddr) -> Self {
         let (given, workers) = (Given::default(), BTreeMap::new());
-        Self { number, address, given, workers, tool: LentTool::default() }
+        Self { number, address, given, workers, tool: GrantedTool::default() }
     }
 
     fn meet(&mut self, request: Request, lend: &Lend) -> Option<Reply> {
@@ -305,7 +305,7 @@ impl Session {
         self.workers.remove(&worker);
         self.given.drop_worker(worker);
         if self.workers.len() >= WORKERS_MAX {
-            return Reply::Refused { why: NotLent::Workers.to_string() };
+            return Reply::Refused { why: NotGranted::Workers.to_string() };
         }
         let plain = Launcher::plain(lend.binary.clone());
         let memory_bytes = lend.limits.memory_bytes;
@@ -313,7 +313,7 @@ impl Session {
         match WorkerProcess::start(&Launcher { memory_bytes, confined: true, leave, ..plain }) {
             Ok(process) => {
                 let until = Instant::now() + WORKER_SPARE;
-                self.workers.insert(worker, Lent { process, until, runs: false });
+                self.workers.insert(worker, StartedWorker { process, until, runs: false });
                 Reply::Started
             }
             Err(error) => Reply::Refused { why: error.to_string() },

@@ -36,7 +36,7 @@ pub struct Tools {
 
 /// Why a tool is not lent.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ToolNotLent {
+pub enum ToolNotGranted {
     /// The owner did not name it.
     #[error("the agent's owner does not offer {0} (narrows serve --engines {0} does)")]
     Name(String),
@@ -75,24 +75,24 @@ pub enum ToolNotLent {
 
 impl Tools {
     /// Whether the owner lends what a trial asks for.
-    pub fn admit(&self, limits: &Limits, trial: &Trial) -> Result<(), ToolNotLent> {
+    pub fn admit(&self, limits: &Limits, trial: &Trial) -> Result<(), ToolNotGranted> {
         let tool = trial.engine.as_ref().map_or("", |engine| engine.tool.as_str());
         if !self.names.iter().any(|name| name == tool) {
-            return Err(ToolNotLent::Name(tool.to_owned()));
+            return Err(ToolNotGranted::Name(tool.to_owned()));
         }
         let asked_s = trial.timeline.length().as_secs();
         let most_s = limits.seconds.map_or(LINE_MAX.as_secs(), u64::from);
         if asked_s > most_s {
-            return Err(ToolNotLent::Seconds { asked_s, most_s });
+            return Err(ToolNotGranted::Seconds { asked_s, most_s });
         }
         let asked = trial.params.streams;
         if let Some(most) = limits.streams.filter(|most| asked > *most) {
-            return Err(ToolNotLent::Streams { asked, most });
+            return Err(ToolNotGranted::Streams { asked, most });
         }
         if let (Some((first, last)), Some(port)) = (limits.ports, (self.port)(tool))
             && !(first..=last).contains(&port)
         {
-            return Err(ToolNotLent::Port { tool: tool.to_owned(), port, first, last });
+            return Err(ToolNotGranted::Port { tool: tool.to_owned(), port, first, last });
         }
         let unbounded = [
             (limits.rate_bps.is_some(), "--max-rate"),
@@ -101,15 +101,15 @@ impl Tools {
             (!limits.allowed.is_empty(), "--allow"),
         ];
         let told = unbounded.into_iter().find(|(told, _)| *told);
-        told.map_or(Ok(()), |(_, what)| Err(ToolNotLent::Unbounded(what)))
+        told.map_or(Ok(()), |(_, what)| Err(ToolNotGranted::Unbounded(what)))
     }
 }
 
 /// A tool's server of a session, until its time is over.
 #[derive(Default)]
-pub struct LentTool(Option<(ToolServer, Instant)>);
+pub struct GrantedTool(Option<(ToolServer, Instant)>);
 
-impl LentTool {
+impl GrantedTool {
     /// Starts one in the place of the one before: its port.
     pub fn start(
         &mut self,
@@ -119,8 +119,8 @@ impl LentTool {
     ) -> Result<u16, ControlError> {
         self.end();
         let tool = trial.engine.as_ref().map_or("", |engine| engine.tool.as_str());
-        let declined = |why: ToolNotLent| ControlError::Declined(why.to_string());
-        let tools = tools.ok_or_else(|| ToolNotLent::Name(tool.to_owned())).map_err(declined)?;
+        let declined = |why: ToolNotGranted| ControlError::Declined(why.to_string());
+        let tools = tools.ok_or_else(|| ToolNotGranted::Name(tool.to_owned())).map_err(declined)?;
         tools.admit(limits, trial).map_err(declined)?;
         let server = (tools.start)(trial)?;
         let port = server.port;
@@ -185,17 +185,17 @@ mod tests {
         let tools = lent(&["iperf"]);
         let refused = |limits: Limits, trial: &Trial| tools.admit(&limits, trial).err();
         assert_eq!(refused(none.clone(), &trial("iperf", 5, 4)), None);
-        let other = ToolNotLent::Name("nuttcp".into());
+        let other = ToolNotGranted::Name("nuttcp".into());
         assert_eq!(refused(none.clone(), &trial("nuttcp", 5, 4)), Some(other));
         let short = Limits { seconds: Some(4), ..none.clone() };
-        let why = ToolNotLent::Seconds { asked_s: 5, most_s: 4 };
+        let why = ToolNotGranted::Seconds { asked_s: 5, most_s: 4 };
         assert_eq!(refused(short, &trial("iperf", 5, 4)), Some(why));
         let narrow = Limits { streams: Some(3), ..none.clone() };
-        let why = ToolNotLent::Streams { asked: 4, most: 3 };
+        let why = ToolNotGranted::Streams { asked: 4, most: 3 };
         assert_eq!(refused(narrow, &trial("iperf", 5, 4)), Some(why));
         let closed = Limits { ports: Some((7000, 7100)), ..none.clone() };
         let tool = "iperf".to_owned();
-        let why = ToolNotLent::Port { tool, port: 5001, first: 7000, last: 7100 };
+        let why = ToolNotGranted::Port { tool, port: 5001, first: 7000, last: 7100 };
         assert_eq!(refused(closed, &trial("iperf", 5, 4)), Some(why));
         let net: Net = "192.0.2.0/24".parse().expect("a network");
         for (limits, what) in [
@@ -203,7 +203,7 @@ mod tests {
             (Limits { memory_bytes: Some(Bytes(1)), ..none.clone() }, "--max-memory"),
             (Limits { allowed: vec![net], ..none }, "--allow"),
         ] {
-            let why = Some(ToolNotLent::Unbounded(what));
+            let why = Some(ToolNotGranted::Unbounded(what));
             assert_eq!(refused(limits, &trial("iperf", 5, 4)), why);
         }
     }
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn an_owner_who_lends_none_has_none_started_and_a_late_one_is_ended() {
         let limits = Limits::default();
-        let mut lending = LentTool::default();
+        let mut lending = GrantedTool::default();
         let why = lending.start(None, &limits, &trial("iperf", 1, 1)).expect_err("none is lent");
         assert!(why.to_string().contains("--engines iperf"), "{why}");
         let tools = lent(&["iperf"]);

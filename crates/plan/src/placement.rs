@@ -48,21 +48,21 @@ pub struct Wanted {
     pub nics: Vec<String>,
     pub threads: Threads,
     /// A background load to compare with none.
-    pub beside: Option<Beside>,
+    pub beside: Option<Background>,
     /// What each NIC costs, with all that it needs (cable, port of the switch, riser).
     pub prices: Vec<(String, f64)>,
 }
 
 /// A background load beside the traffic.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Beside {
+pub enum Background {
     /// Threads of one node on the memory of another, so that the link between sockets is loaded.
     Link(u32),
     /// As the user words it.
     Load(String),
 }
 
-impl std::str::FromStr for Beside {
+impl std::str::FromStr for Background {
     type Err = crate::Unnamed;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -344,8 +344,8 @@ fn bound(all: Vec<Seating>, threads: Threads) -> Vec<Seating> {
 fn beside(wanted: &Wanted, between: &Between<'_>) -> Result<Option<String>, NoMatrix> {
     Ok(match &wanted.beside {
         None => None,
-        Some(Beside::Load(text)) => Some(text.clone()),
-        Some(Beside::Link(threads)) => {
+        Some(Background::Load(text)) => Some(text.clone()),
+        Some(Background::Link(threads)) => {
             let near = nic_node(between.here, between.interface);
             let nodes = nodes(between.here, near);
             let memory = memory_nodes(between.here, &nodes);

@@ -4,7 +4,7 @@ use narrows_model::host::{CpuPlace, Host, Irq, Nic, Node};
 use narrows_model::seating::{Axis, Seating};
 use narrows_model::trial::NetworkPath;
 use narrows_model::{Bytes, Fact};
-use narrows_plan::placement::{Beside, Between, Fixed, Matrix, NoMatrix, Threads, Wanted};
+use narrows_plan::placement::{Background, Between, Fixed, Matrix, NoMatrix, Threads, Wanted};
 use narrows_plan::study::{Definition, Ends, PeerHost, cells, trials};
 use std::collections::BTreeSet;
 
@@ -92,7 +92,7 @@ fn what_does_not_fit_the_time_is_counted() {
     assert!(matrix.definition.contains("17 of 32 placements"), "{}", matrix.definition);
     let short = Matrix::of(&wanted(1.0), &between(&host, &host));
     assert!(matches!(short, Err(NoMatrix::TooShort { placements: 2, .. })), "{short:?}");
-    let beside = Some("link".parse::<Beside>().expect("a load"));
+    let beside = Some("link".parse::<Background>().expect("a load"));
     let loaded = Matrix::of(&Wanted { beside, ..wanted(10.0) }, &between(&host, &host));
     assert_eq!(loaded.expect("a matrix").chosen.len(), 8);
 }
@@ -106,7 +106,7 @@ fn one_node_says_what_it_cannot_vary() {
     assert_eq!(why(Axis::ProcessHere), Some(&Fixed::OneNode));
     assert_eq!(why(Axis::MemoryThere), Some(&Fixed::OneMemory));
     assert!(matrix.definition.contains("Not varied: "), "{}", matrix.definition);
-    let link = Wanted { beside: Some(Beside::Link(5)), ..wanted(10.0) };
+    let link = Wanted { beside: Some(Background::Link(5)), ..wanted(10.0) };
     assert_eq!(Matrix::of(&link, &between(&host, &host)), Err(NoMatrix::NoLink));
 }
 
@@ -131,7 +131,7 @@ fn every_placement_is_read_back_from_its_trial() {
     for threads in [Threads::Pinned, Threads::Floating, Threads::Both] {
         let asked = Wanted {
             threads,
-            beside: Some(Beside::Link(5)),
+            beside: Some(Background::Link(5)),
             nics: vec!["eth0".into(), "eth1".into()],
             ..wanted(180.0)
         };

@@ -18,7 +18,7 @@ use narrows_model::options::runs;
 use narrows_model::profile::{NotProfiled, Profiled};
 use narrows_model::reading::{Readings, Source};
 use narrows_model::record::{Fault, Stage};
-use narrows_workloads::harness::{Crew, Waited, Watch, way};
+use narrows_workloads::harness::{Waited, Watch, WorkerThreads, way};
 use narrows_workloads::{LoadError, Prepared, ThreadMeter};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -251,7 +251,7 @@ struct WorkerEnd {
     turn: Turn,
     job: Option<Job>,
     prepared: Option<Box<dyn Prepared>>,
-    crew: Option<Crew>,
+    threads: Option<WorkerThreads>,
     memory: Option<MemoryMeters>,
     profiler: Option<Result<Profiler, NotProfiled>>,
 }
@@ -290,8 +290,8 @@ impl WorkerEnd {
 
     fn arm(&mut self, peer: &[std::net::SocketAddr]) -> Result<Answer, Trouble> {
         let prepared = self.prepared.take().ok_or("not prepared")?;
-        let crew = prepared.arm(peer, THREAD_METER)?;
-        self.crew = Some(crew);
+        let threads = prepared.arm(peer, THREAD_METER)?;
+        self.threads = Some(threads);
         let wanted = self.job.as_ref().is_some_and(is_profiled);
         self.profiler = wanted.then(attach);
         let is_measured = self.job.as_ref().is_some_and(|job| job.end != Role::Background);
@@ -301,13 +301,13 @@ impl WorkerEnd {
 
     /// Runs the time line, or as long as it is told.
     fn go(&mut self, lasts: Lasts<'_>) -> Result<Answer, Trouble> {
-        let (crew, job) = self.crew.take().zip(self.job.take()).ok_or("not armed")?;
+        let (threads, job) = self.threads.take().zip(self.job.take()).ok_or("not armed")?;
         if let Some(seconds) = runs::AFTER.of(&job.params) {
             std::thread::sleep(Duration::try_from_secs_f64(seconds).unwrap_or_default());
         }
         let wanted: &[Source] = if job.address.is_some() { &END } else { &HOST };
-        let interface = way::common(crew.sockets(), way::out);
-        let interface_in = way::common(crew.sockets(), way::inward);
+        let interface = way::common(threads.sockets(), way::out);
+        let interface_in = way::common(threads.sockets(), way::inward);
         let mut watching = Watching {
             wanted,
             memory: self.memory.take(),
@@ -319,15 +319,15 @@ impl WorkerEnd {
             ..Watching::default()
         };
         let ran = match lasts {
-            Lasts::Line => crew.run(&job.timeline, &mut watching),
-            Lasts::Held(say, _) => crew.run_held(&job.timeline, &mut watching, || {
+            Lasts::Line => threads.run(&job.timeline, &mut watching),
+            Lasts::Held(say, _) => threads.run_held(&job.timeline, &mut watching, || {
                 if say(&Answer::Closed).is_ok() {
                     wait_for_the_end(HOLD_MAX);
                 }
             }),
             Lasts::UntilTold(say) => {
                 let mut running = false;
-                crew.run_until_told(&job.timeline, &mut watching, |time| {
+                threads.run_until_told(&job.timeline, &mut watching, |time| {
                     // The window is open by now.
                     let heard = running || say(&Answer::Running).is_ok();
                     running = true;

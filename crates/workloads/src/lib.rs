@@ -3,7 +3,7 @@
 //!
 //! An end of a trial lives in a process of its own and goes through three steps: [`Kind::prepare`]
 //! (buffers, listening sockets), [`Prepared::arm`] (connections, threads at the gate) and
-//! [`harness::Crew::run`] (warm-up, window, cool-down).
+//! [`harness::WorkerThreads::run`] (warm-up, window, cool-down).
 
 mod bounds;
 pub mod harness;
@@ -15,7 +15,7 @@ pub mod takes;
 pub mod tcp;
 pub mod udp;
 
-use harness::Crew;
+use harness::WorkerThreads;
 use narrows_model::load::{Job, Role, ThreadUsage};
 use narrows_model::options;
 use narrows_model::workload::Workload;
@@ -44,7 +44,11 @@ pub trait Prepared: Send {
     fn ports(&self) -> Vec<u16>;
     /// Connects to the receiver at `peer` (one address a listening port), or accepts; starts the
     /// threads and leaves them at the gate.
-    fn arm(self: Box<Self>, peer: &[SocketAddr], meter: ThreadMeter) -> Result<Crew, LoadError>;
+    fn arm(
+        self: Box<Self>,
+        peer: &[SocketAddr],
+        meter: ThreadMeter,
+    ) -> Result<WorkerThreads, LoadError>;
 }
 
 /// Why a workload could not run.

@@ -27,7 +27,7 @@ const OWN_SHARE: f64 = 0.05;
 
 fn judge(case: &Case<'_>) -> Verdict {
     let idle = Some(Activity::IsTcpToPeer);
-    measured::judge(case, Needed::TcpStreamOrTripsToPeer, idle, look)
+    measured::judge(case, Needed::TcpLoadToPeer, idle, look)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {

@@ -1,5 +1,6 @@
-//! What other programs print of a host: one format a file. Each turns a text into a [`PartialHost`], what
-//! that text alone tells; [`crate::parts`] puts parts together. A format is told by content.
+//! What other programs print of a host: one format a file. Each turns a text into a
+//! [`PartialHost`], what that text alone tells; [`crate::parts`] puts parts together. A format is
+//! told by content.
 
 mod ansible;
 mod ethtool;

@@ -13,7 +13,7 @@ use super::{
     COOKIE_BYTES, JSON_BYTES_MAX, PARAMETERS_BYTES_MAX, Parameters, STEP_WITHIN, State, UDP_REPLY,
     hear, receive_json, say, send_json,
 };
-use narrows_control::door::{self, Guest, Service, Standing};
+use narrows_control::door::{self, Admitted, Service, Standing};
 use narrows_control::events::Event;
 use narrows_control::limits::Limits;
 use narrows_control::listen::{self, ReadBy};
@@ -96,7 +96,7 @@ impl Service for Tests {
         &self,
         control: TcpStream,
         from: SocketAddr,
-        guest: &mut Guest,
+        guest: &mut Admitted,
         log: &dyn Fn(Event),
     ) -> io::Result<Option<String>> {
         self.hear_out(control, from, guest, log)
@@ -121,7 +121,7 @@ impl Tests {
         &self,
         control: TcpStream,
         from: SocketAddr,
-        guest: &mut Guest,
+        guest: &mut Admitted,
         log: &dyn Fn(Event),
     ) -> io::Result<Option<String>> {
         control.set_nonblocking(false)?;

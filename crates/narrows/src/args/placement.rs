@@ -3,7 +3,7 @@
 use super::untaken::Untaken;
 use super::{KeyArgs, format_names, seconds};
 use clap::{Args as ClapArgs, ValueEnum};
-use narrows_plan::placement::{Beside, Threads};
+use narrows_plan::placement::{Background, Threads};
 use std::path::PathBuf;
 
 /// How threads are bound to the CPUs of their node.
@@ -65,7 +65,7 @@ pub struct PlacementArgs {
     /// Repeat everything under a background load: link:N is N threads on the other node that use
     /// the memory of the NIC's node; otherwise as in `narrows tcp --memory-load`
     #[arg(long, value_name = "LOAD")]
-    pub memory_load: Option<Beside>,
+    pub memory_load: Option<Background>,
     /// Print the study's file to edit and run with `narrows study run`, and run nothing
     #[arg(long)]
     pub print: bool,

@@ -47,10 +47,10 @@ pub enum NoLevel {
         levels: Vec<String>,
     },
     /// What would tell is not known; `None` when nothing would.
-    Untold {
+    LevelUnknown {
         /// Factor whose levels are changed by hand.
         factor: String,
-        missing: Option<Untold>,
+        missing: Option<LevelUnknown>,
     },
 }
 
@@ -69,10 +69,10 @@ impl fmt::Display for NoLevel {
             Self::Several { levels } => {
                 write!(f, "the machine is at several levels: {}", levels.join(", "))
             }
-            Self::Untold { factor, missing: Some(missing) } => {
+            Self::LevelUnknown { factor, missing: Some(missing) } => {
                 write!(f, "{missing}; say it with --at {factor}=LEVEL")
             }
-            Self::Untold { factor, missing: None } => {
+            Self::LevelUnknown { factor, missing: None } => {
                 write!(f, "no fact tells; say it with --at {factor}=LEVEL")
             }
         }
@@ -81,7 +81,7 @@ impl fmt::Display for NoLevel {
 
 /// A fact that would tell a machine's level, and does not.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Untold {
+pub enum LevelUnknown {
     /// The memory slots, with why they are not known.
     Slots(String),
     /// The socket of a slot.
@@ -107,10 +107,10 @@ pub enum Untold {
     /// The facts cannot be looked at as JSON.
     Json(String),
     /// All of these of the other host.
-    OfPeer(Box<Untold>),
+    OfPeer(Box<LevelUnknown>),
 }
 
-impl fmt::Display for Untold {
+impl fmt::Display for LevelUnknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Slots(gap) => write!(f, "memory slots are not known: {gap}"),
@@ -180,7 +180,7 @@ fn level(factor: &Factor, machine: &Machine<'_>) -> Result<Found, NoLevel> {
             let missing = whys.into_iter().next();
             let untold = missing.is_some() || factor.levels.iter().all(|one| one.when.is_none());
             Err(if untold {
-                NoLevel::Untold { factor: factor.name.clone(), missing }
+                NoLevel::LevelUnknown { factor: factor.name.clone(), missing }
             } else {
                 NoLevel::None { nearest: nearest(factor, machine) }
             })
@@ -214,15 +214,15 @@ fn can_be_said(factor: &Factor, said: &str) -> bool {
     factor.levels.iter().any(|level| level.name == said && level.when.is_none())
 }
 
-fn fits(when: &When, machine: &Machine<'_>) -> Result<bool, Untold> {
+fn fits(when: &When, machine: &Machine<'_>) -> Result<bool, LevelUnknown> {
     let here = fits_host(when, machine.host)?;
     match machine.peer.filter(|_| here && !when.here_only) {
-        Some(peer) => fits_host(when, peer).map_err(|why| Untold::OfPeer(Box::new(why))),
+        Some(peer) => fits_host(when, peer).map_err(|why| LevelUnknown::OfPeer(Box::new(why))),
         None => Ok(here),
     }
 }
 
-fn fits_host(when: &When, host: &Host) -> Result<bool, Untold> {
+fn fits_host(when: &When, host: &Host) -> Result<bool, LevelUnknown> {
     if let Some(wanted) = &when.populated {
         let slots = slots(host)?;
         let wanted = wanted.iter().map(|label| slot(slots, label).map(|slot| &slot.locator));
@@ -235,7 +235,7 @@ fn fits_host(when: &When, host: &Host) -> Result<bool, Untold> {
     if let Some(wanted) = &when.modules_by_socket {
         let mut have = vec![0u32; wanted.len()];
         for slot in populated(slots(host)?) {
-            let at = slot.at.as_ref().ok_or(Untold::Socket)?;
+            let at = slot.at.as_ref().ok_or(LevelUnknown::Socket)?;
             match have.get_mut(at.socket as usize) {
                 Some(count) => *count += 1,
                 None => return Ok(false),
@@ -248,21 +248,22 @@ fn fits_host(when: &When, host: &Host) -> Result<bool, Untold> {
     facts_fit(&when.facts, host)
 }
 
-fn facts_fit(wanted: &BTreeMap<String, toml::Value>, host: &Host) -> Result<bool, Untold> {
+fn facts_fit(wanted: &BTreeMap<String, toml::Value>, host: &Host) -> Result<bool, LevelUnknown> {
     if wanted.is_empty() {
         return Ok(true);
     }
-    let facts = serde_json::to_value(host).map_err(|error| Untold::Json(error.to_string()))?;
+    let facts =
+        serde_json::to_value(host).map_err(|error| LevelUnknown::Json(error.to_string()))?;
     for (pointer, wanted) in wanted {
         let wanted =
-            serde_json::to_value(wanted).map_err(|error| Untold::Json(error.to_string()))?;
-        let fact = facts.pointer(pointer).ok_or_else(|| Untold::NoFact(pointer.clone()))?;
+            serde_json::to_value(wanted).map_err(|error| LevelUnknown::Json(error.to_string()))?;
+        let fact = facts.pointer(pointer).ok_or_else(|| LevelUnknown::NoFact(pointer.clone()))?;
         // A fact that was read holds its value beside its source.
         let value = match fact.get("state").and_then(serde_json::Value::as_str) {
             Some("known") => fact.get("value").unwrap_or(fact),
             Some(state) => {
                 let (pointer, state) = (pointer.clone(), state.to_owned());
-                return Err(Untold::NoValue { pointer, state });
+                return Err(LevelUnknown::NoValue { pointer, state });
             }
             None => fact,
         };
@@ -277,9 +278,9 @@ fn facts_fit(wanted: &BTreeMap<String, toml::Value>, host: &Host) -> Result<bool
     Ok(true)
 }
 
-fn slots(host: &Host) -> Result<&[Slot], Untold> {
+fn slots(host: &Host) -> Result<&[Slot], LevelUnknown> {
     let slots = host.memory.slots.value().map(Vec::as_slice);
-    slots.ok_or_else(|| Untold::Slots(host.memory.slots.gap().unwrap_or_default()))
+    slots.ok_or_else(|| LevelUnknown::Slots(host.memory.slots.gap().unwrap_or_default()))
 }
 
 fn populated(slots: &[Slot]) -> impl Iterator<Item = &Slot> {
@@ -287,7 +288,7 @@ fn populated(slots: &[Slot]) -> impl Iterator<Item = &Slot> {
 }
 
 /// The slot by the label on the board: the whole locator, or its last word or number.
-fn slot<'a>(slots: &'a [Slot], label: &str) -> Result<&'a Slot, Untold> {
+fn slot<'a>(slots: &'a [Slot], label: &str) -> Result<&'a Slot, LevelUnknown> {
     if let Some(slot) = slots.iter().find(|slot| slot.locator.eq_ignore_ascii_case(label)) {
         return Ok(slot);
     }
@@ -302,8 +303,8 @@ fn slot<'a>(slots: &'a [Slot], label: &str) -> Result<&'a Slot, Untold> {
         .collect();
     match found.as_slice() {
         [one] => Ok(one),
-        [] => Err(Untold::NoSlot(label.to_owned())),
-        [first, second, ..] => Err(Untold::TwoSlots {
+        [] => Err(LevelUnknown::NoSlot(label.to_owned())),
+        [first, second, ..] => Err(LevelUnknown::TwoSlots {
             label: label.to_owned(),
             either: [first.locator.clone(), second.locator.clone()],
         }),
@@ -365,7 +366,7 @@ fn moves_of_two(here: &str, there: &str) -> String {
 }
 
 /// Modules to move, add and take out: one that is taken out of one slot is put into another.
-fn memory_moves(wanted: &[String], host: &Host) -> Result<Vec<String>, Untold> {
+fn memory_moves(wanted: &[String], host: &Host) -> Result<Vec<String>, LevelUnknown> {
     let slots = slots(host)?;
     let wanted: Vec<&str> = wanted
         .iter()

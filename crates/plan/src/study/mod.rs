@@ -13,7 +13,7 @@ pub use cells::{Cell, Planned, cells, trials};
 pub use coalescing::Coalescing;
 pub use definition::{Definition, Factor, LevelOf, Quick, When};
 pub use ends::{Ends, PeerHost};
-pub use fits::{Change, Machine, NoLevel, Standing, Unread, Untold, change, standing};
+pub use fits::{Change, LevelUnknown, Machine, NoLevel, Standing, Unread, change, standing};
 pub use next::{Count, Cut, Left, due, in_order, left, next_block};
 pub use settings::{Settings, nodes, seats};
 

@@ -2,7 +2,7 @@
 //! its part.
 
 use super::meet::{self, Token};
-use super::{Crew, CrewPlan, Lane, LaneEnd, LaneWork, socket};
+use super::{Lane, LaneEnd, LaneWork, ThreadsPlan, WorkerThreads, socket};
 use crate::{LoadError, Prepared, ThreadMeter};
 use narrows_model::Bytes;
 use narrows_model::load::{Effective, Job, Role, StreamParams, Wait};
@@ -63,13 +63,13 @@ pub fn listens(job: &Job) -> bool {
 }
 
 /// Starts a thread a flow: first this end's own part, then, where both send, the other's.
-fn muster(
+fn start(
     job: &Job,
     token: Token,
     flows: Vec<Socket>,
     make: LaneMaker,
     meter: ThreadMeter,
-) -> Result<Crew, LoadError> {
+) -> Result<WorkerThreads, LoadError> {
     let own = job.params.streams as usize;
     let sends = job.end == Role::Sender;
     let mut lanes: Vec<LaneWork> = Vec::new();
@@ -105,7 +105,7 @@ fn muster(
     };
     let flows = if aside { Vec::new() } else { flows };
     let (cpus, binding) = (job.cpus.clone(), job.binding);
-    Crew::muster(CrewPlan {
+    WorkerThreads::start(ThreadsPlan {
         lanes,
         sending,
         one_sided: make.one_sided,
@@ -140,7 +140,11 @@ impl Prepared for TcpEnd {
         self.listener.iter().map(meet::port).collect()
     }
 
-    fn arm(self: Box<Self>, peer: &[SocketAddr], meter: ThreadMeter) -> Result<Crew, LoadError> {
+    fn arm(
+        self: Box<Self>,
+        peer: &[SocketAddr],
+        meter: ThreadMeter,
+    ) -> Result<WorkerThreads, LoadError> {
         let Self { job, token, listener, make } = *self;
         let flows = match (&listener, peer.first()) {
             (Some(listener), _) => meet::accept(listener, &job, &token)?,
@@ -149,7 +153,7 @@ impl Prepared for TcpEnd {
                 .collect::<Result<_, _>>()?,
             (None, None) => return Err(LoadError::Order("the receiver named no port".into())),
         };
-        muster(&job, token, flows, make, meter)
+        start(&job, token, flows, make, meter)
     }
 }
 
@@ -175,10 +179,14 @@ impl Prepared for UdpEnd {
         self.doors.iter().map(meet::port).collect()
     }
 
-    fn arm(self: Box<Self>, peer: &[SocketAddr], meter: ThreadMeter) -> Result<Crew, LoadError> {
+    fn arm(
+        self: Box<Self>,
+        peer: &[SocketAddr],
+        meter: ThreadMeter,
+    ) -> Result<WorkerThreads, LoadError> {
         let Self { job, token, doors, make } = *self;
         let flows = meet_over_udp(&job, &token, doors, peer)?;
-        muster(&job, token, flows, make, meter)
+        start(&job, token, flows, make, meter)
     }
 }
 

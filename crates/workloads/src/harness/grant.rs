@@ -16,7 +16,7 @@
 //! is over.
 
 use super::meet::{self, Token};
-use super::{Crew, ends, socket};
+use super::{WorkerThreads, ends, socket};
 use crate::{LoadError, Prepared, ThreadMeter};
 use blake2::{Blake2s256, Digest};
 use narrows_model::load::{Grant, Job};
@@ -99,7 +99,11 @@ impl Prepared for Granted {
         self.door.iter().map(meet::port).chain(self.end.ports()).collect()
     }
 
-    fn arm(self: Box<Self>, peer: &[SocketAddr], meter: ThreadMeter) -> Result<Crew, LoadError> {
+    fn arm(
+        self: Box<Self>,
+        peer: &[SocketAddr],
+        meter: ThreadMeter,
+    ) -> Result<WorkerThreads, LoadError> {
         if Instant::now() >= self.until {
             return Err(NotGranted::Expired { peer: self.grant.peer }.into());
         }

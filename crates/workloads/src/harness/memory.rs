@@ -2,7 +2,7 @@
 
 use super::buffer::{Buffer, Pages};
 use super::vector::Vector;
-use super::{Crew, CrewPlan, Lane, LaneEnd, LaneWork, Phase};
+use super::{Lane, LaneEnd, LaneWork, Phase, ThreadsPlan, WorkerThreads};
 use crate::{LoadError, Prepared, ThreadMeter};
 use narrows_model::Bytes;
 use narrows_model::load::{Effective, Job, MemoryParams};
@@ -79,7 +79,11 @@ impl Prepared for MemoryKernel {
         Vec::new()
     }
 
-    fn arm(self: Box<Self>, _: &[SocketAddr], meter: ThreadMeter) -> Result<Crew, LoadError> {
+    fn arm(
+        self: Box<Self>,
+        _: &[SocketAddr],
+        meter: ThreadMeter,
+    ) -> Result<WorkerThreads, LoadError> {
         let Self { job, spec } = *self;
         let make = Make::of(&job)?;
         let threads = job.params.streams;
@@ -90,7 +94,7 @@ impl Prepared for MemoryKernel {
         let share = share.max(SHARE_MIN) / SHARE_MIN * SHARE_MIN;
         let lane =
             || -> LaneWork { Box::new(move |lane| run(lane, work, spec, make, share as usize)) };
-        Crew::muster(CrewPlan {
+        WorkerThreads::start(ThreadsPlan {
             sending: 0..0,
             one_sided: false,
             lanes: (0..threads).map(|_| lane()).collect(),

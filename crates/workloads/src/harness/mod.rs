@@ -1,8 +1,7 @@
-//! What every workload shares: a crew of threads with phases and tallies, buffers, and sockets.
+//! What every workload shares: worker threads with phases and tallies, buffers, and sockets.
 
 pub mod buffer;
 mod clock;
-mod crew;
 pub mod delays;
 pub mod ends;
 pub mod grant;
@@ -18,9 +17,12 @@ pub mod quota;
 pub mod ring;
 pub mod socket;
 mod tally;
+mod threads;
 pub mod trips;
 pub mod vector;
 pub mod way;
 
-pub use crew::{Clock, Crew, CrewPlan, Lane, LaneEnd, LaneWork, Unwatched, Waited, Watch};
 pub use tally::{Phase, Tally};
+pub use threads::{
+    Clock, Lane, LaneEnd, LaneWork, ThreadsPlan, Unwatched, Waited, Watch, WorkerThreads,
+};

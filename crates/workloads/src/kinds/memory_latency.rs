@@ -10,7 +10,7 @@
 use super::memory_read;
 use crate::harness::buffer::Buffer;
 use crate::harness::memory::{Loop, Make};
-use crate::harness::{Crew, CrewPlan, Lane, LaneEnd, LaneWork, Phase};
+use crate::harness::{Lane, LaneEnd, LaneWork, Phase, ThreadsPlan, WorkerThreads};
 use crate::{Kind, LoadError, Prepared, ThreadMeter};
 use narrows_model::Bytes;
 use narrows_model::load::{Effective, Job};
@@ -44,7 +44,11 @@ impl Prepared for Latency {
         Vec::new()
     }
 
-    fn arm(self: Box<Self>, _: &[SocketAddr], meter: ThreadMeter) -> Result<Crew, LoadError> {
+    fn arm(
+        self: Box<Self>,
+        _: &[SocketAddr],
+        meter: ThreadMeter,
+    ) -> Result<WorkerThreads, LoadError> {
         let job = self.job;
         let make = Make::of(&job)?;
         let span = (job.params.working_set_bytes.0 as usize).max(4 * LINE) / LINE * LINE;
@@ -58,7 +62,7 @@ impl Prepared for Latency {
         lanes.extend((0..readers).map(|_| -> LaneWork {
             Box::new(move |lane| load(lane, read, make, background as usize, pause))
         }));
-        Crew::muster(CrewPlan {
+        WorkerThreads::start(ThreadsPlan {
             sending: 0..0,
             one_sided: false,
             lanes,

@@ -7,7 +7,7 @@
 
 use crate::harness::ends::{Flow, doors_over_udp, meet_over_udp};
 use crate::harness::meet::{self, Token};
-use crate::harness::{Crew, CrewPlan, socket};
+use crate::harness::{ThreadsPlan, WorkerThreads, socket};
 use crate::packets::{receivers, senders};
 use crate::{Kind, LoadError, Prepared, ThreadMeter};
 use narrows_model::Bytes;
@@ -36,7 +36,11 @@ impl Prepared for Ready {
         self.doors.iter().map(meet::port).collect()
     }
 
-    fn arm(self: Box<Self>, peer: &[SocketAddr], meter: ThreadMeter) -> Result<Crew, LoadError> {
+    fn arm(
+        self: Box<Self>,
+        peer: &[SocketAddr],
+        meter: ThreadMeter,
+    ) -> Result<WorkerThreads, LoadError> {
         let Self { job, token, doors } = *self;
         let sockets = meet_over_udp(&job, &token, doors, peer)?;
         let first = sockets.first().ok_or_else(|| LoadError::Order("no flows".to_owned()))?;
@@ -65,7 +69,7 @@ impl Prepared for Ready {
         } else {
             receivers.into_iter().chain(senders).collect()
         };
-        Crew::muster(CrewPlan {
+        WorkerThreads::start(ThreadsPlan {
             lanes,
             sending,
             one_sided: false,

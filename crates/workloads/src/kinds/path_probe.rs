@@ -6,7 +6,7 @@
 use crate::harness::ends::{Flow, listens};
 use crate::harness::meet::{self, Token};
 use crate::harness::socket::{self, LOOK_UP};
-use crate::harness::{Crew, CrewPlan, Lane, LaneEnd, LaneWork, Phase};
+use crate::harness::{Lane, LaneEnd, LaneWork, Phase, ThreadsPlan, WorkerThreads};
 use crate::probe::answer::answer;
 use crate::probe::ask::ask;
 use crate::probe::line::Line;
@@ -44,7 +44,11 @@ impl Prepared for Ready {
         self.doors.iter().flat_map(|(udp, tcp)| [meet::port(udp), meet::port(tcp)]).collect()
     }
 
-    fn arm(self: Box<Self>, peer: &[SocketAddr], meter: ThreadMeter) -> Result<Crew, LoadError> {
+    fn arm(
+        self: Box<Self>,
+        peer: &[SocketAddr],
+        meter: ThreadMeter,
+    ) -> Result<WorkerThreads, LoadError> {
         let Self { job, token, doors } = *self;
         let told = Flow { job: job.clone(), token, index: 0 };
         let mut lanes: Vec<LaneWork> = Vec::new();
@@ -72,7 +76,7 @@ impl Prepared for Ready {
             }
         }
         let (cpus, binding) = (job.cpus.clone(), job.binding);
-        Crew::muster(CrewPlan {
+        WorkerThreads::start(ThreadsPlan {
             lanes,
             sending: 0..0,
             one_sided: false,

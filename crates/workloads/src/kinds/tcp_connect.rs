@@ -7,7 +7,7 @@ use crate::harness::ends::{Flow, listens};
 use crate::harness::meet::{self, Token};
 use crate::harness::socket::{LOOK_UP, is_pause};
 use crate::harness::trips::Trips;
-use crate::harness::{Crew, CrewPlan, Lane, LaneEnd, LaneWork, Phase};
+use crate::harness::{Lane, LaneEnd, LaneWork, Phase, ThreadsPlan, WorkerThreads};
 use crate::{Kind, LoadError, Prepared, ThreadMeter};
 use narrows_model::load::{Effective, Job};
 use narrows_model::workload::Workload;
@@ -41,7 +41,11 @@ impl Prepared for Ready {
         self.listener.iter().map(meet::port).collect()
     }
 
-    fn arm(self: Box<Self>, peer: &[SocketAddr], meter: ThreadMeter) -> Result<Crew, LoadError> {
+    fn arm(
+        self: Box<Self>,
+        peer: &[SocketAddr],
+        meter: ThreadMeter,
+    ) -> Result<WorkerThreads, LoadError> {
         let Self { job, token, listener } = *self;
         let mut lanes: Vec<LaneWork> = Vec::new();
         for index in 0..job.params.streams {
@@ -58,7 +62,7 @@ impl Prepared for Ready {
         }
         let (cpus, binding) = (job.cpus.clone(), job.binding);
         let effective = Effective::default();
-        Crew::muster(CrewPlan {
+        WorkerThreads::start(ThreadsPlan {
             lanes,
             sending: 0..0,
             one_sided: false,

@@ -51,7 +51,7 @@ impl Connection {
     }
 }
 
-/// A service of queue pairs as the device has it; `None` is one of another version, or of endpoints.
+/// A service of queue pairs as the device has it; `None` of another version's, or of endpoints'.
 fn service_of(asked: &RdmaService) -> Option<Service> {
     match asked {
         RdmaService::ReliableConnection => Some(Service::Rc),

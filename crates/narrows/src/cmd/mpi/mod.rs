@@ -1,11 +1,11 @@
 //! `narrows mpi PATTERN`: messages between ranks. Under a launcher it is a rank; by itself it
 //! starts the launcher that there is, with itself as the program.
 
-mod crew;
 mod launch;
 mod rank;
 mod said;
 mod sheet;
+mod world;
 
 use crate::args::MpiArgs;
 use crate::cause::Cause;

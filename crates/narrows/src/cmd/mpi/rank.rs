@@ -1,7 +1,7 @@
 //! One rank: makes the runs, and at rank 0 stores them.
 
-use super::crew::{Crew, gathered};
 use super::sheet::{Sheet, cells};
+use super::world::{World, gathered};
 use crate::args::MpiArgs;
 use crate::cause::Cause;
 use crate::failure::{Failure, MACHINE};
@@ -47,14 +47,14 @@ pub fn run(args: &MpiArgs, launched: (Flavour, usize)) -> Result<u8, Failure> {
     }
     // After the library's own threads have their CPUs; it ends a rank that waits for one that is
     // not there any more.
-    let crew = Crew::meet(mpi);
+    let world = World::meet(mpi);
     thread::spawn(move || {
         thread::sleep(limit);
         note!("this rank was still waiting after {} s", limit.as_secs());
         std::process::exit(i32::from(MACHINE));
     });
-    let done = work(args, &crew)?;
-    crew.mpi.finish();
+    let done = work(args, &world)?;
+    world.mpi.finish();
     match (done, &args.file) {
         (Some(file), None) => super::present(args, &file),
         _ => Ok(0),
@@ -62,22 +62,22 @@ pub fn run(args: &MpiArgs, launched: (Flavour, usize)) -> Result<u8, Failure> {
 }
 
 /// Makes all runs; rank 0 gives the file that they are in.
-fn work(args: &MpiArgs, crew: &Crew) -> Result<Option<std::path::PathBuf>, Failure> {
-    let mpi = &*crew.mpi;
+fn work(args: &MpiArgs, world: &World) -> Result<Option<std::path::PathBuf>, Failure> {
+    let mpi = &*world.mpi;
     let own = args.seed.map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
     let mut seed = own.to_ne_bytes();
     mpi.share(&mut seed);
     let seed = u64::from_ne_bytes(seed);
     let mut sheet = None;
     if mpi.rank() == 0 {
-        sheet = Some(Sheet::open(args, crew, seed)?);
+        sheet = Some(Sheet::open(args, world, seed)?);
     }
     let cells = cells(args);
     for step in narrows_plan::blocks(cells.len(), args.repeats, seed) {
         let Some((pattern, message)) = cells.get(step.trial) else { continue };
         let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let clock = Instant::now();
-        let seen = run_once(args, crew, *pattern, message);
+        let seen = run_once(args, world, *pattern, message);
         if let (Some(sheet), Some((ranks, hosts))) = (&mut sheet, seen) {
             let times = [began, clock.elapsed()].map(|time| Nanos(time.as_nanos() as u64));
             sheet.put(
@@ -96,9 +96,9 @@ fn work(args: &MpiArgs, crew: &Crew) -> Result<Option<std::path::PathBuf>, Failu
 type Seen = (Vec<Summary>, Vec<HostSeen>);
 
 /// One run, and at rank 0 what all ranks say of it.
-fn run_once(args: &MpiArgs, crew: &Crew, pattern: Pattern, message: &Message) -> Option<Seen> {
-    let mpi = &*crew.mpi;
-    let part = RankRole::of(pattern, mpi.rank(), &crew.hosts);
+fn run_once(args: &MpiArgs, world: &World, pattern: Pattern, message: &Message) -> Option<Seen> {
+    let mpi = &*world.mpi;
+    let part = RankRole::of(pattern, mpi.rank(), &world.hosts);
     let before = carried::sent();
     let summary = pattern::run(mpi, pattern, message, &part, Duration::from_secs_f64(args.seconds));
     let ranks = summaries(mpi, &summary);
@@ -106,8 +106,8 @@ fn run_once(args: &MpiArgs, crew: &Crew, pattern: Pattern, message: &Message) ->
     if mpi.rank() != 0 {
         return None;
     }
-    let mut hosts = vec![HostSeen::default(); crew.host_count()];
-    for ((rank, host), text) in ranks.iter().zip(&crew.hosts).zip(&told) {
+    let mut hosts = vec![HostSeen::default(); world.host_count()];
+    for ((rank, host), text) in ranks.iter().zip(&world.hosts).zip(&told) {
         let Some(host) = hosts.get_mut(*host) else { continue };
         host.away_bytes += rank.away_bytes;
         host.within_bytes += rank.within_bytes;

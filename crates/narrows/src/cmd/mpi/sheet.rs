@@ -1,6 +1,6 @@
 //! Rank 0's file: cells, and each run as soon as it is made.
 
-use super::crew::Crew;
+use super::world::World;
 use crate::args::MpiArgs;
 use crate::failure::Failure;
 use crate::output;
@@ -38,26 +38,26 @@ pub struct Sheet {
 
 impl Sheet {
     /// A new file with its cells.
-    pub fn open(args: &MpiArgs, crew: &Crew, seed: u64) -> Result<Self, Failure> {
+    pub fn open(args: &MpiArgs, world: &World, seed: u64) -> Result<Self, Failure> {
         output::check_folder(&args.out.out)?;
         let began = output::now();
         let file = args.file.clone().unwrap_or_else(|| output::study_path(&args.out, "mpi", began));
-        let apart = crew.host_count() > 1;
+        let apart = world.host_count() > 1;
         let path = if apart { NetworkPath::Peer } else { NetworkPath::Loopback };
         let own = narrows_host::read(&Root::live());
         let study = Study {
-            peer: apart.then(|| crew.names.iter().skip(1).cloned().collect::<Vec<_>>().join(", ")),
+            peer: apart.then(|| world.names.iter().skip(1).cloned().collect::<Vec<_>>().join(", ")),
             began_unix_ns: began,
             cache_bytes: own.last_level_cache_bytes(),
             ..Study::new(StudyKind::Mpi, path, args.repeats, seed)
         };
         let trials: Vec<Trial> = cells(args)
             .iter()
-            .map(|(pattern, message)| trial(args, crew, path, *pattern, message))
+            .map(|(pattern, message)| trial(args, world, path, *pattern, message))
             .collect();
         let mut draft = Store::draft(&file, &study, &own)?;
         draft.put_trials(&trials)?;
-        Ok(Self { store: draft.publish()?, trials, version: crew.mpi.version().to_owned() })
+        Ok(Self { store: draft.publish()?, trials, version: world.mpi.version().to_owned() })
     }
 
     /// Stores a run. `times` are when it began, Unix time, and how long it took.
@@ -125,13 +125,13 @@ pub fn cells(args: &MpiArgs) -> Vec<(Pattern, Message)> {
 
 fn trial(
     args: &MpiArgs,
-    crew: &Crew,
+    world: &World,
     path: NetworkPath,
     pattern: Pattern,
     message: &Message,
 ) -> Trial {
     let fabric = args.fabric.as_ref().map_or_else(|| "any fabric".to_owned(), ToString::to_string);
-    let (ranks, length) = (crew.mpi.size().to_string(), Bytes(message.bytes as u64).to_string());
+    let (ranks, length) = (world.mpi.size().to_string(), Bytes(message.bytes as u64).to_string());
     let window = if pattern.is_rate() { format!(" x {}", message.window) } else { String::new() };
     let label = format!("{} {fabric} {ranks} ranks {length}{window}", pattern.name());
     let window = Nanos((args.seconds * 1e9) as u64);
@@ -141,8 +141,8 @@ fn trial(
     let params = Params::of_network(Bytes(message.bytes as u64), 1);
     let (kind, ends) = (Workload::from(pattern.word()), EndSpec::anywhere(false));
     let trial = narrows_plan::trial(&label, kind, params, ends, path, line);
-    let mut notes = vec![level(LIBRARY, crew.mpi.version().to_owned())];
-    if crew.oversubscribed {
+    let mut notes = vec![level(LIBRARY, world.mpi.version().to_owned())];
+    if world.oversubscribed {
         notes.push(level(OVERSUBSCRIBED, "a host has more ranks than CPUs for them".to_owned()));
     }
     let levels = vec![level("fabric", fabric), level("ranks", ranks), level("length", length)];

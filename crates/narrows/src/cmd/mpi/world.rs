@@ -11,7 +11,7 @@ const TOLD_BYTES: usize = 384;
 const BETWEEN: char = '\n';
 
 /// A rank, and where all of them are.
-pub struct Crew {
+pub struct World {
     pub mpi: Box<dyn Mpi>,
     /// Number of each rank's host, from 0 in order of ranks. A network namespace is one by itself.
     pub hosts: Vec<usize>,
@@ -21,7 +21,7 @@ pub struct Crew {
     pub oversubscribed: bool,
 }
 
-impl Crew {
+impl World {
     /// Meets the others. All ranks call it.
     pub fn meet(mpi: Box<dyn Mpi>) -> Self {
         let (rank, size) = (mpi.rank(), mpi.size());

@@ -1,4 +1,4 @@
-//! A crew: the threads of one end, and the timekeeper that takes them along the time line.
+//! The threads of one end, and the timekeeper that takes them along the time line.
 
 use super::clock::{monotonic_ns, process_ns};
 use super::mark::{Mark, mark};
@@ -158,8 +158,8 @@ pub struct LaneEnd {
 /// A thread's work: set up, [`Lane::wait_at_gate`], then loop until [`Phase::Stop`].
 pub type LaneWork = Box<dyn FnOnce(&mut Lane) -> Result<LaneEnd, LoadError> + Send>;
 
-/// What a crew is made of.
-pub struct CrewPlan {
+/// What worker threads are made of.
+pub struct ThreadsPlan {
     /// One thread each.
     pub lanes: Vec<LaneWork>,
     /// The threads that send, when their bytes are not the received ones of the others.
@@ -204,7 +204,7 @@ pub struct Unwatched;
 impl Watch for Unwatched {}
 
 /// Threads at the gate, ready to run.
-pub struct Crew {
+pub struct WorkerThreads {
     clockwork: Arc<Clockwork>,
     tallies: Vec<Arc<Tally>>,
     sending: Range<usize>,
@@ -215,12 +215,12 @@ pub struct Crew {
     meter: ThreadMeter,
 }
 
-impl Crew {
+impl WorkerThreads {
     /// Starts the threads; returns when all stand at the gate.
-    pub fn muster(plan: CrewPlan) -> Result<Self, LoadError> {
+    pub fn start(plan: ThreadsPlan) -> Result<Self, LoadError> {
         let clockwork = Arc::new(Clockwork::new());
         let (ready, all_ready) = mpsc::channel();
-        let mut crew = Self {
+        let mut workers = Self {
             clockwork: clockwork.clone(),
             tallies: Vec::new(),
             sending: plan.sending,
@@ -233,7 +233,7 @@ impl Crew {
         for (index, work) in plan.lanes.into_iter().enumerate() {
             let cpus = cpus_of(&plan.cpus.0, plan.binding, index);
             let tally = Arc::new(Tally::default());
-            crew.tallies.push(tally.clone());
+            workers.tallies.push(tally.clone());
             let lane = Lane {
                 tally,
                 clockwork: clockwork.clone(),
@@ -246,17 +246,17 @@ impl Crew {
             };
             let thread = thread::Builder::new().name(format!("lane {index}"));
             let thread = thread.spawn(move || work_lane(lane, &cpus, work));
-            crew.threads.push(thread.map_err(LoadError::system("starting a thread"))?);
+            workers.threads.push(thread.map_err(LoadError::system("starting a thread"))?);
         }
         drop(ready);
-        for _ in 0..crew.threads.len() {
+        for _ in 0..workers.threads.len() {
             let answer = all_ready.recv_timeout(READY_WITHIN);
             if let Err(error) = answer.map_err(|_| late()).and_then(|ready| ready) {
-                crew.clockwork.set(Phase::Stop);
+                workers.clockwork.set(Phase::Stop);
                 return Err(error);
             }
         }
-        Ok(crew)
+        Ok(workers)
     }
 
     /// Sockets of the flows.
@@ -476,7 +476,7 @@ fn cpu_ns(usage: &ThreadUsage) -> u64 {
     usage.user_ns.0.saturating_add(usage.system_ns.0)
 }
 
-/// The CPUs of one of a crew's threads.
+/// The CPUs of one of the threads.
 fn cpus_of(all: &[u32], binding: Binding, thread: usize) -> Vec<u32> {
     match binding {
         Binding::All => all.to_vec(),
@@ -494,7 +494,7 @@ fn work_lane(
         Ok(allowed) => (allowed, work(&mut lane)),
         Err(error) => (Vec::new(), Err(error)),
     };
-    // A thread that fails before the gate must say so, or the crew would wait for it.
+    // A thread that fails before the gate must say so, or the others would wait for it.
     if lane.seen == Phase::Gate
         && let Err(error) = ended
     {
