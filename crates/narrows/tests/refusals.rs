@@ -291,6 +291,11 @@ fn who_types_letters_of_iperf_is_told_what_to_type_here() {
         (&["tcp", "-O", "2", "198.51.100.6"], "hint: --warm-up"),
         (&["tcp", "-Z", "198.51.100.6"], "hint: --sender sendfile"),
         (&["udp", "--tos=0x10", "198.51.100.6"], "hint: --dscp"),
+        (&["udp", "-u", "198.51.100.6"], "hint: leave it out"),
+        (&["udp", "-M", "1000", "198.51.100.6"], "hint: segments are TCP's"),
+        (&["tcp", "-V", "198.51.100.6"], "hint: -v prints everything"),
+        (&["tcp", "-n", "1G", "198.51.100.6"], "hint: a run is so many seconds: -t"),
+        (&["tcp", "--logfile=x", "198.51.100.6"], "hint: results go to standard output"),
     ] {
         let output = run(narrows().args(words));
         let text = err(&output);

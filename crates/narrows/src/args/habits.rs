@@ -10,7 +10,7 @@ struct Habit {
 }
 
 /// Of all commands, since the two ends are commands of their own here.
-const HABITS: [Habit; 13] = [
+const HABITS: [Habit; 23] = [
     Habit {
         names: &["-1", "--one-off"],
         hint: "`narrows tcp ssh:HOST` brings an agent for one \
@@ -57,19 +57,66 @@ const HABITS: [Habit; 13] = [
         hint: "--sender sendfile, vmsplice or zerocopy sends without a \
         copy",
     },
+    Habit {
+        names: &["--cport"],
+        hint: "the own port is the kernel's choice; serve --data-ports FIRST-LAST is for the other end's",
+    },
+    Habit {
+        names: &["--dont-fragment"],
+        hint: "--explain finds the largest packet that passes, each way",
+    },
+    Habit {
+        names: &["--get-server-output"],
+        hint: "the other end's figures are always there: -v, or --json",
+    },
+    Habit { names: &["-L", "--flowlabel"], hint: "the flow label of IPv6 is the kernel's choice" },
+    Habit {
+        names: &["--logfile"],
+        hint: "results go to standard output: `> FILE`; --out DIR is for the study file",
+    },
+    Habit {
+        names: &["-T", "--title"],
+        hint: "--out DIR is for the study file; a file of `narrows study` has names for its cells",
+    },
+    Habit { names: &["--forceflush"], hint: "each line is written at once" },
+    Habit { names: &["--timestamps"], hint: "--json-stream has times; each run's is in --json" },
+    Habit { names: &["-V"], hint: "-v prints everything; `narrows --version` has the version" },
+    Habit { names: &["-X", "--sctp"], hint: "SCTP is not measured: tcp, udp, rdma, packets" },
+];
+
+/// Of `udp`, whose protocol has no such thing, or is asked for already.
+const UDP_HABITS: [Habit; 5] = [
+    Habit {
+        names: &["-C", "--congestion"],
+        hint: "congestion control is TCP's: `narrows tcp HOST`",
+    },
+    Habit {
+        names: &["-M", "--mss", "--set-mss"],
+        hint: "segments are TCP's; -l is the payload of a datagram",
+    },
+    Habit {
+        names: &["-N", "--no-delay", "--nodelay"],
+        hint: "leave it out: a datagram leaves at once",
+    },
+    Habit { names: &["-u", "--udp"], hint: "leave it out: `narrows udp` is UDP" },
+    Habit {
+        names: &["-Z", "--zerocopy"],
+        hint: "--sender zerocopy is TCP's; --sender gso sends many in a call",
+    },
 ];
 
 /// What to type in place of an argument that a command does not know.
-fn hint(argument: &str) -> Option<&'static str> {
+fn hint(argument: &str, is_udp: bool) -> Option<&'static str> {
     let name = argument.split('=').next().unwrap_or(argument);
-    HABITS.iter().find(|habit| habit.names.contains(&name)).map(|habit| habit.hint)
+    let of_udp = UDP_HABITS.iter().filter(|_| is_udp);
+    of_udp.chain(&HABITS).find(|habit| habit.names.contains(&name)).map(|habit| habit.hint)
 }
 
 /// Ends with what is wrong with the command line: usage errors with 2, help with 0.
 pub fn exit(mut error: clap::Error) -> ! {
     let unknown = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(argument)) if error.kind() == ErrorKind::UnknownArgument => {
-            hint(argument)
+            hint(argument, std::env::args().nth(1).is_some_and(|command| command == "udp"))
         }
         _ => None,
     };
