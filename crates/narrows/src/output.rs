@@ -12,6 +12,7 @@ use narrows_model::shown::document;
 use narrows_model::study::{Ended, Study};
 use narrows_model::trial::Trial;
 use narrows_plan::Step;
+use narrows_report::drawn::fold;
 use narrows_report::formats::{self, Format};
 use narrows_report::{Analysis, brief, stream};
 use narrows_runner::controller::Controller;
@@ -254,7 +255,10 @@ fn shown(text: &str) -> String {
 
 /// Prints text for people to standard output; a reader that has gone away is no error.
 pub fn print(text: &str) -> Result<(), Failure> {
-    write_to(anstream::stdout(), &shown(text))
+    let text = shown(text);
+    // A file, or a program that reads a line of it, gets the lines whole.
+    let folded = screen::of_output().columns.map(|columns| fold(&text, columns));
+    write_to(anstream::stdout(), folded.as_ref().unwrap_or(&text))
 }
 
 /// Prints what programs read, byte by byte as it is: JSON, CSV and the like escape by themselves.

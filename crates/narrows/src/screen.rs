@@ -2,7 +2,7 @@
 
 use narrows_report::drawn::Screen;
 use std::env;
-use std::io::{IsTerminal, stdout};
+use std::io::{IsTerminal, stderr, stdout};
 
 /// Fewest and most columns that anything is laid out for; longer lines are hard to read.
 const COLUMNS: std::ops::RangeInclusive<usize> = Screen::COLUMNS_MIN..=200;
@@ -19,6 +19,13 @@ pub fn of_output() -> Screen {
         columns: columns.map(|columns| columns.clamp(*COLUMNS.start(), *COLUMNS.end())),
         unicode: is_utf8(["LC_ALL", "LC_CTYPE", "LANG"].map(|name| env::var(name).ok())),
     }
+}
+
+/// Columns of the terminal that standard error is.
+pub fn columns_of_errors() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(stderr())?;
+    let columns = usize::from(width.0).clamp(*COLUMNS.start(), *COLUMNS.end());
+    stderr().is_terminal().then_some(columns)
 }
 
 /// Whether a locale is of UTF-8: the first of the three that is set says so, as in setlocale(3).

@@ -124,8 +124,8 @@ impl Diagnosis {
         }
     }
 
-    /// Five answers, each of a line or some.
-    pub fn text(&self, to: &str, screen: &Screen) -> String {
+    /// Five answers, each of a line or some, and where the rest is.
+    pub fn text(&self, to: &str, rest: &str, screen: &Screen) -> String {
         let figure = self.figure.as_ref().map_or("no figure".to_owned(), |figure| {
             let runs = words::counted(figure.n as usize, "run");
             format!("{} ({}, {runs})", words::middle(figure), words::range(figure))
@@ -142,6 +142,7 @@ impl Diagnosis {
                 ("moved it", &moved),
                 ("did not", &self.listed(&others, "-")),
                 ("do", &self.action),
+                ("details", rest),
             ],
             screen,
         )

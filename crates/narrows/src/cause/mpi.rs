@@ -34,7 +34,8 @@ impl Cause {
         Self::machine("look in the kernel's log (dmesg) of its host for what ended it");
     /// Ranks that did not come to their end in time.
     pub const MPI_LATE: Self = Self::machine(
-        "all were ended; is a host down, or an interface without a route to the others? --limit",
+        "all were ended; is a host down, or an interface without a route to the others? \
+         --limit SECONDS waits longer",
     );
     /// Hosts that the launcher does not reach.
     pub const MPI_HOSTS: Self =

@@ -74,8 +74,10 @@ impl Cause {
     pub const NO_CELL: Self = Self::usage("name one of its cells, as `narrows report` prints them");
 
     /// A server that cannot be predicted as it is described.
-    pub const NO_PREDICTION: Self =
-        Self::usage("docs/predict.md says what --set takes; `narrows host` shows what is read");
+    pub const NO_PREDICTION: Self = Self::usage(
+        "give it as --given KEY=VALUE (docs/predict.md has the keys); --calibrate takes a file of \
+         `narrows check`",
+    );
     /// A search that has no bounds, or too many modules.
     pub const NO_SEARCH: Self =
         Self::usage("see `narrows help predict`, and `narrows host --table memory` for the slots");

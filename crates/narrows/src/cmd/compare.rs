@@ -10,6 +10,7 @@ use narrows_model::units::Unit;
 use narrows_model::workload::Metric;
 use narrows_profile::{EndChanged, changed};
 use narrows_report::profiled;
+use narrows_report::words::counted;
 use narrows_report::words::value;
 use narrows_stats::{Change, Compared, Covers, SESSIONS_MIN, Summary, compare_sessions, summarise};
 use std::panic::resume_unwind;
@@ -207,13 +208,13 @@ fn text(rows: &[(&Both, Option<Compared>)], profiles: &[EndChanged], args: &Comp
         |change: Change| rows.iter().filter(|(_, c)| c.is_some_and(|c| c.change == change)).count();
     text += &format!(
         "{} worse, {} better, {} alike within {} %, {} inconclusive; intervals hold together at 95 % \
-         ({} cells)\n",
+         ({})\n",
         count(Change::Worse),
         count(Change::Better),
         count(Change::Alike),
         args.margin,
         count(Change::NotTold),
-        rows.len()
+        counted(rows.len(), "cell")
     );
     let covers = |covers: Covers| rows.iter().any(|(_, c)| c.is_some_and(|c| c.covers == covers));
     if covers(Covers::TheseSessions) {

@@ -83,7 +83,7 @@ fn present(args: &DiagnoseArgs, file: &std::path::Path) -> Result<(), Failure> {
         return output::print_exact(&(text + "\n"));
     }
     let to = args.peer.hosts.join(", ");
-    output::print(&diagnosis.text(&to, &screen::of_output()))
+    output::print(&diagnosis.text(&to, &output::details(file), &screen::of_output()))
 }
 
 /// A setting that a trial changes: its trial's index, its file, what it was and what it is to be.

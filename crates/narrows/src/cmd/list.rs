@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::output;
 use narrows_model::Nanos;
 use narrows_model::study::Ended;
+use narrows_report::words::counted;
 use narrows_store::StoreError;
 use std::path::{Path, PathBuf};
 
@@ -75,9 +76,10 @@ fn line(file: &Path) -> Result<(String, serde_json::Value), StoreError> {
     let quick = if study.quick { " quick" } else { "" };
     let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
     let words = format!(
-        "{began}  {:<7}{quick} {:<4} cells, {done} runs{failures}, {ended}, {plain}  {}\n",
-        study.command,
-        stored.trials.len(),
+        "{began}  {:<10}{quick} {:>9}, {}{failures}, {ended}, {plain}  {}\n",
+        study.command.as_str(),
+        counted(stored.trials.len(), "cell"),
+        counted(done as usize, "run"),
         file.display(),
     );
     let json = serde_json::json!({

@@ -9,6 +9,7 @@ use narrows_model::record::{Outcome, Record};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{NetworkPath, Trial};
 use narrows_plan::study::{Definition, cells};
+use narrows_report::words::counted;
 use narrows_report::{Analysis, formats};
 use narrows_store::{Chain, Noted};
 use std::collections::BTreeSet;
@@ -32,10 +33,10 @@ pub fn run(args: &VerifyArgs) -> Result<u8, Failure> {
         problems.extend(broken);
         let mut text = match problems.len() {
             0 => format!(
-                "{}: whole; {} runs of {} cells, results follow from them\n",
+                "{}: whole; {} of {}, results follow from them\n",
                 file.display(),
-                stored.records.len(),
-                stored.trials.len()
+                counted(stored.records.len(), "run"),
+                counted(stored.trials.len(), "cell")
             ),
             n => format!("{}: {n} problems\n", file.display()),
         };

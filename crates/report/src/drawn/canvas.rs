@@ -122,9 +122,21 @@ const UNITS: [&str; 18] = [
 /// Words in lines of at most so many columns; all but the first begin with `hang`. A word that is
 /// longer than a line is broken, and a number is not parted from its unit.
 pub(crate) fn wrap(text: &str, columns: usize, hang: &str) -> Vec<String> {
-    let options = textwrap::Options::new(columns)
+    wrapped(text, options(columns, hang))
+}
+
+/// The same, and a longer word is left whole: a path, or the name of a file.
+pub(super) fn wrap_words(text: &str, columns: usize, hang: &str) -> Vec<String> {
+    wrapped(text, options(columns, hang).break_words(false))
+}
+
+fn options(columns: usize, hang: &str) -> textwrap::Options<'_> {
+    textwrap::Options::new(columns)
         .subsequent_indent(hang)
-        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+}
+
+fn wrapped(text: &str, options: textwrap::Options<'_>) -> Vec<String> {
     let text = with_units(text);
     textwrap::wrap(&text, options).into_iter().map(|line| line.replace(GLUE, " ")).collect()
 }

@@ -2,9 +2,11 @@
 //! ([`crate::plots::host`]). Neither decides what belongs to which socket.
 
 pub(crate) mod canvas;
+mod fold;
 pub(crate) mod layout;
 pub(crate) mod memory;
 pub(crate) mod says;
 pub(crate) mod terminal;
 
 pub use canvas::Screen;
+pub use fold::fold;
