@@ -27,12 +27,12 @@ fn a_line_of_an_interval_comes_while_the_run_lasts() {
     let first = lines.next().expect("a line").expect("text");
     // The end that sends lives for as long as its run.
     assert!(!children(child.id(), "worker").is_empty(), "the run is over: {first}");
-    assert!(first.starts_with("run 1 of 1      0.00-0."), "{first}");
+    assert!(first.starts_with("run 1 of 1      0.00-"), "{first}");
     assert!(first.contains(" s ") && first.ends_with("b/s"), "a rate with its time: {first}");
     let rest: Vec<String> = lines.map(|line| line.expect("text")).collect();
     assert!(child.wait().expect("ended").success());
     let more = rest.iter().filter(|line| line.starts_with("run 1 of 1 ")).count();
-    assert!((2..=5).contains(&more), "{more} more in three seconds: {rest:?}");
+    assert!(more >= 2, "{more} more in three seconds: {rest:?}");
     assert!(rest.iter().any(|line| line.starts_with("udp-stream: ")), "the answer: {rest:?}");
 }
 
@@ -50,7 +50,7 @@ fn a_terminal_has_one_line_with_rate_and_time_left() {
     let agent = serve(&[], &[]);
     let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
     let terminal = openpty(Some(&size), None).expect("a terminal");
-    let options = ["tcp", "-b", "20M", "-t", "4.5"];
+    let options = ["tcp", "-b", "20M", "-t", "6"];
     let mut command = measured("live-line", &agent, &options);
     command.stdout(Stdio::null()).stderr(terminal.slave);
     let mut child = command.spawn().expect("program starts");
