@@ -206,6 +206,10 @@ const LONGER: &str = "measure longer (-t): the window held too few round trips f
 const UNDECIDED: &str = "let `narrows diagnose HOST` change one thing at a time and see what moves \
                          the figure; the findings below it are no reason for it that was shown";
 
+/// The same of round trips over sockets, which `diagnose` does not measure.
+const UNDECIDED_TRIPS: &str = "measure again with --wait spin: what is left then is neither sleep nor \
+                               wake-up; the findings below it are no reason for it that was shown";
+
 /// The remedy of what names the bottleneck, else of the heaviest finding; where that was looked
 /// for and is unexplained, what would decide.
 fn action(analysis: &Analysis<'_>, summary: &Summary) -> String {
@@ -214,7 +218,8 @@ fn action(analysis: &Analysis<'_>, summary: &Summary) -> String {
         return action;
     }
     if limit.is_some_and(|limit| limit.sureness == Sureness::Unexplained) {
-        return UNDECIDED.to_owned();
+        let is_trips = [Workload::TCP_RR, Workload::UDP_RR].contains(&summary.kind);
+        return if is_trips { UNDECIDED_TRIPS } else { UNDECIDED }.to_owned();
     }
     if limit.is_none() && summary.labels.contains(&Label::ShortWindow) {
         return LONGER.to_owned();
