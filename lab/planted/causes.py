@@ -118,6 +118,38 @@ plant("small-messages", "tcp -l 64", r"message|system call|write|small", None)
 plant("small-udp", "udp -l 64", r"message|system call|datagram|packet", None)
 plant("small-nodelay", "tcp -l 100 --nagle off", r"message|small|nagle|segment", None)
 plant("rr-long-path", "tcp --rr", r"path|distance|round trip", None, middle=("delay=5000,rate=300,queue=400", "delay=5000"))
+# What others planted that was missed or named wrongly: a path that changes, is shared, or treats some packets otherwise.
+SWITCH = "bash -c 'while :; do for r in {}; do tc qdisc change dev m1 root tbf rate $r burst 32kb limit 150kb; sleep {}; done; done'"
+ONE_LINE = ("ip link add ifb0 type ifb; ip link set ifb0 txqueuelen 1000 up; tc qdisc add dev ifb0 root tbf rate {} burst 16kb limit 100kb; "
+            "for d in m0 m1; do tc qdisc add dev $d ingress; tc filter add dev $d parent ffff: protocol ip u32 match u32 0 0 action mirred egress redirect dev ifb0; done")
+def changes(rates, every, queue="150kb"):
+    return dict(do=[("m", f"tc qdisc add dev m1 root tbf rate {rates.split()[0]} burst 32kb limit {queue}")],
+                kids=[("m", SWITCH.format(rates, every).replace("150kb", queue))])
+plant("capacity-varies", "tcp -t 5 --explain", r"capacity (of the path )?(varies|changes)", None, wrong="too short for", **changes("100mbit 20mbit", 1))
+plant("capacity-varies-short-queue", "tcp -t 5 --explain", r"capacity (of the path )?(varies|changes)", None, wrong="too short for", **changes("200mbit 50mbit 120mbit", 0.7, "60kb"))
+plant("half-duplex", "tcp --explain", r"both directions share|half.duplex", "shaper|slower link", wrong="too short for", do=[("m", ONE_LINE.format("100mbit"))])
+plant("half-duplex-slow", "tcp -R --explain", r"both directions share|half.duplex", "shaper|slower link", wrong="too short for", do=[("m", ONE_LINE.format("20mbit"))])
+plant("ecn-data-dropped", "tcp --explain", r"ECN", None, wrong="policer", do=[("a", "sysctl -qw net.ipv4.tcp_ecn=1"), ("b", "sysctl -qw net.ipv4.tcp_ecn=1"), ("m", nft("ip ecn != not-ect drop"))])
+plant("udp-cross-traffic", "tcp -t 3 --explain", r"other traffic", "shaper|slower link", wrong="own namespace", do=[("m", tbf("m1", "100mbit", "32kb", "40ms")), ("m", "ip addr add 10.77.2.9/24 dev m1")],
+      kids=[("m", "python3 -c 'import socket,time\ns=socket.socket(2,2)\nt=time.monotonic()\nwhile 1:\n  s.sendto(bytes(1372),(\"10.77.2.2\",9))\n  t+=0.000187\n  d=t-time.monotonic()\n  d>0 and time.sleep(d)'")])
+plant("held-slots", "tcp -t 2 --explain", r"hold|together", None, middle=("rate=300,queue=4000,delay=1000,slot=20000", "delay=1000"))
+plant("held-stalls", "tcp -t 2 -R --explain", r"hold|together", None, middle=("rate=300,queue=4000", "rate=300,queue=8000,delay=500,slot=75000"))
+DSCP = ("tc qdisc add dev m1 root handle 1: htb default 1; tc class add dev m1 parent 1: classid 1:1 htb rate 1gbit; tc class add dev m1 parent 1: classid 1:2 htb rate 20mbit ceil 20mbit;"
+        "tc filter add dev m1 parent 1: protocol ip u32 match ip dsfield {} 0xfc flowid 1:2")
+plant("dscp-shaped", "tcp --dscp 8 --explain", r"DSCP|class", "shaper|slower link", do=[("m", DSCP.format("0x20"))])
+plant("dscp-best-effort-shaped", "tcp --explain", r"DSCP|class", "shaper|slower link", do=[("m", DSCP.format("0x00"))])
+plant("acks-lost-long", "tcp -t 2 --explain", r"acknowledgements.*lost|return path", "loss|lost", middle=("rate=100,queue=1000,delay=10000", "loss=400000,delay=10000"))
+plant("tbf-one-packet", "tcp --explain", SHAPE + "|slower link", "loss|lost", do=[("m", "tc qdisc add dev m1 root tbf rate 50mbit burst 1600 limit 60kb")])
+plant("ifb-receiver", "tcp --explain", r"receiver.*(ingress|ifb)|(ingress|ifb).*receiver|at the peer", SHAPE, do=[("b", "ip link add ifb0 type ifb; ip link set ifb0 up; tc qdisc add dev ifb0 root tbf rate 80mbit burst 16kb limit 100kb; tc qdisc add dev b0 ingress; tc filter add dev b0 parent ffff: protocol ip u32 match u32 0 0 action mirred egress redirect dev ifb0")])
+plant("policed-after-volume", "tcp -t 5 --explain", r"volume|after", "polic", do=[("m", nft("iifname m0 ct original bytes > 60000000 limit rate over 4 mbytes/second burst 64 kbytes drop"))])
+plant("policer-each-flow", "tcp -P 4 --explain", r"each flow|per flow", "polic", do=[("m", "nft add table inet t; nft 'add chain inet t c { type filter hook forward priority 0; }'; nft 'add rule inet t c iifname m0 meter f { ip saddr . tcp sport limit rate over 4 mbytes/second burst 64 kbytes } drop'")])
+plant("bursts-of-six-lost", "tcp -t 3 --explain", r"burst|row", "loss|lost", middle=("bad=1000,row=6,from=600,rate=300,queue=400,delay=2000", "delay=2000"))
+plant("pps-udp", "udp -l 200 -b 60M --explain", r"packets a second", "carries", do=[("m", nft("iifname m0 udp dport != 7471 limit rate over 8000/second burst 50 packets drop"))])
+plant("outages-250ms", "tcp -t 4 --explain", r"outage", "loss|lost", kids=[("m", "bash -c 'while :; do sleep 0.9; ip link set m1 down; sleep 0.25; ip link set m1 up; ip -4 route replace 10.77.2.0/24 dev m1; done'")])
+plant("long-path-4mib", "tcp -t 4 -w 4M --explain", r"buffer|window", None, remedy="-w|--window", middle=("rate=900,queue=40000,delay=75000", "delay=75000"))
+plant("quota-hidden", "tcp -t 2", r"quota", None, hide_b=1, quota_b=20000)
+plant("ok-delay-fq", "tcp -b 100M --explain", None, middle=("rate=500,queue=4000,delay=5000", "delay=5000"), do=[("a", "tc qdisc add dev a0 root fq")])
+plant("ok-100mbit", "tcp -b 80M --explain", None, do=[("m", "tc qdisc add dev m1 root tbf rate 100mbit burst 32kb limit 300kb")])
 # Healthy.
 plant("ok-tcp", "tcp", None)
 plant("ok-tcp-R", "tcp -R", None)

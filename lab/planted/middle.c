@@ -12,6 +12,8 @@
  *   larger=N     packets larger than N dropped   dark=MS     dropped so long in each second
  *   frag=1       fragments dropped               jitter=US   held for up to so much more, in order
  *   syn=PPM      first packets of TCP dropped    from=SIZE   loss only of packets from this size
+ *   slot=US     let go only at multiples of this time
+ *   row=N       packets in a row that a bad spell drops, in place of a time
  *   port=N       neither dropped nor delayed if to or from this TCP port (the control connection)
  *
  * Packets to or from FORWARD's and BACK's addresses are told apart by their destination: MIDDLE_FAR
@@ -31,12 +33,12 @@
 #include <unistd.h>
 
 enum { RATE, QUEUE, BURST, DELAY, LOSS, BAD, SPELL, REORDER, LATE, DUP, CORRUPT, CE, LARGER, DARK, FRAG, JITTER,
-       SYN, FROM, PORT, WORDS };
+       SYN, FROM, PORT, SLOT, ROW, WORDS };
 static const char *words[] = {"rate", "queue", "burst", "delay", "loss", "bad", "spell", "reorder", "late", "dup",
-    "corrupt", "ce", "larger", "dark", "frag", "jitter", "syn", "from", "port"};
+    "corrupt", "ce", "larger", "dark", "frag", "jitter", "syn", "from", "port", "slot", "row"};
 
 struct packet { int64_t due; uint64_t number; int length; unsigned char data[2048]; };
-struct way { long is[WORDS]; int64_t free_at; double bucket; int64_t filled; long spell; int64_t last; } ways[2];
+struct way { long is[WORDS]; int64_t free_at; double bucket; int64_t filled; long spell; long row; int64_t last; } ways[2];
 static struct packet **heap; static size_t held, room; static uint64_t number;
 
 static int64_t now_ns(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000000LL + t.tv_nsec; }
@@ -85,8 +87,10 @@ static int is_dropped(struct way *w, unsigned char *d, int length, int64_t now) 
     if (w->is[DARK] && (now / 1000000) % 1000 < w->is[DARK]) return 1;
     if (w->is[FRAG] && ((v4 && ((d[6] & 0x3f) || d[7])) || (!v4 && d[6] == 44))) return 1;
     if (w->is[SYN] && v4 && d[9] == 6 && (d[(d[0] & 15) * 4 + 13] & 0x12) == 2 && chance(w->is[SYN])) return 1;
+    if (w->row > 0) { w->row--; return 1; }
+    if (w->is[ROW] && length >= w->is[FROM] && chance(w->is[BAD])) { w->row = w->is[ROW] - 1; return 1; }
     if (now < w->spell) return length >= w->is[FROM];
-    if (length >= w->is[FROM] && chance(w->is[BAD])) { w->spell = now + w->is[SPELL] * 1000; return 1; }
+    if (!w->is[ROW] && length >= w->is[FROM] && chance(w->is[BAD])) { w->spell = now + w->is[SPELL] * 1000; return 1; }
     return length >= w->is[FROM] && chance(w->is[LOSS]);
 }
 static void sum_ipv4(unsigned char *d) {
@@ -116,6 +120,7 @@ static void take(struct way *w, unsigned char *d, int length, int64_t now) {
     if (!exempt) due += w->is[DELAY] * 1000;
     if (w->is[JITTER]) { due += (int64_t)(drand48() * w->is[JITTER] * 1000); if (due < w->last) due = w->last; w->last = due; }
     if (chance(w->is[REORDER])) due += w->is[LATE] * 1000;
+    if (w->is[SLOT]) due += w->is[SLOT] * 1000 - due % (w->is[SLOT] * 1000);
     int copies = chance(w->is[DUP]) ? 2 : 1;
     while (copies--) {
         struct packet *p = malloc(sizeof *p);

@@ -19,6 +19,7 @@ mod signals;
 mod survey;
 mod timers;
 pub mod tune;
+pub(crate) mod volleys;
 pub mod worth;
 
 use narrows_model::host::Host;

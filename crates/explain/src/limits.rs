@@ -242,10 +242,19 @@ fn random(rule: &str, case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
     Some(says.to_owned())
 }
 
-/// Limits that an end sets to any congestion control: what another one moves under the same limit
-/// says nothing against it.
-const CAPS: [&str; 4] =
-    [names::CPU_QUOTA, names::RECEIVE_MEMORY, names::RECEIVE_WINDOW, names::SEND_BUFFER];
+/// Limits that an end or the path sets to any congestion control: what another one moves under the
+/// same limit says nothing against it.
+const CAPS: [&str; 9] = [
+    names::CPU_QUOTA,
+    names::PATH_CAPACITY_VARIES,
+    names::PATH_CLASS,
+    names::PATH_DROPS_ECN,
+    names::PATH_HALF_DUPLEX,
+    names::PATH_HOLDS_PACKETS,
+    names::RECEIVE_MEMORY,
+    names::RECEIVE_WINDOW,
+    names::SEND_BUFFER,
+];
 
 /// Rules whose finding is of the hosts on the way, whatever a cell asks of TCP.
 const DROPPERS: [&str; 2] = [names::OWN_HOST_DROPS, names::RECEIVER_HOST_DROPS];

@@ -36,7 +36,45 @@ pub struct WayProbe {
     /// some.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paced: Vec<Train>,
+    /// Packets sent as fast as the end can while as many went the other way.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub together: Vec<Train>,
+    /// Packets sent somewhat more slowly than trains come.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub below: Vec<Train>,
+    /// Small packets at an even pace, far below what the way carries.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub even: Vec<Train>,
+    /// Trains like the first, in turn with different marks in the IP header.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub marked: Vec<Marked>,
 }
+
+/// Trains whose packets have one mark in the IP header.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marked {
+    /// The byte of class and congestion: DSCP in the upper six bits, ECN in the lower two.
+    pub class: u8,
+    /// Whether that is what the measured traffic has.
+    pub is_own: bool,
+    /// The trains.
+    pub trains: Vec<Train>,
+}
+
+impl Marked {
+    /// Differentiated services code point (RFC 2474).
+    pub fn dscp(&self) -> u8 {
+        self.class >> 2
+    }
+
+    /// Whether the packets say that their ends react to congestion marks (RFC 3168).
+    pub fn is_ecn(&self) -> bool {
+        self.class & 3 != 0
+    }
+}
+
+/// A gap between two arrivals is a rest from this time on.
+pub const REST: Nanos = Nanos(8_000_000);
 
 /// The largest packet that passes whole: searched with packets that no router may fragment (IPv4
 /// DF; IPv6 always), each size sent several times (RFC 8899). All sizes are of IP packets, header
@@ -102,6 +140,13 @@ pub struct Train {
     pub head: u32,
     /// From the time stamp of the first to that of the last of those.
     pub head_ns: Nanos,
+    /// Gaps of [`REST`] or more between two arrivals; `None` where an older agent counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rests: Option<u32>,
+    /// Time of all of these.
+    pub rests_ns: Nanos,
+    /// The longest gap between two arrivals.
+    pub longest_ns: Nanos,
 }
 
 /// TCP connections that were tried, each with a handshake of its own.

@@ -2,7 +2,7 @@
 
 use crate::diagnose::turned_round;
 use crate::trial;
-use narrows_model::load::{Params, StreamParams, Timeline};
+use narrows_model::load::{Params, SocketParams, StreamParams, Timeline};
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Trial};
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos};
@@ -116,14 +116,19 @@ pub fn both_ways(of: &Trial, round_trip: Duration) -> [Trial; 2] {
 }
 
 /// The longest that a probe of the path may take; on a short path it is over in about one second.
-const PROBE_WINDOW: Nanos = Nanos::from_millis(6000);
+const PROBE_WINDOW: Nanos = Nanos::from_millis(9000);
 
 /// A probe of the path that a trial's flows take, before it carries any load. With the trial's pace
 /// it sends no trains.
 pub fn probe(of: &Trial) -> Trial {
     let kind = Workload::PathProbe;
-    let params =
-        Params { rate_bps: of.params.rate_bps, ..Params::of_network(kind.message_bytes(None), 1) };
+    // In the class of the traffic that it is asked about.
+    let dscp = of.params.socket.as_ref().and_then(|socket| socket.dscp);
+    let params = Params {
+        rate_bps: of.params.rate_bps,
+        socket: dscp.map(|dscp| SocketParams { dscp: Some(dscp), ..SocketParams::default() }),
+        ..Params::of_network(kind.message_bytes(None), 1)
+    };
     let near = of.controllers();
     let (bind, container) =
         (near.and_then(|end| end.bind.clone()), near.and_then(|end| end.container.clone()));

@@ -28,6 +28,7 @@ pub static NAMED: &[Named] = &[
     always(names::PATH_MTU_BLACK_HOLE, "a path MTU black hole", Sureness::Inferred),
     always(names::FRAGMENTS_LOST, "the loss of fragments", Sureness::Counted),
     always(names::PATH_CORRUPTION, "corruption of packets on the path", Sureness::Counted),
+    always(names::PATH_DROPS_ECN, "the loss of packets for their ECN mark", Sureness::Inferred),
     always(names::HANDSHAKE_LOSS, "the loss or refusal of handshakes", Sureness::Counted),
     always(names::END_STANDS_STILL, "the program of an end, which stood still,", Sureness::Counted),
     always(names::SAME_CPU, "both ends sharing one CPU", Sureness::Inferred),
@@ -93,6 +94,13 @@ pub static NAMED: &[Named] = &[
     },
     // What the receiver drops for want of memory looks like a policer from the sender.
     always(names::RECEIVE_MEMORY, "the receiver's memory for TCP", Sureness::Counted),
+    always(names::PATH_CLASS, "the class (DSCP) of the packets", Sureness::Inferred),
+    always(
+        names::PATH_HALF_DUPLEX,
+        "one capacity that both directions share (half-duplex)",
+        Sureness::Inferred,
+    ),
+    always(names::PATH_CAPACITY_VARIES, "a capacity of the path that varies", Sureness::Inferred),
     always(names::PATH_POLICED, "a policer on the path", Sureness::Inferred),
     Named {
         rule: names::PATH_SHORT_QUEUE,
@@ -101,6 +109,11 @@ pub static NAMED: &[Named] = &[
         holds: is_too_short,
     },
     always(names::PATH_SHARED, "other traffic on the path", Sureness::Inferred),
+    always(
+        names::PATH_HOLDS_PACKETS,
+        "a hop that holds packets and lets them go together",
+        Sureness::Inferred,
+    ),
     always(names::PATH_CAPACITY, "a shaper or a slower link between the ends", Sureness::Inferred),
     always(
         names::PATH_RATE_LIMIT,

@@ -51,8 +51,13 @@ pub mod own_queue;
 mod packet_budget;
 mod packet_cost;
 mod path_capacity;
+pub mod path_capacity_varies;
+pub mod path_class;
 mod path_corruption;
+pub mod path_drops_ecn;
 pub mod path_duplicates;
+pub mod path_half_duplex;
+pub mod path_holds_packets;
 mod path_mtu_black_hole;
 pub mod path_outages;
 mod path_policed;
@@ -153,8 +158,13 @@ pub static RULES: &[&Rule] = &[
     &packet_budget::RULE,
     &packet_cost::RULE,
     &path_capacity::RULE,
+    &path_capacity_varies::RULE,
+    &path_class::RULE,
     &path_corruption::RULE,
+    &path_drops_ecn::RULE,
     &path_duplicates::RULE,
+    &path_half_duplex::RULE,
+    &path_holds_packets::RULE,
     &path_mtu_black_hole::RULE,
     &path_outages::RULE,
     &path_policed::RULE,

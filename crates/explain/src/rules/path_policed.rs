@@ -6,6 +6,7 @@
 //! makes packets wait. Where the path was probed that decides: a policer loses packets of a train
 //! and none of a slower one, and passes the first of a train as they came.
 
+use super::path_drops_ecn;
 use super::tcp_retransmits::{ROW_MIN, row};
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::probes::says_rate;
@@ -41,6 +42,10 @@ const ALIKE_SHARE: f64 = 0.6;
 /// How far apart the fastest slices of the runs may be.
 const FASTEST_SPREAD_MAX: f64 = 0.2;
 
+/// Of a stream that asks for congestion marks, from this share of segments sent again on, the
+/// mark itself may be what is dropped.
+const MARKED_SHARE: f64 = 0.2;
+
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, Needed::TcpCountersOfSender, None, look)
 }
@@ -55,6 +60,14 @@ fn look(cell: &Cell<'_>) -> Looked {
         return Err(Blind::OtherKind);
     }
     let losses = cell.losses().ok_or_else(|| cell.lacks(Measure::TcpSegments))?;
+    // What drops packets for their mark passes each that is sent again: half are lost, in rows.
+    if path_drops_ecn::is_found(cell) {
+        return cell.saw("what is lost is lost for its ECN mark", None);
+    }
+    let is_marked = path_drops_ecn::is_agreed(cell) && losses.again >= MARKED_SHARE;
+    if is_marked && cell.classes(|_, other| other.is_ecn()).is_empty() {
+        return Err(cell.lacks(Measure::TrainsWithEcnByExplain));
+    }
     let bursts = cell.bursts();
     if let Some(Bursts::Limited(limited)) = bursts {
         return look_at_probe(cell, &losses, &limited);
@@ -177,6 +190,17 @@ mod tests {
         assert!(is_clear(&of(8_000, 100)), "single losses");
         assert!(is_clear(&of(300, 20_000)), "a queue");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn half_of_the_packets_of_a_stream_with_ecn_are_no_policers() {
+        let of = |options: u64| {
+            let mut study = study(50_000, 300, 100_000);
+            read(&mut study, "tcp-info", "flow0.options_flags", options);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(7)), "no marks agreed");
+        assert!(is_unknown(&of(15)), "nobody sent packets without the mark");
     }
 
     #[test]

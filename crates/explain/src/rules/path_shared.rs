@@ -31,6 +31,12 @@ const BACK_SHARE: f64 = 0.05;
 /// TCP always has something under way.
 const ENGAGED_MIN: f64 = 0.8;
 
+/// Trains that were sent so far below the path's rate come as they were sent, where nobody else
+/// uses it.
+const SENT_MOST: f64 = 0.9;
+/// Of the rate at which they were sent so much comes at the most where others take a part.
+const LEFT_SHARE: f64 = 0.9;
+
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, Needed::StreamBesideProbe, None, look)
 }
@@ -66,17 +72,31 @@ fn look(cell: &Cell<'_>) -> Looked {
         && !cell.is_busy()
         && !cell.is_limited_by_buffers();
     let is_back_free = back_bps(cell).is_some_and(|bps| bps >= BACK_SHARE * carried.middle);
-    let is_shared = is_queued && is_unsteady && is_free && share <= REACHED_SHARE && is_back_free;
+    // Others that send at one rate leave a steady rest; trains below the capacity lose as much.
+    let taken = cell.taken().filter(|taken| {
+        taken.sent <= SENT_MOST * taken.carried && taken.came <= LEFT_SHARE * taken.sent
+    });
+    let is_shared = is_queued
+        && (is_unsteady || taken.is_some())
+        && is_free
+        && share <= REACHED_SHARE
+        && is_back_free;
     // A path that stands still at times fills its queue as well, and is nobody else's.
     let is_other = acknowledgements_slow::is_way_back(cell) || path_outages::is_found(cell);
     let wrong = (is_shared && !is_other).then(|| {
         let says = format!(
             "Other traffic takes a part of the path in {}: its queue never empties, packets wait \
-             {:.0} ms in it or more, and the stream has {:.0} % of the {} that it carries",
+             {:.0} ms in it or more, and the stream has {:.0} % of the {} that it carries{}",
             cell.trial.label,
             waited_ns / 1e6,
             100.0 * share,
-            says_rate(&carried)
+            says_rate(&carried),
+            taken.map_or(String::new(), |taken| format!(
+                "; trains of {:.0} Mb/s come at {:.0} Mb/s, so that others send about {:.0} Mb/s",
+                taken.sent / 1e6,
+                taken.came / 1e6,
+                taken.others / 1e6
+            ))
         );
         let remedy = "see what else uses the path (the routers' counters by flow, other hosts' \
                       backups and downloads) and stop or limit it, measure at another time, or \
@@ -154,6 +174,32 @@ mod tests {
             }
             of_study(&RULE, &study)
         };
+        let beside = |came_mbps: f64| {
+            let mut study = stream("tcp-stream");
+            slices(&mut study, &[5_000_000; 10]);
+            for record in &mut study.records {
+                let end = record.of_mut(Role::Receiver).next().expect("an end");
+                (end.flows[0].bytes, end.window_ns) = (Bytes(5_000_000), Nanos(1_000_000_000));
+            }
+            for (key, value) in [
+                ("rtt_min_ns", 20_000),
+                ("rtt_ns", 30_000_000),
+                ("lowest:rtt_ns", 20_000_000),
+                ("send_mss_bytes", 1448),
+                ("busy_ns", 1_000_000_000),
+                ("limited_by_receive_window_ns", 0),
+            ] {
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+            }
+            let below = vec![crate::volleys::testing::at(70.0, came_mbps, 100); 6];
+            let there = narrows_model::probe::WayProbe { below, ..carries(100) };
+            let probe = PathProbe { there, back: carries(100), ..PathProbe::default() };
+            with_probes(&mut study, &[probe]);
+            of_study(&RULE, &study)
+        };
+        let steady = beside(54.0);
+        assert!(format!("{steady:?}").contains("others send about 60 Mb/s"), "{steady:?}");
+        assert!(is_clear(&beside(70.0)), "a limit on the stream alone");
         let of = |mbps, least_ms, carried| behind(mbps, least_ms, carried, 50);
         assert!(is_clear(&behind([8, 12, 20], 120, Some(50), 1)), "the way back is slow");
         let shared = of([8, 12, 20], 120, Some(50));

@@ -5,6 +5,7 @@
 //! for congestion. A stream alone does not tell it from losses at random; packet trains do,
 //! which lose what comes at once, none of what comes apart, and arrive spread out from the first.
 
+use super::{path_capacity_varies, path_half_duplex};
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::probes::says_rate;
 use crate::{Case, Rule};
@@ -27,6 +28,16 @@ const REACHED_SHARE: f64 = 0.85;
 const WAITED_MIN_NS: f64 = 1e6;
 /// And of some weight beside the path itself.
 const WAITED_SHARE: f64 = 0.2;
+
+/// Rates of one link by several probes are no further apart.
+const APART_MOST: f64 = 1.3;
+
+/// Whether rates are those of one link.
+fn are_alike(rates: &[f64]) -> bool {
+    let low = rates.iter().copied().reduce(f64::min);
+    let high = rates.iter().copied().reduce(f64::max);
+    low.zip(high).is_none_or(|(low, high)| high <= APART_MOST * low)
+}
 
 fn judge(case: &Case<'_>) -> Verdict {
     let idle = Some(Activity::LosesSegments);
@@ -59,8 +70,15 @@ fn look(cell: &Cell<'_>) -> Looked {
     let is_never_empty = cell.trips().is_some_and(|trips| {
         trips.waited_ns() >= WAITED_MIN_NS.max(WAITED_SHARE * trips.shortest_ns)
     });
-    let is_short =
-        limited.is_queue && reached < REACHED_SHARE && !is_never_empty && !cell.is_busy();
+    // Trains of a path that changes were sent at different times, and tell of no one queue.
+    let is_of_one_path = !path_capacity_varies::is_found(cell)
+        && !path_half_duplex::is_found(cell)
+        && are_alike(&cell.levels());
+    let is_short = is_of_one_path
+        && limited.is_queue
+        && reached < REACHED_SHARE
+        && !is_never_empty
+        && !cell.is_busy();
     let wrong = is_short.then(|| {
         let room = limited.room_bytes.map_or("a few packets".to_owned(), |bytes| {
             format!("about {:.0} packets", (bytes / 1500.0).ceil())
@@ -111,6 +129,18 @@ mod tests {
         assert!(is_clear(&of(queue(), 2, 1)), "nothing lost");
         assert!(is_clear(&of(way(8, 60, 172), 2, 900)), "a bucket");
         assert!(is_clear(&of(way(253, 60, 253), 2, 900)), "at random");
+        // The same queue, in probes that found another rate each.
+        use crate::probes::testing::carries;
+        use narrows_model::probe::WayProbe;
+        let at = |mbps: u64| WayProbe { paced: queue().paced, ..carries(mbps) };
+        let mut changing = stream("tcp-stream");
+        for (key, value) in [("sent_segments", 100_000), ("retransmitted_segments", 900)] {
+            read(&mut changing, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        let probes = [queue(), at(20), at(60)];
+        let probes = probes.map(|there| PathProbe { there, ..PathProbe::default() });
+        with_probes(&mut changing, &probes);
+        assert!(is_clear(&of_study(&RULE, &changing)), "a path that changes");
         let mut filled = stream("tcp-stream");
         for (key, value) in [("send_mss_bytes", 1448), ("sent_segments", 100_000)]
             .into_iter()

@@ -100,6 +100,11 @@ pub enum Measure {
     Trains,
     TrainsByExplain,
     TrainsBesideHandshakes,
+    TrainsOfTwoClasses,
+    TrainsWithEcn,
+    TrainsWithEcnByExplain,
+    TrainsBothWays,
+    TrainsEvenlyPaced,
     ProbeHandshakes,
     PassingSizes,
     DatagramsIn,
@@ -158,6 +163,11 @@ impl fmt::Display for Measure {
             Self::TrainRate => "the rate of packet trains",
             Self::Trains => "packet trains",
             Self::TrainsByExplain => "packet trains (--explain)",
+            Self::TrainsOfTwoClasses => "packet trains of two classes",
+            Self::TrainsWithEcn => "packet trains with ECN and without",
+            Self::TrainsWithEcnByExplain => "packet trains with ECN and without (--explain)",
+            Self::TrainsBothWays => "packet trains both ways at once",
+            Self::TrainsEvenlyPaced => "packet trains at an even pace",
             Self::TrainsBesideHandshakes => "packet trains beside its handshakes",
             Self::ProbeHandshakes => "handshakes of a probe",
             Self::PassingSizes => "sizes of packets that pass",
@@ -189,6 +199,7 @@ pub enum Needed {
     KnownMtu,
     PauseFrames,
     ProbedStream,
+    ProbedAnyStream,
     StreamBesideProbe,
     TcpSlices,
     Slices,
@@ -232,6 +243,7 @@ impl fmt::Display for Needed {
             Self::SoftwareInterface => "a TCP stream over such an interface",
             Self::KnownMtu => "a TCP stream sent over an interface whose MTU is known",
             Self::PauseFrames => "a stream over an interface whose driver counts pause frames",
+            Self::ProbedAnyStream => "a stream and a probe of its path (--explain)",
             Self::ProbedStream => "a TCP stream and a probe of its path (--explain)",
             Self::StreamBesideProbe => "a TCP stream beside a probe of its path (--explain)",
             Self::TcpSlices => "a TCP stream over slices of its window",
@@ -266,6 +278,7 @@ impl fmt::Display for Needed {
 /// What none of the runs did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
+    AgreesOnMarks,
     UsesSoftwareInterface,
     LosesSegments,
     LosesSegmentsToPeer,
@@ -289,6 +302,7 @@ pub enum Activity {
 impl fmt::Display for Activity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::AgreesOnMarks => "is a TCP stream whose ends agreed on ECN",
             Self::UsesSoftwareInterface => "sends much over an interface made of software",
             Self::LosesSegments => "is a TCP stream that loses segments",
             Self::LosesSegmentsToPeer => "is a TCP stream to another host that loses segments",

@@ -89,6 +89,7 @@ pub fn ask(
             found.back.trains = asker.trains(Way::Back, &found.back)?;
             found.there.paced = asker.paced(Way::There, &found.there.trains)?;
             found.back.paced = asker.paced(Way::Back, &found.back.trains)?;
+            asker.look_closer(&mut found)?;
         }
         asker.end();
     } else {
@@ -103,6 +104,25 @@ fn of_each(volley: &Volley, heard: &Heard) -> [usize; 2] {
         let of_size = (first..volley.packets()).step_by(2);
         of_size.filter(|index| heard.has(*index)).count()
     })
+}
+
+/// A volley of packets of one size as it is told.
+fn train(size: u16, sent: &Sent, heard: &Heard) -> Train {
+    Train {
+        packet_bytes: Bytes(size.into()),
+        sent: count(sent.packets),
+        sent_ns: Nanos(sent.took_ns),
+        came: count(heard.came),
+        late: count(heard.late),
+        came_ns: Nanos(heard.came_ns),
+        tail: count(heard.tail),
+        tail_ns: Nanos(heard.tail_ns),
+        head: count(heard.head),
+        head_ns: Nanos(heard.head_ns),
+        rests: heard.gaps.map(|gaps| count(gaps.rests)),
+        rests_ns: Nanos(heard.gaps.map_or(0, |gaps| gaps.rests_ns)),
+        longest_ns: Nanos(heard.gaps.map_or(0, |gaps| gaps.longest_ns)),
+    }
 }
 
 fn count(number: u64) -> u32 {
@@ -185,6 +205,11 @@ impl Asker<'_> {
         let sent = self.line.volley(round, volley)?;
         // What another packet has overtaken comes a little later.
         thread::sleep(SPARE / 3);
+        self.outcome(round, sent)
+    }
+
+    /// Asks what came of a volley.
+    fn outcome(&mut self, round: u32, sent: Sent) -> Result<Option<(Sent, Heard)>, LoadError> {
         for _ in 0..ASKED {
             self.line.say(Says::Report, round, &[]);
             if self.wait_for(Says::Outcome, round, self.answer_within())? {
@@ -200,11 +225,24 @@ impl Asker<'_> {
 
     fn back(&mut self, volley: &Volley) -> Result<Option<(Sent, Heard)>, LoadError> {
         let round = self.next_round();
+        self.take_back(round, volley, |_| Ok(()))
+    }
+
+    /// Has a volley sent, and does something meanwhile, once, after it was asked for.
+    fn take_back(
+        &mut self,
+        round: u32,
+        volley: &Volley,
+        mut meanwhile: impl FnMut(&mut Self) -> Result<(), LoadError>,
+    ) -> Result<Option<(Sent, Heard)>, LoadError> {
         let lasts = Duration::from_micros(u64::from(volley.gap_us) + 100) * volley.packets() as u32;
         let mut arrivals = Vec::new();
         let mut sent = None;
         for _ in 0..ASKED {
             self.line.say(Says::Send, round, &volley.bytes());
+            if arrivals.is_empty() {
+                meanwhile(self)?;
+            }
             let mut until = Instant::now() + lasts + self.answer_within();
             // While packets come the volley is not over, however slow the way is.
             while let Some((word, at_ns)) =
@@ -246,8 +284,14 @@ impl Asker<'_> {
             if sizes.is_empty() {
                 break;
             }
-            let volley =
-                Volley { sizes, copies: COPIES, gap_us: 300, may_fragment: false, is_train: false };
+            let volley = Volley {
+                sizes,
+                copies: COPIES,
+                gap_us: 300,
+                may_fragment: false,
+                is_train: false,
+                class: None,
+            };
             let Some((sent, heard)) = self.volley(way, &volley)? else { return Ok(None) };
             search.learn(&volley.sizes, |index| heard.has(index));
             told_bytes = sent.told_bytes;
@@ -274,6 +318,7 @@ impl Asker<'_> {
             gap_us: 0,
             may_fragment: true,
             is_train: false,
+            class: None,
         };
         match way {
             Way::There => Ok(Some(self.line.sent())),
@@ -290,6 +335,7 @@ impl Asker<'_> {
             gap_us: 5000,
             may_fragment: false,
             is_train: true,
+            class: None,
         };
         let Some((_, heard)) = self.volley(way, &volley)? else { return Ok(false) };
         let [smaller, larger] = of_each(&volley, &heard);
@@ -315,6 +361,7 @@ impl Asker<'_> {
             gap_us: 1000,
             may_fragment: true,
             is_train: true,
+            class: None,
         };
         let Some((_, heard)) = self.volley(way, &volley)? else { return Ok(None) };
         let [whole_came, came] = of_each(&volley, &heard).map(|count| count as u32);
@@ -381,26 +428,9 @@ impl Asker<'_> {
         packets: u64,
         gap_us: u16,
     ) -> Result<Option<Train>, LoadError> {
-        let volley = Volley {
-            sizes: vec![size],
-            copies: packets as u16,
-            gap_us,
-            may_fragment: false,
-            is_train: true,
-        };
-        let Some((sent, heard)) = self.volley(way, &volley)? else { return Ok(None) };
-        Ok(Some(Train {
-            packet_bytes: Bytes(size.into()),
-            sent: count(sent.packets),
-            sent_ns: Nanos(sent.took_ns),
-            came: count(heard.came),
-            late: count(heard.late),
-            came_ns: Nanos(heard.came_ns),
-            tail: count(heard.tail),
-            tail_ns: Nanos(heard.tail_ns),
-            head: count(heard.head),
-            head_ns: Nanos(heard.head_ns),
-        }))
+        let volley = Volley { gap_us, ..Volley::train(size, packets) };
+        let heard = self.volley(way, &volley)?;
+        Ok(heard.map(|(sent, heard)| train(size, &sent, &heard)))
     }
 
     /// Lets the other end go.
@@ -415,3 +445,5 @@ impl Asker<'_> {
 fn bytes(size: u16) -> Bytes {
     Bytes(size.into())
 }
+
+mod closer;

@@ -102,6 +102,10 @@ impl Line {
     /// Sends a volley.
     pub fn volley(&mut self, round: u32, volley: &Volley) -> Result<Sent, LoadError> {
         self.let_fragment(volley.may_fragment)?;
+        let own_class = self.class();
+        if let Some(class) = volley.class {
+            self.set_class(class)?;
+        }
         let mut bytes = Vec::new();
         let mut packets = 0;
         let began = Instant::now();
@@ -119,6 +123,9 @@ impl Line {
         }
         let took_ns = began.elapsed().as_nanos() as u64;
         self.let_fragment(true)?;
+        if volley.class.is_some() {
+            self.set_class(own_class)?;
+        }
         let sent = self.sent();
         Ok(Sent { packets, took_ns, ..sent })
     }
@@ -146,6 +153,28 @@ impl Line {
         let value = if may { PMTUDISC_DONT } else { never };
         let set = set_int(&self.socket, level, option, value);
         set.map_err(LoadError::system("setting whether packets may be fragmented"))
+    }
+
+    /// The byte of DSCP and ECN that packets have.
+    pub fn class(&self) -> u8 {
+        let (level, option) = self.class_option();
+        crate::harness::socket::int(&self.socket, level, option)
+            .and_then(|class| u8::try_from(class).ok())
+            .unwrap_or(0)
+    }
+
+    fn set_class(&self, class: u8) -> Result<(), LoadError> {
+        let (level, option) = self.class_option();
+        let set = set_int(&self.socket, level, option, class.into());
+        set.map_err(LoadError::system("setting a packet's class"))
+    }
+
+    fn class_option(&self) -> (libc::c_int, libc::c_int) {
+        if self.is_v4 {
+            (libc::IPPROTO_IP, libc::IP_TOS)
+        } else {
+            (libc::IPPROTO_IPV6, libc::IPV6_TCLASS)
+        }
     }
 
     /// The next word, if one comes within a time, with the kernel's time stamp in nanoseconds.

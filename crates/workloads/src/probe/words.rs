@@ -3,6 +3,7 @@
 //! lose its own words.
 
 use crate::harness::meet::Token;
+use narrows_model::probe::REST;
 
 /// Bytes of a word without what follows it; the rest of a packet that is sent to be large is
 /// padding.
@@ -111,6 +112,40 @@ pub struct Heard {
     pub head: u64,
     /// From the first to the last of those, in nanoseconds.
     pub head_ns: u64,
+    /// What an agent of today says of gaps between arrivals.
+    pub gaps: Option<Gaps>,
+}
+
+/// Gaps between arrivals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gaps {
+    /// Those of [`REST`] or more.
+    pub rests: u64,
+    /// Time of all of these, in nanoseconds.
+    pub rests_ns: u64,
+    /// The longest of all, in nanoseconds.
+    pub longest_ns: u64,
+}
+
+impl Gaps {
+    fn of(arrivals: &[(u16, u64)]) -> Self {
+        let gaps = arrivals.windows(2).map(|two| two[1].1.saturating_sub(two[0].1));
+        let rests = gaps.clone().filter(|ns| *ns >= REST.0);
+        Self {
+            rests: rests.clone().count() as u64,
+            rests_ns: rests.sum(),
+            longest_ns: gaps.max().unwrap_or(0),
+        }
+    }
+
+    /// Told with one more than their number: 0 is what an older agent's silence reads as.
+    fn numbers(self) -> [u64; 3] {
+        [self.rests + 1, self.rests_ns, self.longest_ns]
+    }
+
+    fn read([rests, rests_ns, longest_ns]: [u64; 3]) -> Option<Self> {
+        Some(Self { rests: rests.checked_sub(1)?, rests_ns, longest_ns })
+    }
 }
 
 impl Heard {
@@ -136,6 +171,7 @@ impl Heard {
             heard.head = head as u64;
             heard.head_ns = arrivals[head].1.saturating_sub(first.1);
         }
+        heard.gaps = Some(Gaps::of(arrivals));
         heard
     }
 
@@ -147,7 +183,8 @@ impl Heard {
     /// As it follows a head.
     pub fn bytes(&self) -> Vec<u8> {
         let numbers = [self.came, self.late, self.came_ns, self.tail, self.tail_ns];
-        pack(&[&numbers[..], &self.indices[..], &[self.head, self.head_ns]].concat())
+        let gaps = self.gaps.map_or([0; 3], Gaps::numbers);
+        pack(&[&numbers[..], &self.indices[..], &[self.head, self.head_ns], &gaps[..]].concat())
     }
 
     /// From what follows a head. Older agents say nothing of the packets that came first.
@@ -155,7 +192,8 @@ impl Heard {
         let [came, late, came_ns, tail, tail_ns, i0, i1, i2, i3] = unpack::<9>(bytes)?;
         let [head, head_ns] = bytes.get(72..).and_then(unpack::<2>).unwrap_or_default();
         let indices = [i0, i1, i2, i3];
-        Some(Self { came, late, came_ns, tail, tail_ns, indices, head, head_ns })
+        let gaps = bytes.get(88..).and_then(unpack::<3>).and_then(Gaps::read);
+        Some(Self { came, late, came_ns, tail, tail_ns, indices, head, head_ns, gaps })
     }
 }
 
@@ -201,12 +239,28 @@ pub struct Volley {
     pub may_fragment: bool,
     /// Whether copies have indices of their own, as in a train.
     pub is_train: bool,
+    /// The byte of DSCP and ECN in the IP header, where it is another than the traffic's own.
+    pub class: Option<u8>,
 }
 
+/// The flag of a volley whose packets have a class of their own. An older agent sends them without.
+const CLASSED: u16 = 4;
 /// No volley has more packets.
 const PACKETS_MAX: usize = 1024;
 
 impl Volley {
+    /// Packets of one size, as fast as they go.
+    pub fn train(size: u16, packets: u64) -> Self {
+        Self {
+            sizes: vec![size],
+            copies: packets as u16,
+            gap_us: 0,
+            may_fragment: false,
+            is_train: true,
+            class: None,
+        }
+    }
+
     /// Packets of it.
     pub fn packets(&self) -> usize {
         (self.sizes.len() * usize::from(self.copies)).min(PACKETS_MAX)
@@ -221,7 +275,8 @@ impl Volley {
 
     /// As it follows a head.
     pub fn bytes(&self) -> Vec<u8> {
-        let flags = u16::from(self.may_fragment) | u16::from(self.is_train) << 1;
+        let class = self.class.map_or(0, |class| u16::from(class) << 8 | CLASSED);
+        let flags = u16::from(self.may_fragment) | u16::from(self.is_train) << 1 | class;
         let head = [self.copies, self.gap_us, flags, self.sizes.len() as u16];
         head.iter().chain(&self.sizes).flat_map(|number| number.to_be_bytes()).collect()
     }
@@ -237,7 +292,8 @@ impl Volley {
             && (1..=SIZES_MAX).contains(&sizes.len())
             && sizes.len() * usize::from(copies) <= PACKETS_MAX;
         let (may_fragment, is_train) = (flags & 1 != 0, flags & 2 != 0);
-        fits.then_some(Self { sizes, copies, gap_us, may_fragment, is_train })
+        let class = (flags & CLASSED != 0).then_some((flags >> 8) as u8);
+        fits.then_some(Self { sizes, copies, gap_us, may_fragment, is_train, class })
     }
 }
 
@@ -262,6 +318,7 @@ mod tests {
             gap_us: 100,
             may_fragment: true,
             is_train: false,
+            class: Some(0xb8),
         };
         assert_eq!(Volley::read(&volley.bytes()), Some(volley.clone()));
         assert_eq!(
@@ -282,6 +339,7 @@ mod tests {
             gap_us: 0,
             may_fragment: false,
             is_train: true,
+            class: None,
         };
         assert!(Volley::read(&volley(1, 1024).bytes()).is_some());
         assert!(Volley::read(&volley(1, 1025).bytes()).is_none());
@@ -298,8 +356,13 @@ mod tests {
         assert!(heard.has(3) && !heard.has(4) && !heard.has(9999));
         assert_eq!((heard.head, heard.head_ns), (3, 900));
         assert_eq!(Heard::read(&heard.bytes()), Some(heard));
-        let older = Heard { head: 0, head_ns: 0, ..heard };
+        let older = Heard { head: 0, head_ns: 0, gaps: None, ..heard };
+        assert_eq!(heard.gaps, Some(Gaps { rests: 0, rests_ns: 0, longest_ns: 700 }));
         assert_eq!(Heard::read(&heard.bytes()[..72]), Some(older), "an older agent's");
-        assert_eq!(Heard::of(&[]), Heard::default());
+        assert_eq!(Heard::read(&heard.bytes()[..88]), Some(Heard { gaps: None, ..heard }));
+        let rests = Heard::of(&[(0, 0), (1, 20_000_000), (2, 20_000_100), (3, 40_000_000)]).gaps;
+        let both = Gaps { rests: 2, rests_ns: 39_999_900, longest_ns: 20_000_000 };
+        assert_eq!(rests, Some(both));
+        assert_eq!(Heard::of(&[]), Heard { gaps: Some(Gaps::default()), ..Heard::default() });
     }
 }

@@ -1,0 +1,97 @@
+//! `path-half-duplex`: do both directions of the path share one capacity?
+//!
+//! A radio link, a bus, or one shaper for both directions carries only so much in all. Acknowledgements take
+//! a part of it, and traffic of the other direction the half. Trains tell: sent both ways at once,
+//! each comes at a part of the rate that it has alone, and both together at about one of these.
+
+use crate::measured::{self, Blind, Cell, Look, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "path-half-duplex",
+    asks: "Do both directions of the path share one capacity?",
+    of_host: false,
+    judge,
+};
+
+/// Each way alone comes at one rate, or it is not the same capacity.
+const ALIKE: f64 = 1.3;
+/// Of its own rate a way has at most this share while the other is used as well.
+const LEFT_SHARE: f64 = 0.8;
+/// Both at once have at most so many times the rate of one.
+const SUM_MOST: f64 = 1.3;
+/// Above this rate it may be a CPU that both directions share: half-duplex links of Ethernet end
+/// at 1 Gb/s, and those of radio about there.
+const RATE_MOST_BPS: f64 = 1.2e9;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    measured::judge(case, Needed::ProbedStream, None, look)
+}
+
+/// Whether it finds something in a cell.
+pub fn is_found(cell: &Cell<'_>) -> bool {
+    matches!(look(cell), Ok(Look::Found(_)))
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if !cell.is_network_stream() {
+        return Err(Blind::OtherKind);
+    }
+    let both = cell.both_ways().ok_or_else(|| cell.lacks(Measure::TrainsBothWays))?;
+    let [there, back, there_at_once, back_at_once] =
+        [both.there, both.back, both.there_at_once, both.back_at_once].map(|bps| bps / 1e6);
+    let seen = format!(
+        "packet trains come at {there:.0} Mb/s there and {back:.0} Mb/s back alone, at \
+         {there_at_once:.0} and {back_at_once:.0} Mb/s at once"
+    );
+    let is_one = there.max(back) <= ALIKE * there.min(back);
+    let is_less = there_at_once <= LEFT_SHARE * there && back_at_once <= LEFT_SHARE * back;
+    let is_sum = there_at_once + back_at_once <= SUM_MOST * there.max(back);
+    let is_link = 1e6 * there.max(back) <= RATE_MOST_BPS;
+    let wrong = (is_one && is_less && is_sum && is_link && !cell.is_busy()).then(|| {
+        let says = format!(
+            "Both directions share one capacity of about {:.0} Mb/s in {}, which is half-duplex: \
+             {seen}",
+            (there + back) / 2.0,
+            cell.trial.label
+        );
+        let remedy = "keep traffic of the other direction off it while this matters, thin out \
+                      acknowledgements (GRO at the receiver, cake ack-filter); see the link's \
+                      duplex on every hop (ethtool: Duplex), radio links, and shapers that both \
+                      directions pass";
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+    });
+    cell.saw(seen, wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, stream};
+    use crate::probes::testing::{carries, with_probes};
+    use crate::setting::testing::{is_clear, is_found, is_unknown};
+    use crate::volleys::testing::at;
+    use narrows_model::probe::PathProbe;
+
+    #[test]
+    fn ways_that_halve_each_other_share_one_capacity() {
+        let of = |alone: [u64; 2], at_once: [f64; 2]| {
+            let mut study = stream("tcp-stream");
+            let way = |alone: u64, at_once: f64| {
+                let together = vec![at(20.0 * at_once, at_once, 100); 6];
+                narrows_model::probe::WayProbe { together, ..carries(alone) }
+            };
+            let (there, back) = (way(alone[0], at_once[0]), way(alone[1], at_once[1]));
+            with_probes(&mut study, &[PathProbe { there, back, ..PathProbe::default() }]);
+            of_study(&RULE, &study)
+        };
+        let shared = of([100, 100], [52.0, 48.0]);
+        assert!(is_found(&shared), "{shared:?}");
+        assert!(format!("{shared:?}").contains("about 100 Mb/s in tcp-stream"), "{shared:?}");
+        assert!(is_clear(&of([100, 100], [99.0, 97.0])), "full duplex");
+        assert!(is_clear(&of([100, 20], [60.0, 12.0])), "two rates");
+        assert!(is_clear(&of([5000, 5000], [2500.0, 2500.0])), "a CPU may be what they share");
+        assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+}

@@ -1,0 +1,224 @@
+//! What the closer questions of probes tell: trains both ways at once, somewhat below the rate of a
+//! way, at an even pace, and of other marks.
+
+use crate::measured::Cell;
+use narrows_model::probe::{Marked, Train, WayProbe};
+use narrows_stats::{Capacity, Range, capacity, median};
+
+/// Fewer packets of a train tell no rate.
+const PACKETS_LEAST: u32 = 16;
+/// Fewer trains of a kind tell nothing.
+const TRAINS_LEAST: usize = 4;
+
+/// Bits a second at which a whole train came.
+fn came_bps(train: &Train) -> Option<f64> {
+    let is_long = train.came >= PACKETS_LEAST && train.came_ns.0 > 0;
+    let bits = 8.0 * f64::from(train.came.saturating_sub(1)) * train.packet_bytes.0 as f64;
+    is_long.then(|| 1e9 * bits / train.came_ns.0 as f64)
+}
+
+/// Bits a second at which its second half came.
+fn tail_bps(train: &Train) -> Option<f64> {
+    let is_long = train.came >= PACKETS_LEAST && train.tail_ns.0 > 0;
+    let bits = 8.0 * f64::from(train.tail) * train.packet_bytes.0 as f64;
+    is_long.then(|| 1e9 * bits / train.tail_ns.0 as f64)
+}
+
+fn sent_bps(train: &Train) -> Option<f64> {
+    let bits = 8.0 * f64::from(train.sent) * train.packet_bytes.0 as f64;
+    (train.sent_ns.0 > 0).then(|| 1e9 * bits / train.sent_ns.0 as f64)
+}
+
+fn range(values: &[f64]) -> Option<Range> {
+    let low = values.iter().copied().reduce(f64::min)?;
+    let high = values.iter().copied().reduce(f64::max)?;
+    let middle = median(values)?;
+    (values.len() >= TRAINS_LEAST).then_some(Range { low, middle, high })
+}
+
+/// Rates of both ways, each alone and at once, in bits a second.
+pub struct BothWays {
+    pub there: f64,
+    pub back: f64,
+    pub there_at_once: f64,
+    pub back_at_once: f64,
+}
+
+/// What there is of a rate that others take, in bits a second.
+pub struct Taken {
+    pub carried: f64,
+    pub sent: f64,
+    pub came: f64,
+    pub others: f64,
+}
+
+/// Packets at an even pace that came in heaps.
+pub struct Held {
+    /// Share of the time in which none came, of the median train.
+    pub share: f64,
+    /// The longest of these times in nanoseconds, of the median train.
+    pub longest_ns: f64,
+    /// Trains of which that is so, and all.
+    pub trains: usize,
+    pub of: usize,
+}
+
+/// Trains of two marks.
+pub struct Classes<'a> {
+    pub own: &'a Marked,
+    pub other: &'a Marked,
+    pub own_bps: Option<Range>,
+    pub other_bps: Option<Range>,
+    pub own_came: f64,
+    pub other_came: f64,
+}
+
+/// A train that lasted so many times as long as it should was sent by a thread that waited.
+const SENDER_LATE: f64 = 1.5;
+/// Share of the time of an even train without an arrival, from which on packets were held.
+const HELD_SHARE: f64 = 0.3;
+/// One or two rests are an accident.
+const RESTS_LEAST: u32 = 3;
+/// Share of an even train's packets that must have come: what is lost was not held.
+const HELD_CAME: f64 = 0.9;
+/// Time between two packets of an even train, with what the sender's sleep takes beyond.
+const EVEN_NS: f64 = 2.08e6;
+
+impl<'a> Cell<'a> {
+    /// The rates of both ways, where links and not hosts hold the trains of each.
+    pub fn both_ways(&self) -> Option<BothWays> {
+        let all: Vec<_> =
+            self.probes().filter(|probe| is_held(&probe.there, &probe.back)).collect();
+        let of = |trains: fn(&WayProbe) -> &Vec<Train>, is_back: bool| {
+            let ways = all.iter().map(|probe| if is_back { &probe.back } else { &probe.there });
+            let rates: Vec<f64> = ways.flat_map(trains).filter_map(came_bps).collect();
+            range(&rates).map(|range| range.middle)
+        };
+        Some(BothWays {
+            there: of(|way| &way.trains, false)?,
+            back: of(|way| &way.trains, true)?,
+            there_at_once: of(|way| &way.together, false)?,
+            back_at_once: of(|way| &way.together, true)?,
+        })
+    }
+
+    /// What trains below the rate of the way lose of theirs, over all probes.
+    pub fn taken(&self) -> Option<Taken> {
+        let carried = self.carried()?.middle;
+        let ways = self.ways();
+        let below: Vec<&Train> = ways.iter().flat_map(|way| &way.below).collect();
+        let below: Vec<&Train> = below
+            .into_iter()
+            .filter(|train| sent_bps(train).is_some_and(|bps| bps <= PRESSED * carried))
+            .collect();
+        let of = |value: fn(&Train) -> Option<f64>| {
+            let all: Vec<f64> = below.iter().filter_map(|train| value(train)).collect();
+            range(&all).map(|range| range.middle)
+        };
+        let (sent, came, tail) = (of(sent_bps)?, of(came_bps)?, of(tail_bps)?);
+        // A bucket passes the first of a train as it comes, and the rest slower.
+        let is_even = (tail / came - 1.0).abs() <= EVEN_HALVES;
+        let others = sent * (carried / came - 1.0);
+        is_even.then_some(Taken { carried, sent, came, others })
+    }
+
+    /// What became of packets that were sent at an even pace; `None` where no train tells.
+    pub fn held(&self) -> Option<Held> {
+        let ways = self.ways();
+        let told = ways.iter().flat_map(|way| &way.even).filter(|train| is_even_sent(train));
+        let all: Vec<(f64, &Train)> = told
+            .filter_map(|train| train.rests.map(|_| train))
+            .map(|train| (train.rests_ns.0 as f64 / train.came_ns.0.max(1) as f64, train))
+            .collect();
+        let is_held = |(share, train): &&(f64, &Train)| {
+            *share >= HELD_SHARE
+                && train.rests.is_some_and(|rests| rests >= RESTS_LEAST)
+                && f64::from(train.came) >= HELD_CAME * f64::from(train.sent)
+        };
+        Some(Held {
+            share: median(&all.iter().map(|(share, _)| *share).collect::<Vec<f64>>())?,
+            longest_ns: median(
+                &all.iter().map(|(_, train)| train.longest_ns.0 as f64).collect::<Vec<f64>>(),
+            )?,
+            trains: all.iter().filter(is_held).count(),
+            of: all.len(),
+        })
+    }
+
+    /// Trains of the traffic's own mark beside those of another, of every probe.
+    pub fn classes(&self, is_other: impl Fn(&Marked, &Marked) -> bool) -> Vec<Classes<'a>> {
+        let mut all = Vec::new();
+        for way in self.ways() {
+            let Some(own) = way.marked.iter().find(|marked| marked.is_own) else { continue };
+            let others = way.marked.iter().filter(|other| !other.is_own && is_other(own, other));
+            all.extend(others.map(|other| Classes {
+                own,
+                other,
+                own_bps: rates(own),
+                other_bps: rates(other),
+                own_came: came_share(own),
+                other_came: came_share(other),
+            }));
+        }
+        all
+    }
+
+    /// Rates of the way by each of several probes, where each was one rate.
+    pub fn levels(&self) -> Vec<f64> {
+        let told = self.ways().into_iter().filter_map(|way| match capacity(way)? {
+            Capacity::Between { median_bps, .. } => Some(median_bps),
+            Capacity::AtLeast { .. } => None,
+        });
+        told.collect()
+    }
+}
+
+/// Trains that were not sent well below the rate of a way tell nothing of what is left of it.
+const PRESSED: f64 = 0.95;
+/// How far apart the rates of a train and of its second half may be.
+const EVEN_HALVES: f64 = 0.15;
+
+/// Whether trains of both ways come at the rates of links.
+fn is_held(there: &WayProbe, back: &WayProbe) -> bool {
+    let is_link = |way| matches!(capacity(way), Some(Capacity::Between { .. }));
+    is_link(there) && is_link(back) && !there.together.is_empty()
+}
+
+/// Whether the sender kept the pace: one that waited for its CPU sends late itself.
+fn is_even_sent(train: &Train) -> bool {
+    train.sent > PACKETS_LEAST
+        && train.sent_ns.0 as f64 <= SENDER_LATE * EVEN_NS * f64::from(train.sent)
+}
+
+fn rates(marked: &Marked) -> Option<Range> {
+    range(&marked.trains.iter().filter_map(tail_bps).collect::<Vec<f64>>())
+}
+
+fn came_share(marked: &Marked) -> f64 {
+    let sent: u32 = marked.trains.iter().map(|train| train.sent).sum();
+    let came: u32 = marked.trains.iter().map(|train| train.came.min(train.sent)).sum();
+    f64::from(came) / f64::from(sent.max(1))
+}
+
+#[cfg(test)]
+pub mod testing {
+    //! Trains of all kinds.
+
+    use super::*;
+    use narrows_model::{Bytes, Nanos};
+
+    /// A train of 100 full packets of which so many came, at these rates.
+    pub fn at(sent_mbps: f64, came_mbps: f64, came: u32) -> Train {
+        let each_ns = |mbps: f64| 12e6 / mbps;
+        Train {
+            packet_bytes: Bytes(1500),
+            sent: 100,
+            sent_ns: Nanos((100.0 * each_ns(sent_mbps)) as u64),
+            came,
+            came_ns: Nanos((f64::from(came.max(1) - 1) * each_ns(came_mbps)) as u64),
+            tail: came / 2,
+            tail_ns: Nanos((f64::from(came / 2) * each_ns(came_mbps)) as u64),
+            ..Train::default()
+        }
+    }
+}
