@@ -24,6 +24,15 @@ fn tail_bps(train: &Train) -> Option<f64> {
     is_long.then(|| 1e9 * bits / train.tail_ns.0 as f64)
 }
 
+/// Bits a second at which two trains came together. Which of them was first into a queue that both
+/// fill has most of it; what came of both is what the queue's link carried.
+fn pair_bps((there, back): (&Train, &Train)) -> Option<f64> {
+    let bytes = |train: &Train| f64::from(train.came) * train.packet_bytes.0 as f64;
+    let longest_ns = there.came_ns.max(back.came_ns).0;
+    let is_long = there.came.max(back.came) >= PACKETS_LEAST && longest_ns > 0;
+    is_long.then(|| 8e9 * (bytes(there) + bytes(back)) / longest_ns as f64)
+}
+
 fn sent_bps(train: &Train) -> Option<f64> {
     let bits = 8.0 * f64::from(train.sent) * train.packet_bytes.0 as f64;
     (train.sent_ns.0 > 0).then(|| 1e9 * bits / train.sent_ns.0 as f64)
@@ -36,12 +45,14 @@ fn range(values: &[f64]) -> Option<Range> {
     (values.len() >= TRAINS_LEAST).then_some(Range { low, middle, high })
 }
 
-/// Rates of both ways, each alone and at once, in bits a second.
+/// Rates of both ways, in bits a second.
 pub struct BothWays {
+    /// Of trains there alone.
     pub there: f64,
+    /// Of trains back alone.
     pub back: f64,
-    pub there_at_once: f64,
-    pub back_at_once: f64,
+    /// What came both ways of trains that were sent at once, together.
+    pub at_once: f64,
 }
 
 /// What there is of a rate that others take, in bits a second.
@@ -89,16 +100,15 @@ impl<'a> Cell<'a> {
     pub fn both_ways(&self) -> Option<BothWays> {
         let all: Vec<_> =
             self.probes().filter(|probe| is_held(&probe.there, &probe.back)).collect();
-        let of = |trains: fn(&WayProbe) -> &Vec<Train>, is_back: bool| {
-            let ways = all.iter().map(|probe| if is_back { &probe.back } else { &probe.there });
-            let rates: Vec<f64> = ways.flat_map(trains).filter_map(came_bps).collect();
-            range(&rates).map(|range| range.middle)
+        let of = |ways: Vec<&WayProbe>| {
+            let trains = ways.into_iter().flat_map(|way| &way.trains);
+            range(&trains.filter_map(came_bps).collect::<Vec<f64>>()).map(|range| range.middle)
         };
+        let pairs = all.iter().flat_map(|one| one.there.together.iter().zip(&one.back.together));
         Some(BothWays {
-            there: of(|way| &way.trains, false)?,
-            back: of(|way| &way.trains, true)?,
-            there_at_once: of(|way| &way.together, false)?,
-            back_at_once: of(|way| &way.together, true)?,
+            there: of(all.iter().map(|probe| &probe.there).collect())?,
+            back: of(all.iter().map(|probe| &probe.back).collect())?,
+            at_once: range(&pairs.filter_map(pair_bps).collect::<Vec<f64>>())?.middle,
         })
     }
 

@@ -229,7 +229,8 @@ pub fn sent_at_once(cell: &Cell<'_>) -> Holds {
 /// because the path stood still, or acknowledgements were lost, it overflows in consequence.
 pub fn queue_holds(cell: &Cell<'_>) -> Holds {
     // What it held back was lost elsewhere all the same.
-    if !own_queue::is_full(cell) && own_queue::is_lost_beyond(cell) {
+    let is_last = own_queue::is_of_what_comes_in(cell);
+    if !is_last && !own_queue::is_full(cell) && own_queue::is_lost_beyond(cell) {
         return Holds::No;
     }
     let is_alone = !cell.is_tcp_stream() || !own_queue::is_full(cell);

@@ -42,7 +42,8 @@ fn small(quota: f64, cpus: usize, from: String) -> Finding {
         says: format!("This process has {cpus} CPUs, and its quota allows the time of {quota:.2}"),
         evidence: vec![evidence(format!("quota {quota:.2} CPUs"), from)],
         worth: None,
-        remedy: "run outside the control group, or raise its cpu.max (in Kubernetes: limits.cpu)"
+        remedy: "run outside the control group, or raise its quota: cpu.max (cgroup v2), \
+                 cpu.cfs_quota_us (v1), limits.cpu in Kubernetes"
             .into(),
     }
 }

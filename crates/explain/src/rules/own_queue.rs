@@ -97,6 +97,13 @@ pub fn is_full(cell: &Cell<'_>) -> bool {
     worst.is_some_and(|queue| matches!(does(cell, &queue, lost), Some(Does::Drops)))
 }
 
+/// Whether what comes in at the receiver waits in a shaper there, the last hop of all.
+pub fn is_of_what_comes_in(cell: &Cell<'_>) -> bool {
+    let lost = lost(cell).unwrap_or(0.0);
+    let shaped = queues(cell, Role::Receiver).into_iter().filter(|q| is_intermediate(&q.interface));
+    shaped.into_iter().any(|queue| matches!(does(cell, &queue, lost), Some(Does::Holds)))
+}
+
 /// Whether segments are lost that none of the sender's own queues dropped: beyond it something
 /// drops, and a shaper of the sender's own that is slower would have kept it from that.
 pub fn is_lost_beyond(cell: &Cell<'_>) -> bool {
@@ -160,10 +167,16 @@ fn does(cell: &Cell<'_>, queue: &Queue, lost: f64) -> Option<Does> {
 /// What is said of it, and what to do.
 fn words(does: Does, queue: &Queue, at: &str, lost: f64) -> (String, String) {
     let name = &queue.interface;
+    // What comes in is shaped by sending it through an intermediate device (ifb).
+    let comes_in = if is_intermediate(name) {
+        ", through which a filter sends what comes in by another interface (ingress),"
+    } else {
+        ""
+    };
     match does {
         Does::Holds => (
             format!(
-                "A queueing discipline of {name} ({at}) holds packets back, a shaper at work: {:.0} \
+                "A queueing discipline of {name} ({at}){comes_in} holds packets back, a shaper at work: {:.0} \
                  times in the median run one waited for its rate",
                 queue.held
             ),
@@ -183,7 +196,7 @@ fn words(does: Does, queue: &Queue, at: &str, lost: f64) -> (String, String) {
         ),
         Does::Drops => (
             format!(
-                "The queue of {name} ({at}) drops packets: {:.0} in the median run, where {lost:.0} \
+                "The queue of {name} ({at}){comes_in} drops packets: {:.0} in the median run, where {lost:.0} \
                  were lost, so that it is no loss of the path",
                 queue.dropped
             ),
@@ -194,6 +207,11 @@ fn words(does: Does, queue: &Queue, at: &str, lost: f64) -> (String, String) {
             ),
         ),
     }
+}
+
+/// Whether an interface is one of those by which what comes in is queued (`ip link add type ifb`).
+fn is_intermediate(name: &str) -> bool {
+    name.strip_prefix("ifb").is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit()))
 }
 
 fn weight(queue: &Queue) -> f64 {
@@ -305,6 +323,7 @@ mod tests {
         };
         let (said, remedy) = says(&of(9_000));
         assert!(said.contains("ifb0") && said.contains("shaper at work"), "{said}");
+        assert!(said.contains("sends what comes in"), "{said}");
         assert!(remedy.contains("show dev ifb0"), "{remedy}");
         assert!(is_clear(&of_study(&RULE, &of(100))), "one packet in two hundred");
         assert!(is_idle(&of_study(&RULE, &stream("tcp-stream"))), "no discipline");

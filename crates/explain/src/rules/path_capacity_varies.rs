@@ -33,6 +33,9 @@ const WAITED_MIN_NS: f64 = 200e3;
 /// And must be of some weight beside the path itself.
 const WAITED_SHARE_MIN: f64 = 0.2;
 
+/// TCP always has something under way.
+const ENGAGED_MIN: f64 = 0.9;
+
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, Needed::TcpSlices, None, look)
 }
@@ -64,7 +67,9 @@ fn look(cell: &Cell<'_>) -> Looked {
         trips.waited_ns() / 1e6
     );
     let is_queued = trips.waited_ns() >= WAITED_MIN_NS.max(WAITED_SHARE_MIN * trips.shortest_ns);
-    let is_free = !cell.is_busy() && !cell.is_disturbed() && !cell.is_limited_by_buffers();
+    // A sender that waits for its CPU leaves the queue to empty.
+    let is_engaged = cell.engaged_share().is_none_or(|share| share >= ENGAGED_MIN);
+    let is_free = is_engaged && !cell.is_busy() && !cell.is_limited_by_buffers();
     let wrong = (levels.is_two && is_queued && is_free).then(|| {
         let by_trains = trains(cell);
         let says = format!(
@@ -96,7 +101,7 @@ fn trains(cell: &Cell<'_>) -> String {
     }
 }
 
-/// The levels at which the slices of all runs stand; `None` where none is long enough.
+/// The levels at which the slices of all runs stand; `None` where no run has slices enough.
 fn levels(cell: &Cell<'_>) -> Option<Levels> {
     let ends = cell.done.iter().filter_map(|record| record.receiver());
     let (mut all, mut standing) = (0, Vec::new());
@@ -105,15 +110,22 @@ fn levels(cell: &Cell<'_>) -> Option<Levels> {
         standing.extend(stood(&rates));
     }
     standing.sort_by(f64::total_cmp);
-    let (low, high) = (*standing.first()?, *standing.last()?);
+    if all == 0 {
+        return None;
+    }
+    let low = standing.first().copied().unwrap_or(0.0);
+    let high = standing.last().copied().unwrap_or(0.0);
     let near = |level: f64| {
         let of = standing.iter().filter(|rate| **rate <= level * APART.sqrt());
         of.filter(|rate| **rate * APART.sqrt() >= level).count() as f64
     };
     let share = standing.len() as f64 / all as f64;
     let each = EACH_SHARE * standing.len() as f64;
-    let is_two =
-        share >= STANDING_SHARE && high >= APART * low && near(low) >= each && near(high) >= each;
+    let is_two = low > 0.0
+        && share >= STANDING_SHARE
+        && high >= APART * low
+        && near(low) >= each
+        && near(high) >= each;
     Some(Levels { low, high, standing: share, is_two })
 }
 
@@ -178,6 +190,17 @@ mod tests {
         let found = of(&two, 3_000);
         assert!(is_found(&found), "{found:?}");
         assert!(is_clear(&of(&two, 12)), "no queue");
+        let mut idle = stream("tcp-stream");
+        slices(&mut idle, &two);
+        for (key, value) in [
+            ("rtt_min_ns", 10_000),
+            ("rtt_ns", 20_000_000),
+            ("lowest:rtt_ns", 3_000_000),
+            ("busy_ns", 500_000_000),
+        ] {
+            read(&mut idle, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        assert!(is_clear(&of_study(&RULE, &idle)), "the sender wrote nothing for half of the time");
         assert!(is_clear(&of(&[95; 20], 3_000)), "one level");
         let climbs: Vec<u64> = (0..20).map(|n| 40 + 8 * (n % 8)).collect();
         assert!(is_clear(&of(&climbs, 3_000)), "a sawtooth");

@@ -80,7 +80,7 @@ mod tests {
     fn packets_that_vanish_for_their_mark_are_found() {
         let of = |own: u32, marked: Option<u32>, options: u64| {
             let mut study = stream("tcp-stream");
-            read(&mut study, "tcp-info", "flow0.options_flags", options);
+            read(&mut study, "tcp-info", "flow0.agreed_options", options);
             if let Some(came) = marked {
                 let trains = |came| vec![at(2000.0, 900.0, came); 4];
                 let marked = vec![

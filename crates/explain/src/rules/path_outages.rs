@@ -7,7 +7,7 @@
 //! What drops all above a rate empties the window in this way as well: `path-policed` and the drops
 //! of the hosts themselves explain the silence then.
 
-use super::{own_host_drops, path_policed, receiver_host_drops};
+use super::{own_host_drops, path_drops_ecn, path_policed, receiver_host_drops};
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
@@ -75,6 +75,7 @@ fn look(cell: &Cell<'_>) -> Looked {
 fn explained(cell: &Cell<'_>) -> Option<&'static str> {
     let rules = [
         (path_policed::is_found(cell), path_policed::RULE.name),
+        (path_drops_ecn::is_found(cell), path_drops_ecn::RULE.name),
         (own_host_drops::is_found(cell), own_host_drops::RULE.name),
         (receiver_host_drops::is_found(cell), receiver_host_drops::RULE.name),
     ];

@@ -6,8 +6,8 @@
 //! makes packets wait. Where the path was probed that decides: a policer loses packets of a train
 //! and none of a slower one, and passes the first of a train as they came.
 
-use super::path_drops_ecn;
 use super::tcp_retransmits::{ROW_MIN, row};
+use super::{path_capacity_varies, path_drops_ecn};
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::probes::says_rate;
 use crate::signals::Losses;
@@ -67,6 +67,11 @@ fn look(cell: &Cell<'_>) -> Looked {
     let is_marked = path_drops_ecn::is_agreed(cell) && losses.again >= MARKED_SHARE;
     if is_marked && cell.classes(|_, other| other.is_ecn()).is_empty() {
         return Err(cell.lacks(Measure::TrainsWithEcnByExplain));
+    }
+    // Trains of a path that changes were sent at different times: their rates are not one limit's.
+    if path_capacity_varies::is_found(cell) {
+        return cell
+            .saw("what the path carries changes, and a queue never empties before it", None);
     }
     let bursts = cell.bursts();
     if let Some(Bursts::Limited(limited)) = bursts {
@@ -196,7 +201,7 @@ mod tests {
     fn half_of_the_packets_of_a_stream_with_ecn_are_no_policers() {
         let of = |options: u64| {
             let mut study = study(50_000, 300, 100_000);
-            read(&mut study, "tcp-info", "flow0.options_flags", options);
+            read(&mut study, "tcp-info", "flow0.agreed_options", options);
             of_study(&RULE, &study)
         };
         assert!(is_found(&of(7)), "no marks agreed");

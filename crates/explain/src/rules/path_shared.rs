@@ -20,6 +20,8 @@ pub static RULE: Rule =
 
 /// Of what packet trains tell; a stream by itself reaches more behind a queue that is full.
 const REACHED_SHARE: f64 = 0.7;
+/// The same where trains below the path's rate show that others take a part.
+const REACHED_BESIDE: f64 = 0.9;
 /// A shorter wait is one of wake-ups and interrupts.
 const WAITED_MIN_NS: f64 = 1e6;
 /// And of some weight beside the path itself.
@@ -79,7 +81,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let is_shared = is_queued
         && (is_unsteady || taken.is_some())
         && is_free
-        && share <= REACHED_SHARE
+        && share <= taken.as_ref().map_or(REACHED_SHARE, |_| REACHED_BESIDE)
         && is_back_free;
     // A path that stands still at times fills its queue as well, and is nobody else's.
     let is_other = acknowledgements_slow::is_way_back(cell) || path_outages::is_found(cell);

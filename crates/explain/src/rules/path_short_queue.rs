@@ -52,6 +52,13 @@ fn look(cell: &Cell<'_>) -> Looked {
     if losses.lost < LOST_SHARE {
         return cell.saw(format!("{:.3} % of the segments lost", 100.0 * losses.lost), None);
     }
+    // Trains of a path that changes were sent at different times, and tell of no one queue.
+    let is_of_one_path = !path_capacity_varies::is_found(cell)
+        && !path_half_duplex::is_found(cell)
+        && are_alike(&cell.levels());
+    if !is_of_one_path {
+        return cell.saw("packet trains at different times tell of different links", None);
+    }
     let bursts = cell.bursts().ok_or_else(|| cell.lacks(Measure::TrainsByExplain))?;
     let Bursts::Limited(limited) = bursts else {
         return cell.saw("packet trains lose no more at once than apart", None);
@@ -70,15 +77,8 @@ fn look(cell: &Cell<'_>) -> Looked {
     let is_never_empty = cell.trips().is_some_and(|trips| {
         trips.waited_ns() >= WAITED_MIN_NS.max(WAITED_SHARE * trips.shortest_ns)
     });
-    // Trains of a path that changes were sent at different times, and tell of no one queue.
-    let is_of_one_path = !path_capacity_varies::is_found(cell)
-        && !path_half_duplex::is_found(cell)
-        && are_alike(&cell.levels());
-    let is_short = is_of_one_path
-        && limited.is_queue
-        && reached < REACHED_SHARE
-        && !is_never_empty
-        && !cell.is_busy();
+    let is_short =
+        limited.is_queue && reached < REACHED_SHARE && !is_never_empty && !cell.is_busy();
     let wrong = is_short.then(|| {
         let room = limited.room_bytes.map_or("a few packets".to_owned(), |bytes| {
             format!("about {:.0} packets", (bytes / 1500.0).ceil())
