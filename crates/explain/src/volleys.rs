@@ -173,6 +173,14 @@ impl<'a> Cell<'a> {
         all
     }
 
+    /// Whether several probes found the same rate of the way, as far as each tells one.
+    pub fn is_one_link(&self) -> bool {
+        let rates = self.levels();
+        let low = rates.iter().copied().reduce(f64::min);
+        let high = rates.iter().copied().reduce(f64::max);
+        low.zip(high).is_none_or(|(low, high)| high <= ONE_LINK * low)
+    }
+
     /// Rates of the way by each of several probes, where each was one rate.
     pub fn levels(&self) -> Vec<f64> {
         let told = self.ways().into_iter().filter_map(|way| match capacity(way)? {
@@ -183,6 +191,8 @@ impl<'a> Cell<'a> {
     }
 }
 
+/// Rates of one link by several probes are no further apart.
+const ONE_LINK: f64 = 1.3;
 /// Trains that were not sent well below the rate of a way tell nothing of what is left of it.
 const PRESSED: f64 = 0.95;
 /// How far apart the rates of a train and of its second half may be.

@@ -1,9 +1,9 @@
 //! `path-capacity-varies`: does what the path carries change while it is measured?
 //!
-//! Radio, an adaptive shaper, a bond that loses a link, an allowance that others change: a stream that keeps a queue filled
-//! moves what the path carries at that moment. Its slices then stand at one level for a while and at
-//! another afterwards. Congestion control that recovers from losses climbs instead of standing, and
-//! its queue empties meanwhile.
+//! Radio, an adaptive shaper, a bond that loses a link, an allowance that others change: a stream
+//! that keeps a queue filled moves what the path carries at that moment. Its slices then stand at
+//! one level for a while and at another afterwards. Congestion control that recovers from losses
+//! climbs instead of standing, and its queue empties meanwhile.
 
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
@@ -18,12 +18,14 @@ pub static RULE: Rule = Rule {
 };
 
 /// Slices in a row that stand at one level.
-const LEVEL_SLICES: usize = 4;
-/// How far from the middle of the level each of them may be. Behind a token bucket slices of a tenth of a
-/// second were within 0.06.
+const LEVEL_SLICES: usize = 3;
+/// How far from the middle of the level each of them may be. Behind a token bucket slices of a
+/// tenth of a second were within 0.06.
 const LEVEL_WITHIN: f64 = 0.08;
 /// Share of all slices that stand at some level: what climbs and falls stands rarely.
-const STANDING_SHARE: f64 = 0.6;
+const STANDING_SHARE: f64 = 0.5;
+/// Share of those that stand near the lowest or the highest level: what climbs stands in between.
+const ENDS_SHARE: f64 = 0.5;
 /// Levels that are further apart are two.
 const APART: f64 = 1.4;
 /// Each of the two stands for at least this share of what stands.
@@ -61,7 +63,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let levels = levels(cell).ok_or_else(|| cell.lacks(Measure::Slices))?;
     let [low, high] = [levels.low, levels.high].map(|bps| cell.in_packets(bps) / 1e6);
     let seen = format!(
-        "{:.0} % of the slices stand at a level for {LEVEL_SLICES} slices or more, the levels from \
+        "{:.0} % of the slices stand at a level for {LEVEL_SLICES} or more, the levels from \
          {low:.0} to {high:.0} Mb/s of packets; packets waited {:.2} ms at the least",
         100.0 * levels.standing,
         trips.waited_ns() / 1e6
@@ -125,7 +127,8 @@ fn levels(cell: &Cell<'_>) -> Option<Levels> {
         && share >= STANDING_SHARE
         && high >= APART * low
         && near(low) >= each
-        && near(high) >= each;
+        && near(high) >= each
+        && near(low) + near(high) >= ENDS_SHARE * standing.len() as f64;
     Some(Levels { low, high, standing: share, is_two })
 }
 

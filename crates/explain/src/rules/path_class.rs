@@ -1,8 +1,8 @@
 //! `path-class`: does the path treat packets of this class worse than others?
 //!
 //! Networks shape or police by differentiated services code point (RFC 2474). Everything of one
-//! class then looks like a slower link. Packet trains of another class beside those of the traffic's
-//! own tell whether it is the link or the class.
+//! class then looks like a slower link. Packet trains of another class beside those of the
+//! traffic's own tell whether it is the link or the class.
 
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::volleys::Classes;

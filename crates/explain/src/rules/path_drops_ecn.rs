@@ -1,9 +1,9 @@
 //! `path-drops-ecn`: does something on the path drop packets that ask for congestion marks?
 //!
-//! Where both ends agreed on ECN, data packets say so in the IP header (RFC 3168), and those that are
-//! sent again do not. What drops the marked ones lets every packet pass the second time it is sent:
-//! half of all are lost, in rows, without a queue, as behind a policer. Packet trains with the
-//! mark and without it tell the two apart.
+//! Where both ends agreed on ECN, data packets say so in the IP header (RFC 3168), and those that
+//! are sent again do not. What drops the marked ones lets every packet pass the second time it is
+//! sent: half of all are lost, in rows, without a queue, as behind a policer. Packet trains with
+//! the mark and without it tell the two apart.
 
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};

@@ -1,8 +1,8 @@
 //! `path-half-duplex`: do both directions of the path share one capacity?
 //!
-//! A radio link, a bus, or one shaper for both directions carries only so much in all. Acknowledgements take
-//! a part of it, and traffic of the other direction the half. Trains tell: of those that are sent
-//! both ways at once no more comes in all than of one alone.
+//! A radio link, a bus, or one shaper for both directions carries only so much in all.
+//! Acknowledgements take a part of it, and traffic of the other direction the half. Trains tell: of
+//! those that are sent both ways at once no more comes in all than of one alone.
 
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};

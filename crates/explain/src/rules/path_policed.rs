@@ -69,9 +69,8 @@ fn look(cell: &Cell<'_>) -> Looked {
         return Err(cell.lacks(Measure::TrainsWithEcnByExplain));
     }
     // Trains of a path that changes were sent at different times: their rates are not one limit's.
-    if path_capacity_varies::is_found(cell) {
-        return cell
-            .saw("what the path carries changes, and a queue never empties before it", None);
+    if path_capacity_varies::is_found(cell) || !cell.is_one_link() {
+        return cell.saw("packet trains or the stream tell of a path that changes", None);
     }
     let bursts = cell.bursts();
     if let Some(Bursts::Limited(limited)) = bursts {

@@ -29,16 +29,6 @@ const WAITED_MIN_NS: f64 = 1e6;
 /// And of some weight beside the path itself.
 const WAITED_SHARE: f64 = 0.2;
 
-/// Rates of one link by several probes are no further apart.
-const APART_MOST: f64 = 1.3;
-
-/// Whether rates are those of one link.
-fn are_alike(rates: &[f64]) -> bool {
-    let low = rates.iter().copied().reduce(f64::min);
-    let high = rates.iter().copied().reduce(f64::max);
-    low.zip(high).is_none_or(|(low, high)| high <= APART_MOST * low)
-}
-
 fn judge(case: &Case<'_>) -> Verdict {
     let idle = Some(Activity::LosesSegments);
     measured::judge(case, Needed::ProbedStream, idle, look)
@@ -55,7 +45,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     // Trains of a path that changes were sent at different times, and tell of no one queue.
     let is_of_one_path = !path_capacity_varies::is_found(cell)
         && !path_half_duplex::is_found(cell)
-        && are_alike(&cell.levels());
+        && cell.is_one_link();
     if !is_of_one_path {
         return cell.saw("packet trains at different times tell of different links", None);
     }

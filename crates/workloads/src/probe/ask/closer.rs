@@ -28,7 +28,8 @@ const ECT_0: u8 = 2;
 const CE: u8 = 3;
 /// Of the rate at which a train came, so much is sent by those below it.
 const BELOW_SHARE: f64 = 0.75;
-/// What a sleep of the sender takes beyond its length: Linux's timer slack of 50 us and the wake-up.
+/// What a sleep of the sender takes beyond its length: Linux's timer slack of 50 us and the
+/// wake-up.
 const SLEEP_BEYOND_US: f64 = 60.0;
 /// A shorter time between packets is none that a sleep keeps.
 const GAP_LEAST_US: f64 = 30.0;
@@ -100,7 +101,8 @@ impl Asker<'_> {
         Ok(trains)
     }
 
-    /// Sends trains of four marks in turn: the traffic's own, another class, with ECN, and marked by it.
+    /// Sends trains of four marks in turn: the traffic's own, another class, with ECN, and marked
+    /// by it.
     fn marked(&mut self, way: Way, known: &WayProbe) -> Result<Vec<Marked>, LoadError> {
         let own = self.line.class();
         let other = if own >> 2 == 0 { EXPEDITED } else { 0 };
