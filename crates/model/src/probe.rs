@@ -57,7 +57,7 @@ pub struct Marked {
     pub class: u8,
     /// Whether that is what the measured traffic has.
     pub is_own: bool,
-    /// The trains.
+    /// One after the other, in turn with those of other marks.
     pub trains: Vec<Train>,
 }
 

@@ -52,8 +52,8 @@ fn look(cell: &Cell<'_>) -> Looked {
         let remedy = "see what stops the process: a debugger or SIGSTOP, the freezer of its \
                       control group (cgroup.freeze), a quota of CPU time that the process itself \
                       cannot read (cpu.max, cpu.cfs_quota_us and nr_throttled of its group, as \
-                      the host sees it), checkpoints, a virtual machine that is suspended or moved; \
-                      larger buffers only hide short pauses";
+                      the host sees it), checkpoints, a virtual machine that is suspended or \
+                      moved; larger buffers only hide short pauses";
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
     });
     cell.saw(seen, wrong)

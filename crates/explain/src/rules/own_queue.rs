@@ -211,7 +211,7 @@ fn words(does: Does, queue: &Queue, at: &str, lost: f64) -> (String, String) {
 
 /// Whether an interface is one of those by which what comes in is queued (`ip link add type ifb`).
 fn is_intermediate(name: &str) -> bool {
-    name.strip_prefix("ifb").is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit()))
+    name.trim_end_matches(|c: char| c.is_ascii_digit()) == "ifb"
 }
 
 fn weight(queue: &Queue) -> f64 {
