@@ -231,6 +231,7 @@ mod tests {
             tail_ns: Nanos((1e3 * (whole - first)) as u64),
             head: came.min(8.0) as u32 - 1,
             head_ns: Nanos((1e3 * fast(came.min(8.0) - 1.0)) as u64),
+            ..Train::default()
         }
     }
 
