@@ -105,10 +105,10 @@ impl Service for Serving {
         &self,
         stream: TcpStream,
         from: SocketAddr,
-        guest: &mut Admitted,
+        admitted: &mut Admitted,
         log: &dyn Fn(Event),
     ) -> Result<Option<String>, ControlError> {
-        self.session(stream, guest, log).map(|()| Some(from.to_string()))
+        self.session(stream, admitted, log).map(|()| Some(from.to_string()))
     }
 }
 
@@ -116,7 +116,7 @@ impl Serving {
     fn session(
         &self,
         stream: TcpStream,
-        guest: &mut Admitted,
+        admitted: &mut Admitted,
         log: &dyn Fn(Event),
     ) -> Result<(), ControlError> {
         let own = listen::canonical(stream.local_addr().map_err(machine)?);
@@ -125,7 +125,7 @@ impl Serving {
         // Only a message that can be decrypted proves the key: the first half of a handshake can be
         // a recorded one.
         wire.hear_proof(PROOF_WITHIN)?;
-        if guest.prove() != Standing::Proved {
+        if admitted.prove() != Standing::Proved {
             return Err(ControlError::Unreachable(format!("{} was dropped", wire.peer())));
         }
         wire.voice().beat()?;

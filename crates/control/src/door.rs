@@ -46,7 +46,7 @@ pub trait Service: Send + Sync + 'static {
         &self,
         stream: TcpStream,
         from: SocketAddr,
-        guest: &mut Admitted,
+        admitted: &mut Admitted,
         log: &dyn Fn(Event),
     ) -> Result<Option<String>, Self::Error>;
 }
@@ -75,8 +75,8 @@ pub fn serve<S: Service>(
         }
         let Some(stream) = service.take(stream) else { continue };
         let (service, own) = (service.clone(), teller.clone());
-        let started = door.admit(&stream, from.ip()).and_then(|guest| {
-            thread::Builder::new().spawn(move || meet(&*service, stream, from, guest, &own))
+        let started = door.admit(&stream, from.ip()).and_then(|admitted| {
+            thread::Builder::new().spawn(move || meet(&*service, stream, from, admitted, &own))
         });
         if let Err(error) = started {
             teller.tell(Event::TurnedAway(format!("{from}: {error}")));
@@ -89,12 +89,12 @@ fn meet<S: Service>(
     service: &S,
     stream: TcpStream,
     from: SocketAddr,
-    mut guest: Admitted,
+    mut admitted: Admitted,
     teller: &Teller<impl Fn(Event)>,
 ) {
-    match service.meet(stream, from, &mut guest, &|event| teller.tell(event)) {
+    match service.meet(stream, from, &mut admitted, &|event| teller.tell(event)) {
         Ok(said) => said.into_iter().for_each(|said| teller.tell(Event::Ended(said))),
-        Err(_) if guest.standing() == Standing::Dropped => {
+        Err(_) if admitted.standing() == Standing::Dropped => {
             teller.tell(Event::Dropped(from.to_string()));
         }
         Err(error) => teller.tell(Event::TurnedAway(error.to_string())),
@@ -276,9 +276,9 @@ mod tests {
             |text: &str| door.admit(&stream, text.parse().expect("address")).expect("let in");
         let few: Vec<Admitted> = (0..20).map(|n| from(&format!("192.0.2.{n}"))).collect();
         let crowd: Vec<Admitted> = (0..600).map(|n| from(&format!("2001:db8::{n:x}"))).collect();
-        assert!(few.iter().all(|guest| guest.standing() == Standing::Unproved));
+        assert!(few.iter().all(|admitted| admitted.standing() == Standing::Unproved));
         let stand = |crowd: &[Admitted]| {
-            crowd.iter().filter(|guest| guest.standing() == Standing::Unproved).count()
+            crowd.iter().filter(|admitted| admitted.standing() == Standing::Unproved).count()
         };
         assert!((100..=STRANGERS_MAX).contains(&(stand(&crowd) + 20)), "{}", stand(&crowd));
         assert!(door.is_full(), "until the threads of the dropped have ended");

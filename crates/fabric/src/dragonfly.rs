@@ -17,7 +17,7 @@ pub struct Dragonfly {
     pub global_ports: u32,
 }
 
-/// What a group can send when all of its hosts send to one other group, as a share of their rate.
+/// What a group can send when every group sends to one other, as a share of its hosts' rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ToOneGroup {
     /// Over the links between these two groups alone, where they have the fewest.
@@ -58,9 +58,7 @@ impl Dragonfly {
         let (each, left) = (self.group_links() / others, self.group_links() % others);
         // What is left goes to the nearest on both sides, so that both ends count alike.
         let near = distance.min(self.groups - distance);
-        let opposite = self.groups.is_multiple_of(2) && near == self.groups / 2;
-        let extra = near <= left / 2 || (opposite && !left.is_multiple_of(2));
-        each + u32::from(extra)
+        each + u32::from(near <= left / 2)
     }
 
     /// The group's port of the `link`-th link to the group that is `distance` after it.
@@ -85,7 +83,9 @@ impl Dragonfly {
         let of_switch = of_group / f64::from(self.switches);
         let all = f64::from(hosts);
         let leaving = (all - of_group) / (all - of_switch);
-        let global = f64::from(self.links_used()) / (of_group * leaving);
+        // Traffic to all groups alike fills the links to those that have the fewest.
+        let fewest = f64::from(self.fewest_links()) * f64::from(self.groups - 1);
+        let global = fewest / (of_group * leaving);
         // To another group a packet crosses a link within the first and one within the last, but
         // where the link between groups is at its own switch.
         let others = f64::from(self.switches - 1);
@@ -95,8 +95,8 @@ impl Dragonfly {
     }
 
     /// What one half of the groups can send to the other half on shortest paths, in hosts' rates.
-    /// The links that cross are counted where each half is a part of the ring of groups: no other
-    /// halves have fewer between them.
+    /// The links that cross are counted where each half is a part of the ring of groups: links that
+    /// are more than others join neighbours there, so that no other halves have fewer between them.
     pub fn bisection_hosts(self, hosts: u32) -> f64 {
         let half = self.groups / 2;
         let crossing: u64 = (0..half)
@@ -106,7 +106,7 @@ impl Dragonfly {
         (self.hosts_of_group(hosts) * f64::from(half)).min(crossing as f64)
     }
 
-    /// All hosts of a group to one other group.
+    /// All hosts of each group to one other group.
     pub fn to_one_group(self, hosts: u32) -> ToOneGroup {
         let of_group = self.hosts_of_group(hosts);
         let share = |links: u32, crossed: f64| (f64::from(links) / (crossed * of_group)).min(1.0);
@@ -128,6 +128,34 @@ const ROUNDING: f64 = 1e-6;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// By brute force over all halves of up to twelve groups.
+    #[test]
+    fn no_halves_have_fewer_links_between_them_than_parts_of_the_ring() {
+        for groups in 2..=12_u32 {
+            let sizes = Dragonfly { groups, switches: 4, host_ports: 1000, global_ports: 5 };
+            let crossing = |half: u32| -> u32 {
+                let pairs = (0..groups).flat_map(|a| (a + 1..groups).map(move |b| (a, b)));
+                let apart = pairs.filter(|(a, b)| (half >> a & 1) != (half >> b & 1));
+                apart.map(|(a, b)| sizes.links_to(b - a)).sum()
+            };
+            let halves = (0..1_u32 << groups).filter(|half| half.count_ones() == groups / 2);
+            let least = halves.map(crossing).min().expect("halves");
+            let said = sizes.bisection_hosts(u32::MAX);
+            assert!((said - f64::from(least)).abs() < 1e-9, "{groups}: {said} and {least}");
+        }
+    }
+
+    /// With one or two links a pair, traffic to all groups alike fills the single ones.
+    #[test]
+    fn pairs_of_groups_with_the_fewest_links_bound_uniform_traffic() {
+        let sizes = Dragonfly { groups: 79, switches: 16, host_ports: 8, global_ports: 8 };
+        let (of_group, of_switch) = (10_000.0 / 79.0, 10_000.0 / 79.0 / 16.0);
+        let leaving = (10_000.0 - of_group) / (10_000.0 - of_switch);
+        let share = sizes.share_on_paper(10_000);
+        assert!((share - 78.0 / (of_group * leaving)).abs() < 1e-12, "{share}");
+        assert!(share < 0.65, "{share}");
+    }
 
     #[test]
     fn links_between_groups_are_the_same_from_both_ends_and_use_all_ports_but_one() {

@@ -80,8 +80,10 @@ pub fn dragonflies<'a>(
     let fits = |error: &FabricError| !matches!(error, FabricError::NoPorts(..));
     let mut wrong: Vec<FabricError> =
         refused.into_iter().filter_map(Result::err).filter(fits).collect();
+    // Where one group would hold all hosts, that is what to know; else how far one gets.
     wrong.sort_by_key(|error| match error {
         FabricError::TooManyForDragonfly { most, .. } => *most,
+        FabricError::OneGroup { .. } => u64::MAX,
         _ => 0,
     });
     Err(wrong.pop().unwrap_or_else(|| FabricError::NoPorts(asked.rate, names(models.iter()))))

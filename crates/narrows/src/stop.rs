@@ -20,9 +20,14 @@ pub fn at_once() -> Result<(), Failure> {
         .map_err(no_signals)
 }
 
-/// A flag that is set when the user wants to stop.
+/// A flag that is set when the user wants to stop. A command that measures twice has one: a second
+/// handler of SIGTERM would end the process, and a wish from in between would be forgotten.
 pub fn flag() -> Result<Arc<AtomicBool>, Failure> {
+    static IS_CAUGHT: AtomicBool = AtomicBool::new(false);
     let stop = ENDS.clone();
+    if IS_CAUGHT.swap(true, Ordering::Relaxed) {
+        return Ok(stop);
+    }
     // In this order a first signal only sets the flag, and a second finds it set.
     flag::register_conditional_shutdown(SIGTERM, STOPPED.into(), stop.clone())
         .and_then(|_| flag::register(SIGTERM, stop.clone()))

@@ -6,6 +6,7 @@ use crate::sentences::Answer;
 use crate::study::{StudyResults, text};
 use crate::{Analysis, latency, words};
 use narrows_explain::limits::{Limit, Sureness};
+use narrows_model::load::Wait;
 use narrows_model::result::ResourceAt;
 use narrows_model::result::{Estimate, Method, Weight};
 use narrows_model::trial::NetworkPath;
@@ -210,6 +211,22 @@ const UNDECIDED: &str = "let `narrows diagnose HOST` change one thing at a time 
 const UNDECIDED_TRIPS: &str = "measure again with --wait spin: what is left then is neither sleep nor \
                                wake-up; the findings below it are no reason for it that was shown";
 
+/// The same of what nothing measures another way.
+const UNDECIDED_ELSE: &str = "measure again to another host or with another option; the findings \
+                              below it are no reason for it that was shown";
+
+/// What would decide where nothing explains the figure.
+fn undecided(analysis: &Analysis<'_>, summary: &Summary) -> &'static str {
+    let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
+    let wait = trial.and_then(|trial| trial.params.socket.as_ref()?.wait.clone());
+    let sleeps = wait.is_none_or(|wait| wait == Wait::Block);
+    match summary.kind {
+        Workload::TCP_RR | Workload::UDP_RR if sleeps => UNDECIDED_TRIPS,
+        Workload::Stream(_) => UNDECIDED,
+        _ => UNDECIDED_ELSE,
+    }
+}
+
 /// The remedy of what names the bottleneck, else of the heaviest finding; where that was looked
 /// for and is unexplained, what would decide.
 fn action(analysis: &Analysis<'_>, summary: &Summary) -> String {
@@ -218,8 +235,7 @@ fn action(analysis: &Analysis<'_>, summary: &Summary) -> String {
         return action;
     }
     if limit.is_some_and(|limit| limit.sureness == Sureness::Unexplained) {
-        let is_trips = [Workload::TCP_RR, Workload::UDP_RR].contains(&summary.kind);
-        return if is_trips { UNDECIDED_TRIPS } else { UNDECIDED }.to_owned();
+        return undecided(analysis, summary).to_owned();
     }
     if limit.is_none() && summary.labels.contains(&Label::ShortWindow) {
         return LONGER.to_owned();

@@ -200,8 +200,8 @@ fn carries(plan: &Planned) -> Vec<Fact> {
 
 fn to_one_group(one: ToOneGroup) -> String {
     format!(
-        "{} of their rate where all hosts of a group send to one other group over the links \
-         between the two; {} over third groups (adaptive or Valiant's routing)",
+        "{} of every host's rate where each group sends to one other over the links between the \
+         two; {} over third groups (adaptive or Valiant's routing)",
         percent(one.direct_share),
         percent(one.detour_share)
     )

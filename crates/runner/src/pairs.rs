@@ -14,7 +14,7 @@ use narrows_model::load::{EndReport, Grant, Job, Role};
 use narrows_model::options::runs;
 use narrows_model::record::{Fault, Lost, Reported, Span};
 use narrows_model::trial::{EndHost, EndSpec, Trial};
-use narrows_model::workload::{Transport, Workload};
+use narrows_model::workload::{RdmaVerb, Transport, Workload};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicBool;
@@ -252,7 +252,11 @@ impl<'a> Run<'a> {
             return None;
         }
         let ends = match kind {
-            // Who counts depends on the verb; the other end counts nothing.
+            // Of verbs that the other end takes part in both ends count, of the others the one that
+            // works: which that is depends on the verb.
+            Workload::Stream(Transport::Rdma(RdmaVerb::Send | RdmaVerb::WriteImm)) => {
+                self.tellers(receives)
+            }
             Workload::Stream(Transport::Rdma(_)) => self.tellers(|_| true),
             Workload::Stream(_) | Workload::Packets => self.tellers(receives),
             Workload::RoundTrip(_) | Workload::Connect => {
@@ -285,20 +289,18 @@ impl<'a> Run<'a> {
     /// Hears all ends that tell in turn, until their windows are over.
     fn listen(&mut self, telling: &Telling<'a>, began: Instant) -> Result<(), Broken> {
         let mut rates = Rates::of(telling.ends.len());
-        // A word for another end of an agent counts as a look that heard nothing.
-        let within = finish_within(telling.trial) * 2;
+        let (listens, within) = (Instant::now(), finish_within(telling.trial));
         let look = LOOK_UP / u32::try_from(telling.ends.len()).unwrap_or(u32::MAX).max(1);
-        let mut waited = Duration::ZERO;
-        while telling.ends.iter().any(|at| !self.seats[*at].closed) {
-            if waited > within {
-                return Err(silent(within));
+        while let Some(open) = telling.ends.iter().copied().find(|at| !self.seats[*at].closed) {
+            if listens.elapsed() > within {
+                return self.with(open, |_, _| Err(silent(within)));
             }
             for (number, at) in telling.ends.iter().copied().enumerate() {
                 if self.seats[at].closed {
                     continue;
                 }
                 match self.with(at, |end, stop| told(end, look, stop))? {
-                    Heard::Nothing => waited += look,
+                    Heard::Nothing => {}
                     Heard::Moved(part) => {
                         if let Some(period) = rates.add(number, part) {
                             telling.onlooker.period(telling.trial, telling.counted, &period);
@@ -308,6 +310,7 @@ impl<'a> Run<'a> {
                         let seat = &mut self.seats[at];
                         seat.early = early.map(|report| *report);
                         (seat.closed, seat.over_ns) = (true, since(began));
+                        rates.close(number);
                     }
                 }
             }

@@ -79,18 +79,30 @@ pub trait Onlooker {
 #[derive(Debug, Default)]
 pub struct Rates {
     ends: Vec<VecDeque<Part>>,
+    /// Ends that tell no more.
+    closed: Vec<bool>,
 }
 
 impl Rates {
     /// Of so many ends.
     pub fn of(ends: usize) -> Self {
-        Self { ends: vec![VecDeque::new(); ends] }
+        Self { ends: vec![VecDeque::new(); ends], closed: vec![false; ends] }
     }
 
-    /// Adds a part of an end; the period that is whole with it.
+    /// An end whose window is over has no part in later periods.
+    pub fn close(&mut self, end: usize) {
+        if let Some(closed) = self.closed.get_mut(end) {
+            *closed = true;
+        }
+    }
+
+    /// Adds a part of an end, unless it is of no time; the period that is whole with it.
     pub fn add(&mut self, end: usize, part: Part) -> Option<Period> {
-        self.ends.get_mut(end)?.push_back(part);
-        if self.ends.iter().any(VecDeque::is_empty) {
+        if part.length_ns.0 > 0 {
+            self.ends.get_mut(end)?.push_back(part);
+        }
+        let mut waits = self.ends.iter().zip(&self.closed);
+        if waits.any(|(parts, closed)| parts.is_empty() && !closed) {
             return None;
         }
         let parts: Vec<Part> = self.ends.iter_mut().filter_map(VecDeque::pop_front).collect();
@@ -157,5 +169,17 @@ mod tests {
         let second = rates.add(1, part(503, 1000, 4_000_000, 0)).expect("both told");
         assert_eq!((second.bytes_per_second, second.messages_per_second), (10e6, 60.0));
         assert_eq!(second.end_ns, Nanos::from_millis(1500));
+    }
+
+    #[test]
+    fn an_end_that_closes_early_and_a_part_of_no_time_stop_nothing() {
+        let mut rates = Rates::of(2);
+        assert_eq!(rates.add(0, part(0, 1000, 1_000_000, 0)), None);
+        assert_eq!(rates.add(1, part(0, 0, 5_000_000, 0)), None, "no rate of no time");
+        rates.close(1);
+        let alone = rates.add(0, part(1000, 1000, 2_000_000, 0)).expect("one end is left");
+        assert_eq!((alone.bytes, alone.bytes_per_second), (1_000_000, 1e6));
+        let next = rates.add(0, part(2000, 1000, 3_000_000, 0)).expect("one end is left");
+        assert_eq!(next.bytes, 2_000_000);
     }
 }

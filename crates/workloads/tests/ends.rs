@@ -35,8 +35,8 @@ fn listening(job: Job) -> (SocketAddr, Running) {
     let prepared = (kind.prepare)(&job).expect("prepared");
     let at = SocketAddr::new("127.0.0.1".parse().expect("address"), prepared.ports()[0]);
     let run = thread::spawn(move || {
-        let crew = prepared.arm(&[], ThreadUsage::default)?;
-        crew.run(&job.timeline, &mut Unwatched)
+        let threads = prepared.arm(&[], ThreadUsage::default)?;
+        threads.run(&job.timeline, &mut Unwatched)
     });
     (at, run)
 }

@@ -227,8 +227,8 @@ fn memory_kernels_go_over_their_shares() {
         let made = (narrows_workloads::check(&order).expect("an order").prepare)(&order);
         let made = made.expect("prepared");
         assert!(made.ports().is_empty());
-        let crew = made.arm(&[], ThreadUsage::default).expect("armed");
-        crew.run(&order.timeline, &mut Unwatched).expect("a run")
+        let threads = made.arm(&[], ThreadUsage::default).expect("armed");
+        threads.run(&order.timeline, &mut Unwatched).expect("a run")
     };
     for (kind, arrays, percent) in kinds {
         let report = run(kind, 3, 1 << 20);

@@ -96,10 +96,10 @@ impl Service for Tests {
         &self,
         control: TcpStream,
         from: SocketAddr,
-        guest: &mut Admitted,
+        admitted: &mut Admitted,
         log: &dyn Fn(Event),
     ) -> io::Result<Option<String>> {
-        self.hear_out(control, from, guest, log)
+        self.hear_out(control, from, admitted, log)
             .map_err(|error| io::Error::new(error.kind(), format!("{from}: {error}")))
     }
 }
@@ -121,7 +121,7 @@ impl Tests {
         &self,
         control: TcpStream,
         from: SocketAddr,
-        guest: &mut Admitted,
+        admitted: &mut Admitted,
         log: &dyn Fn(Event),
     ) -> io::Result<Option<String>> {
         control.set_nonblocking(false)?;
@@ -147,7 +147,7 @@ impl Tests {
             return refused(&control, refusal, why);
         }
         // A client that says all of this is as little a stranger as this protocol can tell.
-        if guest.prove() != Standing::Proved {
+        if admitted.prove() != Standing::Proved {
             return Err(ErrorKind::ConnectionAborted.into());
         }
         let Some(turn) = self.begin(cookie, &asked, from) else { return busy(&control) };

@@ -186,7 +186,7 @@ fn between_namespaces(args: &PacketsArgs, settings: &Settings) -> Result<u8, Fai
     let mtu = u32::try_from(frame.0.saturating_sub(18)).unwrap_or(MTU_BYTES).max(MTU_BYTES);
     namespaces.set_mtu(mtu)?;
     let spot = narrows_plan::choose(&host);
-    let trials = [trial(settings, &spot)?];
+    let trials = [plan::sliced(trial(settings, &spot)?, args.slices.interval)];
     let study = study(args, &spot, mtu)?;
     let file = output::study_path(&args.peer.out, "packets", study.began_unix_ns);
     let mut draft = Store::draft(&file, &study, &host)?;

@@ -60,6 +60,7 @@ pub fn run(args: &CheckArgs, peer: &str) -> Result<u8, Failure> {
         CourseEnd::Complete if is_for_people(&peer.out) => Some(under_load(&peer, opened)),
         _ => None,
     };
+    let end = loaded.as_ref().map_or(end, |loaded| loaded.end);
     let verdict = present(&peer, &file, &asked, loaded.as_ref())?;
     output::made(&file, "")?;
     if let Some(Loaded { file: Some(file), .. }) = &loaded {
@@ -78,6 +79,8 @@ fn is_for_people(out: &OutArgs) -> bool {
 struct Loaded {
     /// What is said of them.
     says: String,
+    /// How they ended.
+    end: CourseEnd,
     /// `None` where nothing could begin.
     file: Option<PathBuf>,
 }
@@ -85,14 +88,18 @@ struct Loaded {
 /// Measures round trips beside streams. What fails here costs the rest of the check nothing.
 fn under_load(peer: &PeerArgs, opened: Opened) -> Loaded {
     let mut file = None;
-    let says = match load(peer, opened, &mut file) {
-        Ok(says) => says,
-        Err(failure) => format!("not measured: {}", failure.says()),
+    let (says, end) = match load(peer, opened, &mut file) {
+        Ok(loaded) => loaded,
+        Err(failure) => (format!("not measured: {}", failure.says()), CourseEnd::Complete),
     };
-    Loaded { says, file }
+    Loaded { says, end, file }
 }
 
-fn load(peer: &PeerArgs, opened: Opened, made: &mut Option<PathBuf>) -> Result<String, Failure> {
+fn load(
+    peer: &PeerArgs,
+    opened: Opened,
+    made: &mut Option<PathBuf>,
+) -> Result<(String, CourseEnd), Failure> {
     let mut settings = Settings::default();
     settings.tell(&runs::LOAD, Workload::UDP_RR.to_string());
     let wanted = Wanted {
@@ -104,25 +111,19 @@ fn load(peer: &PeerArgs, opened: Opened, made: &mut Option<PathBuf>) -> Result<S
     };
     let peer = PeerArgs { repeats: 1, ..peer.clone() };
     let measurement = Measurement {
-        command: StudyKind::Latency,
-        peer: &peer,
-        socket: None,
-        interval: None,
-        settings,
-        copy_share: false,
-        explain: false,
-        diagnose: false,
-        both_ways: false,
         beside: Some(&wanted),
-        sizes: Vec::new(),
+        ..Measurement::of(StudyKind::Latency, &peer, settings)
     };
     let mut opened = measurement::open_met(&measurement, opened.met_again()?)?;
     *made = Some(opened.file.clone());
     let steps = blocks(1, 1, opened.study.seed);
     note!("round trips beside streams, a run of its own");
-    further::course(&measurement, &mut opened, &steps)?;
+    let end = further::course(&measurement, &mut opened, &steps)?;
+    if end == CourseEnd::Stopped {
+        return Ok(("not measured: stopped by the user".to_owned(), end));
+    }
     let stored = narrows_store::read(&opened.file)?;
-    Ok(peer_check::under_load(&Analysis::of(&stored)))
+    Ok((peer_check::under_load(&Analysis::of(&stored)), end))
 }
 
 /// Prints the lines, or what was asked for in their place.

@@ -42,7 +42,8 @@ unsafe fn sum(from: *const u8, length: usize) -> u64 {
 
 /// Each number below `lines` once: a linear congruential generator that visits every number below
 /// the next power of two (Hull and Dobell: an odd increment, a multiplier of `4 k + 1`), less those
-/// beyond the end. Its upper bits lead, since the lower ones have short periods.
+/// beyond the end. Its lower bits choose the region and the upper ones the line in it, so that two
+/// reads in a row are far apart.
 fn order(lines: usize) -> impl Iterator<Item = usize> {
     const MULTIPLIER: usize = 0x9e37_79b1_85eb_ca6d_u64 as usize;
     const INCREMENT: usize = 0x2545_f491_4f6c_dd1d_u64 as usize;
@@ -72,7 +73,7 @@ mod tests {
         steps.for_each(|step| *counts.entry(step).or_insert(0_u32) += 1);
         let most = counts.values().max().copied().unwrap_or(0);
         assert!(most < (1 << 18) / 100, "one step makes {most} of {}", 1 << 18);
-        // Neighbours of a line are far away in time: half of the steps leave the page.
+        // All but one step in a hundred leave the page.
         let near = all.windows(2).filter(|two| two[0].abs_diff(two[1]) < 64).count();
         assert!(near < (1 << 18) / 100, "{near} steps stay in a page");
     }

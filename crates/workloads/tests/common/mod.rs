@@ -22,8 +22,8 @@ pub fn pair(order: &Job) -> (EndReport, EndReport) {
     let line = order.timeline;
     let other =
         thread::spawn(move || listens.arm(&[], ThreadUsage::default)?.run(&line, &mut Unwatched));
-    let crew = connects.arm(&at, ThreadUsage::default).expect("met");
-    let here = crew.run(&line, &mut Unwatched).expect("a run");
+    let threads = connects.arm(&at, ThreadUsage::default).expect("met");
+    let here = threads.run(&line, &mut Unwatched).expect("a run");
     let there = other.join().expect("a thread").expect("a run");
     if reverse { (here, there) } else { (there, here) }
 }
