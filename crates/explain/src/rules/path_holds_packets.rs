@@ -50,8 +50,8 @@ fn look(cell: &Cell<'_>) -> Looked {
     let wrong = is_held.then(|| {
         let says = format!(
             "Something on the path holds packets and lets them go together in {}: of packets that \
-             were sent evenly nothing came for up to {longest_ms:.0} ms, {percent:.0} % of the time, and \
-             none of those was lost",
+             were sent evenly nothing came for up to {longest_ms:.0} ms, {percent:.0} % of the \
+             time, and none of those was lost",
             cell.trial.label
         );
         let remedy = "look for what sends in turns or batches: radio and its power saving, \
