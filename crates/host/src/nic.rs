@@ -17,10 +17,23 @@ pub fn read(root: &Root, functions: &Functions<'_>) -> Vec<Nic> {
     let links = root.asked("narrows/links", links::ask);
     let flows = root.number("proc/sys/net/core/rps_sock_flow_entries");
     let has_flows = flows.value().is_some_and(|flows| *flows > 0);
-    let names = root.names(NET).into_iter();
-    // Some drivers leave plain files such as `bonding_masters` here.
-    let names = names.filter(|name| name != "lo" && is_interface(root, name));
+    let names = names(root, &links).into_iter().filter(|name| name != "lo");
     names.map(|name| nic(root, functions, &name, &links, has_flows)).collect()
+}
+
+/// The interfaces' names. A process that entered another network namespace sees `/sys` as it was
+/// mounted, so the kernel's own list goes before the folder's.
+fn names(root: &Root, links: &Fact<String>) -> Vec<String> {
+    let lines = links.value().map_or("", String::as_str).lines();
+    let listed = lines.filter_map(|line| line.split(' ').next());
+    // As in the kernel, no name leads out of the folder.
+    let listed = listed.filter(|name| !matches!(*name, "" | "." | "..") && !name.contains('/'));
+    let listed: BTreeSet<String> = listed.map(str::to_owned).collect();
+    if !listed.is_empty() {
+        return listed.into_iter().collect();
+    }
+    // Some drivers leave plain files such as `bonding_masters` here.
+    root.names(NET).into_iter().filter(|name| is_interface(root, name)).collect()
 }
 
 fn is_interface(root: &Root, name: &str) -> bool {
@@ -272,6 +285,14 @@ mod tests {
         for unknown in [-1, 0, 4_294_967_295] {
             assert!(matches!(read(unknown), Fact::Absent { .. }), "{unknown}");
         }
+    }
+
+    #[test]
+    fn interfaces_are_those_of_the_kernels_list() {
+        let root = Root::at("/nowhere");
+        let listed = |lines: &str| names(&root, &Fact::known(lines.to_owned(), "rtnetlink"));
+        assert_eq!(listed("veth1 veth noqueue -\nlo - - -\n.. - - -\na/b - - -"), ["lo", "veth1"]);
+        assert!(listed("").is_empty());
     }
 
     #[test]

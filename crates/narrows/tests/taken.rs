@@ -40,12 +40,17 @@ impl Worker {
         serde_json::from_str(&line).expect("an answer")
     }
 
-    /// The most memory that it has had, in bytes.
-    fn peak(&self) -> u64 {
+    /// The memory that it has of its own, in bytes: the program's pages, which the kernel maps by
+    /// the megabyte where its file is cached in large pieces, are not among it.
+    fn own_bytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
         let status = status.expect("status");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("VmHWM");
-        1024 * line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number")
+        let of = |key: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(key));
+            let kib = line.unwrap_or_else(|| panic!("{key} {status}")).trim();
+            1024 * kib.trim_end_matches(" kB").parse::<u64>().expect("a number")
+        };
+        of("RssAnon:") + of("RssShmem:")
     }
 }
 
@@ -75,8 +80,8 @@ fn job(kind: &str, end: Role, message: u64, stream: &StreamParams) -> Job {
     }
 }
 
-/// Takes two workers to the gate; the peak memory of the end that receives and of that which sends.
-fn peaks(kind: &str, message: u64, stream: &StreamParams) -> Result<(u64, u64), String> {
+/// Takes two workers to the gate; the memory of the end that receives and of that which sends.
+fn held(kind: &str, message: u64, stream: &StreamParams) -> Result<(u64, u64), String> {
     let (mut receiver, mut sender) = (Worker::start(None), Worker::start(None));
     receiver.order(&Order::Prepare { job: Box::new(job(kind, Role::Receiver, message, stream)) });
     let ports = match receiver.hear() {
@@ -89,7 +94,7 @@ fn peaks(kind: &str, message: u64, stream: &StreamParams) -> Result<(u64, u64), 
     let to = |port| SocketAddr::from(([127, 0, 0, 1], port));
     sender.order(&Order::Arm { peer: ports.into_iter().map(to).collect() });
     match (sender.hear(), receiver.hear()) {
-        (Answer::Armed, Answer::Armed) => Ok((receiver.peak(), sender.peak())),
+        (Answer::Armed, Answer::Armed) => Ok((receiver.own_bytes(), sender.own_bytes())),
         other => Err(format!("{other:?}")),
     }
 }
@@ -128,7 +133,7 @@ fn what_is_counted_is_what_a_worker_takes() {
             ..StreamParams::default()
         };
         let what = format!("{kind} {sender:?} {receiver:?} {bidirectional} {verify}");
-        let (small, large) = (peaks(kind, 64, &stream), peaks(kind, message, &stream));
+        let (small, large) = (held(kind, 64, &stream), held(kind, message, &stream));
         let (Ok(small), Ok(large)) = (&small, &large) else {
             common::skip("what_is_counted", &format!("{what}: {small:?} {large:?}"));
             continue;
