@@ -215,11 +215,21 @@ pub struct Reading {
 pub enum Ended {
     /// Every planned run was made.
     Complete,
-    /// Stopped by the user or by a fault; what was measured is kept.
+    /// Stopped by a signal or by a fault; what was measured is kept.
     Interrupted {
         /// What stopped it, in words.
         why: String,
     },
+}
+
+impl Ended {
+    /// Why a command ended that was told to stop.
+    pub const BY_SIGNAL: &str = "stopped by Ctrl-C or SIGTERM";
+
+    /// A command that was told to stop.
+    pub fn by_signal() -> Self {
+        Self::Interrupted { why: Self::BY_SIGNAL.to_owned() }
+    }
 }
 
 /// One session of a study: from a start of narrows to its end, on one boot of one host. A study of

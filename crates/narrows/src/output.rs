@@ -132,7 +132,7 @@ pub fn ended(
 ) -> Result<CourseEnd, Failure> {
     let ended = match &ran {
         Ok(CourseEnd::Complete | CourseEnd::HostsGone) => Ended::Complete,
-        Ok(CourseEnd::Stopped) => Ended::Interrupted { why: "stopped by the user".into() },
+        Ok(CourseEnd::Stopped) => Ended::by_signal(),
         Err(error) => Ended::Interrupted { why: error.to_string() },
     };
     let stored = store.put_ended(&ended);

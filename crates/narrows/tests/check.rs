@@ -213,7 +213,7 @@ fn ctrl_c_leaves_a_valid_result() {
     let output = child.wait_with_output().expect("output");
     assert_eq!(output.status.code(), Some(130), "{}", err(&output));
     let says = out(&output).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(says.contains("interrupted: stopped by the user"), "{says}");
+    assert!(says.contains("interrupted: stopped by Ctrl-C or SIGTERM"), "{says}");
     let stored = narrows_store::read(&study(&dir)).expect("study");
     assert!(stored.records.len() >= 3 && stored.records.len() < 100);
     let failed: Vec<_> = stored.records.iter().filter(|r| r.receiver().is_none()).collect();

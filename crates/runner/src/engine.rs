@@ -141,7 +141,7 @@ impl<'a> StudyEngine<'a> {
             Ok(SessionEnd::Study(CourseEnd::Complete) | SessionEnd::Until(_)) => {
                 return Ended::Complete;
             }
-            Ok(SessionEnd::Study(CourseEnd::Stopped)) => "stopped by the user".to_owned(),
+            Ok(SessionEnd::Study(CourseEnd::Stopped)) => return Ended::by_signal(),
             Ok(SessionEnd::Study(CourseEnd::HostsGone)) => {
                 let gone: Vec<String> = self.hosts.gone().iter().map(Need::to_string).collect();
                 gone.join("; ")

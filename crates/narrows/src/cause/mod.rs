@@ -24,7 +24,7 @@ pub enum Exit {
     Precision = 4,
     /// The machine does not allow it.
     Machine = 5,
-    /// Stopped by the user (128 + SIGINT, as shells count).
+    /// Stopped by a signal (128 + SIGINT, as shells count).
     Stopped = 130,
 }
 
@@ -55,7 +55,7 @@ impl Exit {
             Self::Precision => "a study did not reach its precision, or a condition is undecided",
             Self::Machine => "this machine does not allow it: privilege, hardware, package, disk",
             Self::Stopped => {
-                "stopped with Ctrl-C; what was measured is kept (serve: 0, its normal end)"
+                "stopped with Ctrl-C or SIGTERM; what was measured is kept (serve: 0, its normal end)"
             }
         }
     }

@@ -109,7 +109,7 @@ impl Cause {
     /// A management controller that answers in a way that Redfish does not.
     pub const BMC_ODD: Self =
         Self::connect("docs/host.md says what narrows asks a controller for, and its limits");
-    /// Stopped by the user before there was anything to show.
+    /// Stopped by a signal before there was anything to show.
     pub const STOPPED: Self =
         Self { exit: Exit::Stopped, hint: "run it again: nothing was changed" };
 }

@@ -38,8 +38,7 @@ pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
     let mut meshed = Meshed::open(args, &crowd, &hosts)?;
     let stop = stop::flag()?;
     let stopped = meshed.measure(&mut crowd, &stop)?;
-    let why = "stopped by the user".to_owned();
-    let ended = if stopped { Ended::Interrupted { why } } else { Ended::Complete };
+    let ended = if stopped { Ended::by_signal() } else { Ended::Complete };
     meshed.store.put_ended(&ended)?;
     let path = meshed.store.path().to_owned();
     drop(meshed);

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::{output, screen};
 use narrows_model::Nanos;
 use narrows_model::options::runs;
+use narrows_model::study::Ended;
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
@@ -120,7 +121,7 @@ fn load(
     note!("round trips beside streams, a run of its own");
     let end = further::course(&measurement, &mut opened, &steps)?;
     if end == CourseEnd::Stopped {
-        return Ok(("not measured: stopped by the user".to_owned(), end));
+        return Ok((format!("not measured: {}", Ended::BY_SIGNAL), end));
     }
     let stored = narrows_store::read(&opened.file)?;
     Ok((peer_check::under_load(&Analysis::of(&stored)), end))

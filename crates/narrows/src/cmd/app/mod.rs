@@ -38,9 +38,7 @@ pub fn run(args: &AppArgs) -> Result<u8, Failure> {
     let file = sheet.file().to_owned();
     let measured = measure(&rig, &mut sheet, seed, &stop);
     let ended = match &measured {
-        Ok(()) if stop.load(Ordering::Relaxed) => {
-            Ended::Interrupted { why: "stopped by the user".to_owned() }
-        }
+        Ok(()) if stop.load(Ordering::Relaxed) => Ended::by_signal(),
         Ok(()) => Ended::Complete,
         Err(why) => Ended::Interrupted { why: why.says().to_owned() },
     };

@@ -3,6 +3,7 @@
 
 use crate::cause::Cause;
 use crate::failure::Failure;
+use narrows_model::study::Ended;
 use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::waitpid;
@@ -183,7 +184,7 @@ fn end(child: &mut Child) {
 pub fn why(done: &Done, launcher: &Path, limit: Duration) -> Failure {
     let name = launcher.display();
     match done.how {
-        How::Stopped => Failure::of(Cause::STOPPED, "stopped by the user"),
+        How::Stopped => Failure::of(Cause::STOPPED, Ended::BY_SIGNAL),
         How::Late => {
             let says = format!("{name} and its ranks were not done after {} s", limit.as_secs());
             Failure::of(Cause::MPI_LATE, says)
