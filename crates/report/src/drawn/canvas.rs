@@ -110,7 +110,8 @@ impl Frame {
     }
 }
 
-/// Stands for the blank between a number and its unit: no line ends there, and nothing else has it.
+/// Stands for a blank where no line may end, as between a number and its unit; nothing else has
+/// it.
 const GLUE: char = '\u{202f}';
 
 /// Units that stay on the line of their number.
@@ -120,7 +121,8 @@ const UNITS: [&str; 18] = [
 ];
 
 /// Words in lines of at most so many columns; all but the first begin with `hang`. A word that is
-/// longer than a line is broken, and a number is not parted from its unit.
+/// longer than a line is broken. A number is not parted from its unit, nor a `command` that a line
+/// can hold, so that it can be copied.
 pub(crate) fn wrap(text: &str, columns: usize, hang: &str) -> Vec<String> {
     wrapped(text, options(columns, hang))
 }
@@ -137,7 +139,8 @@ fn options(columns: usize, hang: &str) -> textwrap::Options<'_> {
 }
 
 fn wrapped(text: &str, options: textwrap::Options<'_>) -> Vec<String> {
-    let text = with_units(text);
+    let most = options.width.saturating_sub(display_width(options.subsequent_indent));
+    let text = with_commands(&with_units(text), most);
     textwrap::wrap(&text, options).into_iter().map(|line| line.replace(GLUE, " ")).collect()
 }
 
@@ -152,6 +155,22 @@ fn with_units(text: &str) -> String {
         held.push_str(word);
     }
     held
+}
+
+/// The text with the blanks of each command between backticks held, where it has at most so many
+/// columns; a backtick without its second is text.
+fn with_commands(text: &str, most: usize) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    let mut held = Vec::new();
+    for (at, part) in parts.iter().enumerate() {
+        let is_command = at % 2 == 1 && at + 1 < parts.len() && display_width(part) + 2 <= most;
+        held.push(if is_command {
+            part.replace(' ', GLUE.encode_utf8(&mut [0; 4]))
+        } else {
+            (*part).to_owned()
+        });
+    }
+    held.join("`")
 }
 
 /// A text of at most so many columns, with `…` for what is left out.
@@ -179,5 +198,19 @@ mod tests {
         assert_eq!(lines, ["loses", "  0.25 % in", "  3 runs"]);
         assert_eq!(wrap("  a b, 5 us", 8, ""), ["  a b,", "5 us"], "blanks stay as they are");
         assert_eq!(wrap("x % y", 3, ""), ["x %", "y"], "no number, no unit");
+    }
+
+    #[test]
+    fn a_command_is_not_parted_where_a_line_can_hold_it() {
+        assert_eq!(
+            wrap("now run `ip link show` first", 16, ""),
+            ["now run", "`ip link show`", "first"]
+        );
+        assert_eq!(
+            wrap("run `ip link show` now", 15, "  "),
+            ["run `ip link", "  show` now"],
+            "14 of 13"
+        );
+        assert_eq!(wrap("one ` two three", 9, ""), ["one ` two", "three"], "no command");
     }
 }
