@@ -20,8 +20,11 @@ fn said(analysis: &Analysis<'_>) -> Markup {
     if let Some(line) = analysis.study.as_ref().and_then(text::recommendation) {
         return html! { section class="card answer" { p class="figure" { (line) } } };
     }
-    let measured = analysis.study.is_none().then(|| answer::of(analysis)).flatten();
-    let Some(answer) = measured else { return html! {} };
+    let answer = match &analysis.study {
+        Some(results) => answer::of_study(analysis, results),
+        None => answer::of(analysis),
+    };
+    let Some(answer) = answer else { return html! {} };
     html! {
         section class="card answer" {
             p class="figure" {

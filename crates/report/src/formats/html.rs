@@ -3,7 +3,7 @@
 
 use super::{Format, csv};
 use crate::plots::curve::{self, Axis};
-use crate::plots::{boxes, ceilings, host, percentiles};
+use crate::plots::{BOX_RUNS_MIN, boxes, ceilings, host, percentiles};
 use crate::study::page;
 use crate::{
     Analysis, anomalies, hardware, headline, judged, latency, neighbours, placement, profiled,
@@ -232,7 +232,8 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
         }
         p class="soft" {
             "Boxes: quartiles (type 7), median, whiskers on the last value within 1.5 interquartile \
-             ranges, outliers as circles, every run as a tick (amber: noisy)."
+             ranges, outliers as circles, every run as a tick (amber: noisy); of fewer than "
+            (BOX_RUNS_MIN) " runs each is a dot beside the median."
         }
         div class="grid" {
             @for (metric, title) in groups {

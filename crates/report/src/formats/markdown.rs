@@ -63,7 +63,7 @@ fn panels(text: &mut String, analysis: &Analysis<'_>) {
         }
         text.push('\n');
     }
-    for line in recommendation(results).into_iter().chain(cautions(analysis, &results.drift)) {
+    for line in recommendation(results).into_iter().chain(cautions(analysis, results)) {
         let _ = writeln!(text, "- {line}");
     }
 }

@@ -1,8 +1,9 @@
 //! Boxplots in rows with a common axis: quartiles of type 7, whiskers on data within 1.5
-//! interquartile ranges (Tukey), outliers drawn, and every run as a faint tick below its box.
+//! interquartile ranges (Tukey), outliers drawn, and every run as a faint tick below its box. Few
+//! runs are dots.
 
 use super::svg::Anchor;
-use super::{Svg, WIDTH, ticks};
+use super::{BOX_RUNS_MIN, Svg, WIDTH, ticks};
 use crate::words;
 use narrows_model::units::Unit;
 use narrows_model::units::three_digits;
@@ -43,6 +44,13 @@ fn one_row(svg: &mut Svg, summary: &Summary, top: f64, at: &dyn Fn(f64) -> f64, 
     svg.text("label", (LEFT, top + 13.0), Anchor::Start, &summary.label);
     let median = format!("median {}, n {}", words::value(plot.median, unit), summary.values.len());
     svg.text("value", (RIGHT, top + 13.0), Anchor::End, &median);
+    if summary.values.len() < BOX_RUNS_MIN {
+        for value in &summary.values {
+            svg.dot("box", (at(value.value), middle), &words::value(value.value, unit));
+        }
+        svg.line("median", (at(plot.median), middle - 9.0), (at(plot.median), middle + 9.0));
+        return ticks_of_runs(svg, summary, middle, at);
+    }
     svg.line("whisker", (at(plot.whisker_low), middle), (at(plot.quartile_1), middle));
     svg.line("whisker", (at(plot.quartile_3), middle), (at(plot.whisker_high), middle));
     for end in [plot.whisker_low, plot.whisker_high] {
@@ -65,6 +73,10 @@ fn one_row(svg: &mut Svg, summary: &Summary, top: f64, at: &dyn Fn(f64) -> f64, 
             &format!("outlier {}", words::value(*outlier, unit)),
         );
     }
+    ticks_of_runs(svg, summary, middle, at);
+}
+
+fn ticks_of_runs(svg: &mut Svg, summary: &Summary, middle: f64, at: &dyn Fn(f64) -> f64) {
     for value in &summary.values {
         let class = if value.noisy { "run noisy" } else { "run" };
         svg.line(class, (at(value.value), middle + 12.0), (at(value.value), middle + 16.0));

@@ -22,6 +22,9 @@ pub(crate) mod svg;
 
 pub(crate) use svg::Svg;
 
+/// Fewer runs are drawn each by itself: quartiles of them would look like a distribution.
+pub(crate) const BOX_RUNS_MIN: usize = 6;
+
 /// Width of every figure.
 pub(crate) const WIDTH: f64 = 360.0;
 

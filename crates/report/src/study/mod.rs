@@ -46,6 +46,14 @@ pub struct StudyResults {
     pub drift: Drift,
 }
 
+impl StudyResults {
+    /// The panels that have something to show. Those whose cells could not run are named where it is
+    /// said why.
+    pub fn shown(&self) -> impl Iterator<Item = &Panel> {
+        self.panels.iter().filter(|panel| panel.is_shown())
+    }
+}
+
 /// The cells along one factor.
 #[derive(Clone, Debug, Serialize)]
 pub struct Panel {
@@ -69,6 +77,13 @@ pub struct Panel {
     pub labels: Vec<Marked>,
     /// Repeats that the widest cell needs for an interval within the margin.
     pub repeats_needed: Option<usize>,
+}
+
+impl Panel {
+    fn is_shown(&self) -> bool {
+        let has = |row: &PanelRow| row.done > 0 || row.predicted.is_some() || row.beside.is_some();
+        !self.failures.is_empty() || self.rows.iter().any(has)
+    }
 }
 
 /// One reason of failures.

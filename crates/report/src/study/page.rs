@@ -2,33 +2,62 @@
 
 use super::plot;
 use super::{Panel, StudyResults, faceted, side, sized, text};
+use crate::plots::BOX_RUNS_MIN;
 use crate::{Analysis, words};
 use maud::{Markup, PreEscaped, html};
 
-/// Figures, tables and sentences of all panels.
+/// More panels than this are folded where a figure has all of them.
+const PANELS_OPEN: usize = 6;
+
+/// The figures over all panels first, then tables, what keeps them from being taken at their word,
+/// and each panel by itself.
 pub fn section(analysis: &Analysis<'_>, results: &StudyResults) -> Markup {
+    let overview = overview(analysis, results);
+    let is_folded = overview.is_some() && results.shown().count() > PANELS_OPEN;
     html! {
         h2 id="study" { "The study" }
-        @for line in text::cautions(analysis, &results.drift) { p class="soft" { (line) } }
-        @for line in words::pairs(analysis) { p { (line) } }
+        @if let Some(overview) = overview { (overview) }
         @for (title, rows) in side::tables(analysis, results) { (together(title, &rows)) }
+        ul class="soft" {
+            @for line in words::pairs(analysis) { li { (line) } }
+            @for line in text::cautions(analysis, results) { li { (line) } }
+        }
+        details open[!is_folded] {
+            summary { "Each panel by itself, with its intervals" }
+            (panels(analysis, results))
+        }
+    }
+}
+
+/// What the papers' figures are: several panels over one axis. `None` where there is no such figure.
+fn overview(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Markup> {
+    let mut figures: Vec<(String, String)> = Vec::new();
+    figures.extend(
+        sized::figures(analysis, results).iter().map(|one| (one.title.clone(), one.draw())),
+    );
+    figures.extend(
+        faceted::figures(results)
+            .iter()
+            .map(|one| (one.title.clone(), one.draw(analysis, &results.across))),
+    );
+    (!figures.is_empty()).then(|| {
+        html! { div class="grid overview" {
+            @for (title, drawn) in &figures {
+                div class="card" { h3 { (title) } (PreEscaped(drawn)) }
+            }
+        } }
+    })
+}
+
+fn panels(analysis: &Analysis<'_>, results: &StudyResults) -> Markup {
+    html! {
         div class="grid" {
-            @for one in sized::figures(analysis, results) {
-                div class="card" { h3 { (one.title) } (PreEscaped(one.draw())) }
-            }
-            @for one in faceted::figures(results) {
-                div class="card" {
-                    h3 { (one.title) }
-                    (PreEscaped(one.draw(analysis, &results.across)))
-                }
-            }
-            @for (at, panel) in results.panels.iter().enumerate() {
-                (card(analysis, panel, results, at))
-            }
+            @for (at, panel) in results.shown().enumerate() { (card(analysis, panel, results, at)) }
         }
         p class="soft" {
             "Boxes: quartiles (type 7), median, whiskers on the last value within 1.5 interquartile \
-             ranges, outliers as circles."
+             ranges, outliers as circles. Of fewer than " (BOX_RUNS_MIN) " runs each is a dot beside \
+             the median."
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::Panel;
 use crate::plots::svg::{Anchor, short};
-use crate::plots::{Svg, WIDTH, ticks};
+use crate::plots::{BOX_RUNS_MIN, Svg, WIDTH, ticks};
 use crate::words;
 use narrows_model::units::Unit;
 use narrows_stats::Summary;
@@ -79,7 +79,8 @@ pub(super) fn scale(unit: Unit, high: f64) -> (f64, &'static str) {
     fits.or(scales.last()).copied().unwrap_or((1.0, ""))
 }
 
-/// One cell's box around `x`, so wide to each side; its unit, and the class that it is drawn with.
+/// One cell's box around `x`, so wide to each side, or its runs and their median where they are few;
+/// its unit, and the class that it is drawn with.
 pub(super) fn one(
     svg: &mut Svg,
     summary: &Summary,
@@ -93,6 +94,13 @@ pub(super) fn one(
         let tip = format!("{}: {}", summary.label, of(plot.median));
         let class = if class == "box" { "single" } else { class };
         svg.rect(class, (x - half, y(plot.median) - 1.5), (2.0 * half, 3.0), &tip);
+        return;
+    }
+    if summary.values.len() < BOX_RUNS_MIN {
+        for value in &summary.values {
+            svg.dot(class, (x, y(value.value)), &format!("{}: {}", summary.label, of(value.value)));
+        }
+        svg.line("median", (x - half, y(plot.median)), (x + half, y(plot.median)));
         return;
     }
     for (from, to) in [(plot.whisker_low, plot.quartile_1), (plot.quartile_3, plot.whisker_high)] {

@@ -45,12 +45,11 @@ type Said<'a> = &'a dyn Fn(&Panel, &PanelRow) -> Option<String>;
 
 fn of(results: &StudyResults, said: Said<'_>) -> Option<Table> {
     let levels = levels(results);
-    let panels = results.panels.len();
-    let any = results.panels.iter().any(|p| p.rows.iter().any(|row| said(p, row).is_some()));
-    match (panels, levels.len()) {
-        _ if !any => None,
-        (2..=PANELS_ACROSS, 2..) => Some(by_level(results, &levels, said)),
-        (2..=PANELS, 2..=LEVELS_ACROSS) => Some(by_panel(results, &levels, said)),
+    let has = |panel: &&Panel| panel.rows.iter().any(|row| said(panel, row).is_some());
+    let panels: Vec<&Panel> = results.panels.iter().filter(has).collect();
+    match (panels.len(), levels.len()) {
+        (2..=PANELS_ACROSS, 2..) => Some(by_level(results, &panels, said)),
+        (2..=PANELS, 2..=LEVELS_ACROSS) => Some(by_panel(results, &panels, said)),
         _ => None,
     }
 }
@@ -62,7 +61,8 @@ fn cell(panel: &Panel, level: &str, said: Said<'_>) -> String {
 
 /// As published tables have them: a row a level, with how memory was populated, and a column a
 /// panel.
-fn by_level(results: &StudyResults, levels: &[&str], said: Said<'_>) -> Table {
+fn by_level(results: &StudyResults, panels: &[&Panel], said: Said<'_>) -> Table {
+    let levels = levels(results);
     let rows = || results.panels.iter().flat_map(|panel| &panel.rows);
     let of = |level: &str| rows().find(|row| row.level == level && !row.population.is_empty());
     let populated = levels.iter().any(|level| of(level).is_some());
@@ -70,24 +70,25 @@ fn by_level(results: &StudyResults, levels: &[&str], said: Said<'_>) -> Table {
     if populated {
         head.push(POPULATION.to_owned());
     }
-    head.extend(results.panels.iter().map(|panel| panel.name.clone()));
+    head.extend(panels.iter().map(|panel| panel.name.clone()));
     let mut table = vec![head];
     for level in levels {
-        let mut row = vec![(*level).to_owned()];
+        let mut row = vec![level.to_owned()];
         if populated {
             row.push(of(level).map_or(String::new(), |row| row.population.join(" / ")));
         }
-        row.extend(results.panels.iter().map(|panel| cell(panel, level, said)));
+        row.extend(panels.iter().map(|panel| cell(panel, level, said)));
         table.push(row);
     }
     table
 }
 
 /// A row a panel and a column a level: many tests at a few sizes.
-fn by_panel(results: &StudyResults, levels: &[&str], said: Said<'_>) -> Table {
+fn by_panel(results: &StudyResults, panels: &[&Panel], said: Said<'_>) -> Table {
+    let levels = levels(results);
     let names = levels.iter().map(|level| format!("{} {level}", results.across));
     let mut table = vec![std::iter::once(String::new()).chain(names).collect::<Vec<_>>()];
-    for panel in &results.panels {
+    for panel in panels {
         let cells = levels.iter().map(|level| cell(panel, level, said));
         table.push(std::iter::once(panel.name.clone()).chain(cells).collect());
     }

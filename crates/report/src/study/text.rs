@@ -4,7 +4,7 @@ use super::names::{between, levels, title};
 use super::{Memory, Panel, PanelRow, StudyResults, grouped, side};
 use crate::{Analysis, table, words};
 use narrows_model::result::Method;
-use narrows_stats::Drift;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Tables of all panels, what is equal and what differs, and what time did.
@@ -14,7 +14,7 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
         let right = |at: usize| side::is_number(&rows, at);
         text += &format!("{title}\n{}\n", table::lines(&rows, right));
     }
-    for panel in &results.panels {
+    for panel in results.shown() {
         text += &of_panel(panel, &results.across, results.confidence_percent);
         for line in says(panel, &results.across) {
             let _ = writeln!(text, "  {line}");
@@ -24,7 +24,7 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
     for line in words::pairs(analysis) {
         let _ = writeln!(text, "  {line}");
     }
-    for line in recommendation(results).into_iter().chain(cautions(analysis, &results.drift)) {
+    for line in recommendation(results).into_iter().chain(cautions(analysis, results)) {
         let _ = writeln!(text, "{line}");
     }
     text
@@ -210,8 +210,9 @@ fn probability(p: f64) -> String {
 }
 
 /// What keeps the figures from being taken at their word.
-pub fn cautions(analysis: &Analysis<'_>, drift: &Drift) -> Vec<String> {
+pub fn cautions(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<String> {
     let mut lines = Vec::new();
+    let drift = &results.drift;
     if analysis.stored.study.quick {
         lines.push("quick: few short runs, to try the study; not its results".to_owned());
     }
@@ -252,19 +253,29 @@ pub fn cautions(analysis: &Analysis<'_>, drift: &Drift) -> Vec<String> {
         lines.push(format!("the preceding run has an effect ({p} by chance): unbalanced order"));
     }
     let said = analysis.stored.sessions.iter().flat_map(|session| &session.levels);
-    let said: std::collections::BTreeSet<&str> =
+    let said: BTreeSet<&str> =
         said.filter(|(_, at)| !at.read).map(|(factor, _)| factor.as_str()).collect();
     if !said.is_empty() {
         let names = said.into_iter().collect::<Vec<_>>().join(", ");
         lines.push(format!("as the user said, not as read from the machine: {names}"));
     }
-    if let Some(session) = analysis.stored.sessions.last() {
-        let whys: std::collections::BTreeSet<&str> =
-            session.cannot.values().map(String::as_str).collect();
-        for why in whys {
-            let cells = session.cannot.values().filter(|other| *other == why).count();
-            lines.push(format!("{} cannot run: {why}", words::counted(cells, "cell")));
-        }
-    }
+    lines.extend(missing(analysis, results));
     lines
+}
+
+/// Why cells cannot run, and of which panels, where those are whole.
+fn missing(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<String> {
+    let Some(session) = analysis.stored.sessions.last() else { return Vec::new() };
+    let why = |row: &PanelRow| session.cannot.get(&analysis.stored.trials.get(row.trial)?.id.0);
+    let whys: BTreeSet<&String> = session.cannot.values().collect();
+    let told = whys.into_iter().map(|one| {
+        let cells = session.cannot.values().filter(|other| *other == one).count();
+        let whole = results.panels.iter().filter(|panel| {
+            !panel.name.is_empty() && panel.rows.iter().all(|row| why(row) == Some(one))
+        });
+        let names: Vec<&str> = whole.map(|panel| panel.name.as_str()).collect();
+        let of = if names.is_empty() { String::new() } else { format!(" ({})", listed(&names)) };
+        format!("{}{of} cannot run: {one}", words::counted(cells, "cell"))
+    });
+    told.collect()
 }

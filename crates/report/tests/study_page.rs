@@ -1,0 +1,63 @@
+//! The page of a study: its conclusion first, boxes of runs enough, and nothing of what was not run.
+
+mod planted;
+
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::Level;
+use narrows_report::Analysis;
+use planted::{host, session, study};
+
+fn page(study: &StoredStudy) -> String {
+    let html = narrows_report::formats::FORMATS.iter().find(|format| format.name == "html");
+    (html.expect("a format").write)(&Analysis::of(study))
+}
+
+/// How many elements of a class of the style sheet there are.
+fn count(page: &str, element: &str) -> usize {
+    page.matches(element).count()
+}
+
+#[test]
+fn fewer_than_six_runs_are_dots_and_six_a_box() {
+    for (runs, boxes, dots) in [(2, 0, 2 * 2 * 2), (5, 0, 2 * 2 * 5), (6, 2 * 2, 0)] {
+        let page = page(&study("size", &[50.0, 90.0], runs, None));
+        // Two cells, each in the study's figure and in that of all cells.
+        assert_eq!(count(&page, "<rect class=\"box\""), boxes, "{runs}");
+        assert_eq!(count(&page, "<circle class=\"box\""), dots, "{runs}");
+    }
+}
+
+#[test]
+fn the_conclusion_stands_above_all_figures() {
+    let page = page(&study("size", &[60.0, 90.0], 30, None));
+    let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}"));
+    assert!(at("2 levels:") < at("id=\"study\""));
+    assert!(at("<dt>Bottleneck</dt>") < at("id=\"study\""));
+}
+
+/// A second test whose two cells had no run, since they need what is not there.
+fn with_a_test_that_cannot_run() -> StoredStudy {
+    let mut study = study("size", &[60.0, 90.0, 1.0, 1.0], 6, None);
+    for (at, trial) in study.trials.iter_mut().enumerate() {
+        trial.levels[0].level = (at % 2 + 1).to_string();
+        let test = if at < 2 { "sockets" } else { "verbs" };
+        trial.levels.push(Level { factor: "test".into(), level: test.into() });
+    }
+    study.records.retain(|record| ["0", "1"].contains(&record.trial.0.as_str()));
+    let mut session = session(0, "1", host([0; 6]));
+    session.cannot = ["2", "3"].map(|cell| (cell.to_owned(), "no device".to_owned())).into();
+    study.sessions.push(session);
+    study
+}
+
+#[test]
+fn a_test_that_could_not_run_is_named_with_the_reason_and_has_no_empty_table() {
+    let study = with_a_test_that_cannot_run();
+    let page = page(&study);
+    assert!(page.contains("2 cells (verbs) cannot run: no device"), "{page}");
+    assert_eq!(count(&page, "verbs</h3>") + count(&page, "<b>verbs</b>"), 0);
+    let text = narrows_report::formats::FORMATS.iter().find(|format| format.name == "text");
+    let text = (text.expect("a format").write)(&Analysis::of(&study));
+    assert!(text.contains("2 cells (verbs) cannot run: no device"), "{text}");
+    assert!(text.lines().all(|line| line.trim() != "verbs"), "{text}");
+}
