@@ -59,5 +59,6 @@ fn a_test_that_could_not_run_is_named_with_the_reason_and_has_no_empty_table() {
     let text = narrows_report::formats::FORMATS.iter().find(|format| format.name == "text");
     let text = (text.expect("a format").write)(&Analysis::of(&study));
     assert!(text.contains("2 cells (verbs) cannot run: no device"), "{text}");
+    assert!(page.contains("sockets: 2 levels:"), "the answer names the test: {page}");
     assert!(text.lines().all(|line| line.trim() != "verbs"), "{text}");
 }
