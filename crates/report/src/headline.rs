@@ -30,10 +30,11 @@ fn said(analysis: &Analysis<'_>) -> Markup {
             p class="figure" {
                 (answer.figure) " " span class="soft" { (answer.spread) }
             }
-            dl {
+            // Of figures that somebody else measured no host is known.
+            @if !analysis.is_imported() { dl {
                 dt { "Bottleneck" } dd { (answer.bottleneck) }
                 dt { "What to do" } dd { (answer.action) }
-            }
+            } }
         }
     }
 }
