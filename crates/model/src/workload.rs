@@ -6,6 +6,7 @@ use crate::Bytes;
 use crate::packets::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 use crate::units::Unit;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::fmt;
 
 /// A workload. Files, orders and study files have its word (`tcp-stream`).
@@ -28,7 +29,7 @@ pub enum Workload {
     /// A latency as an outside tool counts it, often half of a round trip; narrows has none.
     Latency(Transport),
     /// A word of another tool, or of a newer narrows: it can be read and not run.
-    Other(Box<str>),
+    Other(Cow<'static, str>),
 }
 
 /// What carries a network workload.
@@ -448,7 +449,10 @@ impl fmt::Display for Workload {
 impl From<&str> for Workload {
     fn from(word: &str) -> Self {
         let named = NAMED.iter().find(|(of, _)| *of == word);
-        named.map_or_else(|| Self::Other(word.into()), |(_, workload)| workload.clone())
+        named.map_or_else(
+            || Self::Other(Cow::Owned(word.to_owned())),
+            |(_, workload)| workload.clone(),
+        )
     }
 }
 

@@ -4,6 +4,7 @@
 mod common;
 
 use common::{err, folder, is_root, narrows, run};
+use narrows_hostctl::namespaces::Namespaces;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -163,4 +164,69 @@ fn two_namespaces_are_two_hosts() {
         assert!(line.trim_end().ends_with(" narrows0"), "{launcher}: {line}");
         nothing_is_left(&dir);
     }
+}
+
+/// Two namespaces as hosts, an agent in one, a study in the other; the launcher reaches the agent's
+/// by a program in place of ssh.
+#[test]
+fn a_study_has_cells_of_mpi_beside_others() {
+    const STUDY: &str = "name = 'fabrics'\nrepeats = 1\n[base]\nseconds = 0.2\nlength = 8\n\
+        [[factor]]\nname = 'test'\nlevels = [\n\
+        { name = 'sockets', load = 'tcp-rr' },\n\
+        { name = 'ranks', load = 'mpi-latency', engine = 'mpi', \
+          engine_client = '--fabric tcp:narrows0' },\n\
+        { name = 'no such fabric', load = 'mpi-latency', engine = 'mpi', \
+          engine_client = '--fabric tcp:narrows7' },\n]\n[report]\nacross = 'test'\n";
+    if !is_root() {
+        return common::skip("a_study_has_cells_of_mpi", "needs root");
+    }
+    if !Path::new("/usr/bin/mpirun.openmpi").exists() {
+        return common::skip("a_study_has_cells_of_mpi", "mpirun.openmpi is not there");
+    }
+    let dir = folder("mpi-study");
+    let file = dir.join("study.toml");
+    std::fs::write(&file, STUDY).expect("a study");
+    // Without another host the ranks have nowhere to be.
+    let alone = run(narrows().args(["study", "run", "--dry-run"]).arg(&file));
+    assert!(common::out(&alone).contains("name the other with --peer"), "{}", common::out(&alone));
+
+    let namespaces = Namespaces::alike().expect("namespaces");
+    let [(first, here), (second, there)] = namespaces.hosts();
+    let (first, second) = (first.to_string(), second.to_string());
+    let net = [&there, &here].map(|path| format!("--net={path}"));
+    let agent = common::serve(&["nsenter", &net[0]], &["-B", &second]);
+    let reach = dir.join("reach");
+    let binary = env!("CARGO_BIN_EXE_narrows");
+    let script = format!(
+        "#!/bin/sh\nexport NARROWS_HOPS={first}={here},{second}={there}\n\
+         exec '{binary}' become --agent -- \"$@\"\n"
+    );
+    std::fs::write(&reach, script).expect("a script");
+    std::fs::set_permissions(&reach, PermissionsExt::from_mode(0o755)).expect("mode");
+    let mut command = Command::new("nsenter");
+    command.args([&net[1], binary, "study", "run"]).arg(&file);
+    command.args(["--peer", &format!("{second}:{}", agent.port), "--out"]).arg(&dir);
+    command.env("NARROWS_KEY", &agent.key);
+    command.env("OMPI_MCA_plm", "rsh").env("OMPI_MCA_plm_rsh_agent", &reach);
+    command.env("OMPI_MCA_oob_tcp_if_include", "narrows0");
+    let output = run(&mut command);
+    let stored = dir.join("fabrics.narrows");
+    let told = run(narrows().arg("report").arg(&stored).args(["--format", "json"]));
+    let json: serde_json::Value = serde_json::from_str(&common::out(&told))
+        .unwrap_or_else(|why| panic!("{why}: {}", err(&output)));
+    let of = |label: &str| {
+        let all = json["results"].as_array().expect("results");
+        let one = all.iter().find(|one| one["label"].as_str().is_some_and(|l| l.contains(label)));
+        one.unwrap_or_else(|| panic!("{label}: {json}"))
+    };
+    for label in ["sockets", "ranks"] {
+        let figure = &of(label)["estimate"];
+        assert_eq!(figure["unit"], "ns", "{label}: {figure}");
+        assert!(figure["value"].as_f64().is_some_and(|ns| ns > 1e3), "{label}: {figure}");
+    }
+    // A fabric that carries nothing has no figure, and the reason is kept.
+    let failed = of("no such fabric");
+    assert!(failed["estimate"].is_null(), "{failed}");
+    assert!(!failed["failed"].as_array().expect("failures").is_empty(), "{failed}");
+    nothing_is_left(&dir);
 }

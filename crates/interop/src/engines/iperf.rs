@@ -1,13 +1,14 @@
 //! iperf 2, printing in words and kilobits: its values with commas leave out the server's report.
 
 use super::words::Takes;
-use super::{Engine, flows, options};
+use super::{Engine, Runs, flows, options};
 use narrows_model::workload::Workload;
 
 /// How iperf is called at both ends, and what it tells.
 pub static ENGINE: Engine = Engine {
     name: "iperf",
     program: |_| "iperf",
+    runs: Runs::ClientAndServer,
     package: "iperf",
     kinds: &[Workload::TCP_STREAM, Workload::UDP_STREAM],
     port: 5001,

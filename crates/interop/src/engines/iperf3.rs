@@ -2,13 +2,14 @@
 //! `iperf3/`.
 
 use super::words::Takes;
-use super::{Engine, flows, options};
+use super::{Engine, Runs, flows, options};
 use narrows_model::workload::Workload;
 
 /// How iperf3 is called at both ends, and what it tells.
 pub static ENGINE: Engine = Engine {
     name: "iperf3",
     program: |_| "iperf3",
+    runs: Runs::ClientAndServer,
     package: "iperf3",
     kinds: &[Workload::TCP_STREAM, Workload::UDP_STREAM],
     port: 5201,

@@ -3,6 +3,7 @@
 
 mod iperf;
 mod iperf3;
+mod mpi;
 mod nuttcp;
 mod perftest;
 mod qperf;
@@ -15,10 +16,11 @@ use narrows_control::tools::ToolServer;
 use narrows_model::load::Role;
 use narrows_model::options::told;
 use narrows_model::record::{External, Stage};
-use narrows_model::trial::{Placement, Trial};
+use narrows_model::trial::{EndSpec, NetworkPath, Placement, Trial};
 use narrows_model::workload::Workload;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
 use std::io::{self, Read};
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
@@ -45,6 +47,7 @@ pub struct Engine {
     pub name: &'static str,
     /// Its program for a trial.
     pub program: fn(&Trial) -> &'static str,
+    pub runs: Runs,
     /// The package that has it.
     pub package: &'static str,
     /// The loads that it can make.
@@ -63,10 +66,20 @@ pub struct Engine {
     pub reach: fn(IpAddr, u16) -> Vec<String>,
 }
 
+/// How a tool makes a load between two hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// A client that meets a server.
+    ClientAndServer,
+    /// This program, whose ranks the tool's program starts on both hosts.
+    Ranks,
+}
+
 /// All tools, by name.
 pub static ENGINES: &[&Engine] = &[
     &iperf::ENGINE,
     &iperf3::ENGINE,
+    &mpi::ENGINE,
     &nuttcp::ENGINE,
     &perftest::ENGINE,
     &qperf::ENGINE,
@@ -104,6 +117,12 @@ pub enum NoEngine {
         /// Key of the option.
         option: &'static str,
     },
+    /// The tool's ranks are on two hosts, and one is named.
+    #[error("ranks of {0} are on two hosts: name the other with --peer")]
+    OneHost(&'static str),
+    /// Ranks are placed by their launcher.
+    #[error("{0} puts its ranks on CPUs by itself: no affinity, no memory node")]
+    Placed(&'static str),
     /// The program is not on the path.
     #[error("{program} is not installed: apt install {package}")]
     NotInstalled {
@@ -132,6 +151,15 @@ pub fn engine(trial: &Trial) -> Result<&'static Engine, NoEngine> {
             makes: engine.kinds,
             workload: trial.kind.clone(),
         });
+    }
+    if engine.runs == Runs::Ranks {
+        if trial.path != NetworkPath::Peer {
+            return Err(NoEngine::OneHost(engine.name));
+        }
+        let is_placed = |end: &EndSpec| !end.place.cpus.is_empty() || end.place.node.is_some();
+        if trial.ends.iter().any(is_placed) {
+            return Err(NoEngine::Placed(engine.name));
+        }
     }
     let via = trial.params.rdma.as_ref().and_then(|rdma| rdma.via.as_deref());
     if let Some(library) = via {
@@ -239,7 +267,7 @@ pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<Extern
     let engine = engine(trial).map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
     let own = trial.engine.clone().unwrap_or_default();
     check_words(&own).map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
-    let server = if place.serves {
+    let server = if place.serves && engine.runs == Runs::ClientAndServer {
         let words = server_words(engine, trial);
         let words = words.map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
         let server = start_server(engine, trial, &words, place.server_namespace);
@@ -247,21 +275,31 @@ pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<Extern
     } else {
         None
     };
-    let words = if own.client.is_empty() {
+    let words = if own.client.is_empty() || engine.runs == Runs::Ranks {
         (engine.client)(trial, place.address, engine.port)
     } else {
         [(engine.reach)(place.address, engine.port), own.client.clone()].concat()
     };
     let at = (place.client_namespace, trial.place(Role::Sender));
-    let command = placed((engine.program)(trial), &words, at);
-    let line = format!("{} {}", (engine.program)(trial), words.join(" "));
+    let program = match engine.runs {
+        Runs::ClientAndServer => (engine.program)(trial).to_owned(),
+        Runs::Ranks => own_program().map_err(unstarted)?,
+    };
+    let command = placed(&program, &words, at);
+    let line = format!("{program} {}", words.join(" "));
     let client = Running::start(command).map_err(unstarted)?;
     let within = Duration::from_nanos(trial.timeline.window_ns.0) * 2 + SPARE;
     let (status, text) = client.end(within, stop)?;
     drop(server);
     external(engine, &text, line).map_err(|why| {
-        let told: String = text.lines().rev().take(3).collect::<Vec<_>>().join(" / ");
-        Ended::Failed(Stage::Collect, format!("{} ({status}): {why}: {told}", engine.name))
+        let says = match why {
+            Unread::Failed(why) => format!("{}: {why}", engine.name),
+            why => {
+                let told: String = text.lines().rev().take(3).collect::<Vec<_>>().join(" / ");
+                format!("{} ({status}): {why}: {told}", engine.name)
+            }
+        };
+        Ended::Failed(Stage::Collect, says)
     })
 }
 
@@ -291,8 +329,31 @@ fn unstarted(why: NotStarted) -> Ended {
     Ended::Failed(Stage::Start, why.to_string())
 }
 
+/// The file of this program.
+fn own_program() -> Result<String, NotStarted> {
+    let found = std::env::current_exe().map(|file| file.to_string_lossy().into_owned());
+    found.map_err(|source| NotStarted { program: "narrows".to_owned(), source })
+}
+
+/// What ranks of this program print: what they measured, or why they did not.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Told {
+    /// The run's figures, and what carried them.
+    Measured(External),
+    /// Why there are none.
+    Failed(String),
+}
+
 /// Reads what a client printed; its exit status says little, so figures decide.
 fn external(engine: &Engine, text: &str, line: String) -> Result<External, Unread> {
+    if engine.runs == Runs::Ranks {
+        let told = text.lines().find_map(|line| serde_json::from_str(line).ok());
+        return match told.ok_or(Unread::NoRun)? {
+            Told::Measured(external) => Ok(External { command: Some(line), ..external }),
+            Told::Failed(why) => Err(Unread::Failed(why)),
+        };
+    }
     let tool = import::tool(engine.name).ok_or(Unread::NoReader)?;
     let output = (tool.parse)(text)?;
     let run = output.runs.into_iter().next().ok_or(Unread::NoRun)?;

@@ -1,13 +1,14 @@
 //! nuttcp: its server stays in the foreground, so that it ends with the worker that started it.
 
 use super::words::Takes;
-use super::{Engine, options, seconds};
+use super::{Engine, Runs, options, seconds};
 use narrows_model::workload::Workload;
 
 /// How nuttcp is called at both ends, and what it tells.
 pub static ENGINE: Engine = Engine {
     name: "nuttcp",
     program: |_| "nuttcp",
+    runs: Runs::ClientAndServer,
     package: "nuttcp",
     kinds: &[Workload::TCP_STREAM, Workload::UDP_STREAM],
     port: 5000,

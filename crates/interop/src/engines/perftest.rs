@@ -1,7 +1,7 @@
 //! perftest: a program a verb, and another for its latency.
 
 use super::words::{Allowed, Takes};
-use super::{Engine, options, seconds};
+use super::{Engine, Runs, options, seconds};
 use narrows_model::load::Wait;
 use narrows_model::rdma::{RdmaConnection, RdmaPlace, RdmaService};
 use narrows_model::trial::Trial;
@@ -13,6 +13,7 @@ use narrows_model::workload::Workload::{Latency, Stream};
 pub static ENGINE: Engine = Engine {
     name: "perftest",
     program,
+    runs: Runs::ClientAndServer,
     package: "perftest",
     kinds: &[
         Latency(Rdma(Atomic)),

@@ -1,7 +1,7 @@
 //! qperf: one word a test, which names verb and transport. Both ends are given its port with `-lp`.
 
 use super::words::Takes;
-use super::{Engine, options, seconds};
+use super::{Engine, Runs, options, seconds};
 use narrows_model::rdma::RdmaConnection;
 use narrows_model::workload::RdmaVerb::{Read, Send, Write};
 use narrows_model::workload::Transport::{Rdma, Tcp, Udp};
@@ -11,6 +11,7 @@ use narrows_model::workload::Workload::{Latency, Stream};
 pub static ENGINE: Engine = Engine {
     name: "qperf",
     program: |_| "qperf",
+    runs: Runs::ClientAndServer,
     package: "qperf",
     kinds: &[
         Stream(Rdma(Read)),

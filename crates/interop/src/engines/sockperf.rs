@@ -1,13 +1,14 @@
 //! sockperf's ping-pong.
 
 use super::words::Takes;
-use super::{Engine, options, seconds};
+use super::{Engine, Runs, options, seconds};
 use narrows_model::workload::{Transport, Workload};
 
 /// How sockperf is called at both ends, and what it tells.
 pub static ENGINE: Engine = Engine {
     name: "sockperf",
     program: |_| "sockperf",
+    runs: Runs::ClientAndServer,
     package: "sockperf",
     kinds: &[Workload::Latency(Transport::Tcp), Workload::Latency(Transport::Udp)],
     port: 11111,

@@ -14,6 +14,8 @@ pub enum Takes {
     Size,
     /// A short name of letters, digits, `_`, `-` and `.`, which does not begin with `-`.
     Name,
+    /// What carries messages of MPI: names with `:`, `@` and `;` between.
+    Fabric,
 }
 
 impl Takes {
@@ -33,6 +35,9 @@ impl Takes {
                     && value.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
                     && !value.contains("..")
             }
+            Self::Fabric => {
+                value.len() <= 64 && value.split([':', '@', ';']).all(|name| Self::Name.fits(name))
+            }
         }
     }
 }
@@ -50,6 +55,7 @@ impl fmt::Display for Takes {
             Self::Number => "a number",
             Self::Size => "a number such as 50M",
             Self::Name => "a name of letters, digits, _, - and .",
+            Self::Fabric => "a fabric such as tcp:eth0",
         })
     }
 }
@@ -144,6 +150,7 @@ mod tests {
             ("perftest", "-d mlx5_0 -x 3 -s 65536 -q 4 -D 2 -R --report_gbits"),
             ("qperf", "-t 1 -m 64K tcp_bw"),
             ("sockperf", "-t 1 -m 64 --tcp"),
+            ("mpi", "--fabric ofi:tcp;ofi_rxm@eth0 --messages 16"),
         ] {
             assert_eq!(says(tool, words), None, "{tool} {words}");
         }
@@ -186,6 +193,11 @@ mod tests {
             ("sockperf", "-f /etc/x"),
             ("sockperf", "--full-rtt"),
             ("sockperf", "-é"),
+            ("mpi", "--hosts 203.0.113.9"),
+            ("mpi", "--launcher /bin/sh"),
+            ("mpi", "--launcher-arg=--mca"),
+            ("mpi", "--fabric tcp:../x"),
+            ("mpi", "--fabric -o"),
         ] {
             assert!(says(tool, words).is_some(), "{tool} {words}");
         }

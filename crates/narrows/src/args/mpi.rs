@@ -66,6 +66,9 @@ pub struct MpiArgs {
     /// The file that rank 0 stores its runs in; who started it shows them
     #[arg(long, value_name = "FILE", hide = true)]
     pub file: Option<PathBuf>,
+    /// Print what one run measured for the study that asked for it, and keep no file
+    #[arg(long, hide = true)]
+    pub passing: bool,
     /// Where results go.
     #[command(flatten)]
     pub out: OutArgs,

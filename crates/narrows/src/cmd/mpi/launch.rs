@@ -5,24 +5,26 @@ use crate::args::MpiArgs;
 use crate::cause::Cause;
 use crate::cmd::launcher::{How, Joined, Launcher, Start, ended, hosts, why};
 use crate::cmd::own_binary;
-use crate::failure::{Failure, STOPPED};
+use crate::failure::Failure;
 use crate::{output, stop};
 use narrows_model::study::Ended;
 use narrows_store::Store;
 use std::env;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub fn run(args: &MpiArgs) -> Result<u8, Failure> {
+/// Runs them; the file with what they measured. `None` is that the user stopped it.
+pub fn run(args: &MpiArgs, out: &Path) -> Result<Option<PathBuf>, Failure> {
     alone()?;
     let hosts = hosts(&args.hosts)?;
     let stop = stop::flag()?;
-    output::check_folder(&args.out.out)?;
+    output::check_folder(out)?;
     let launcher = Launcher::find(args.launcher.as_deref(), &stop)?;
     // Both are seen before a rank is started: the words are plainer than those of a rank.
     let loaded = narrows_mpi::load(args.libmpi.as_deref(), Some(launcher.flavour))?;
     narrows_mpi::ready(&loaded, Some((launcher.flavour, args.ranks as usize)))?;
     let joined = args.namespaces.then(Joined::make).transpose()?;
-    let folder = args.out.out.canonicalize().unwrap_or_else(|_| args.out.out.clone());
+    let folder = out.canonicalize().unwrap_or_else(|_| out.to_owned());
     let file = output::stamped(&folder, "mpi", output::now());
     let mut command = launcher.command(&Start {
         ranks: args.ranks,
@@ -38,7 +40,7 @@ pub fn run(args: &MpiArgs) -> Result<u8, Failure> {
     if let How::Ended(status) = ended.how
         && status.success()
     {
-        return super::present(args, &file);
+        return Ok(Some(file));
     }
     let failure = why(&ended, &launcher.program, limit);
     if file.exists() {
@@ -46,7 +48,7 @@ pub fn run(args: &MpiArgs) -> Result<u8, Failure> {
         Store::open(&file)?.put_ended(&Ended::Interrupted { why })?;
         note!("what was measured is kept in {}", file.display());
     }
-    if matches!(ended.how, How::Stopped) { Ok(STOPPED) } else { Err(failure) }
+    if matches!(ended.how, How::Stopped) { Ok(None) } else { Err(failure) }
 }
 
 /// Refuses to be one of many that a launcher without MPI has started: each would start its own.

@@ -2,6 +2,7 @@
 //! starts the launcher that there is, with itself as the program.
 
 mod launch;
+mod passing;
 mod rank;
 mod said;
 mod sheet;
@@ -10,7 +11,7 @@ mod world;
 use crate::args::MpiArgs;
 use crate::cause::Cause;
 use crate::cmd::demands;
-use crate::failure::Failure;
+use crate::failure::{Failure, STOPPED};
 use crate::output;
 use narrows_mpi::{Flavour, MpiError};
 use std::env;
@@ -19,7 +20,11 @@ use std::path::Path;
 pub fn run(args: &MpiArgs) -> Result<u8, Failure> {
     match Flavour::of_launcher(|name| env::var(name).ok()) {
         Some(launched) => rank::run(args, launched),
-        None => launch::run(args),
+        None if args.passing => passing::run(args),
+        None => launch::run(args, &args.out.out).and_then(|ran| match ran {
+            Some(file) => present(args, &file),
+            None => Ok(STOPPED),
+        }),
     }
 }
 

@@ -39,7 +39,9 @@ pub struct Sheet {
 impl Sheet {
     /// A new file with its cells.
     pub fn open(args: &MpiArgs, world: &World, seed: u64) -> Result<Self, Failure> {
-        output::check_folder(&args.out.out)?;
+        if args.file.is_none() {
+            output::check_folder(&args.out.out)?;
+        }
         let began = output::now();
         let file = args.file.clone().unwrap_or_else(|| output::study_path(&args.out, "mpi", began));
         let apart = world.host_count() > 1;

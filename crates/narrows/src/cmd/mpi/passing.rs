@@ -1,0 +1,59 @@
+//! One run for a study: its figures are printed for who started it, and no file is left.
+
+use super::launch;
+use crate::args::MpiArgs;
+use crate::cause::Cause;
+use crate::failure::{Failure, STOPPED};
+use crate::output;
+use narrows_interop::engines::Told;
+use narrows_model::record::Outcome;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// A folder of this process, which goes with it.
+struct Passing(PathBuf);
+
+impl Passing {
+    fn make() -> Result<Self, Failure> {
+        let folder = output::passing_folder("mpi");
+        let made = DirBuilder::new().mode(0o700).create(&folder);
+        made.map_err(|error| output::unwritable(&folder, &error))?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+pub fn run(args: &MpiArgs) -> Result<u8, Failure> {
+    let folder = Passing::make()?;
+    let told = match launch::run(args, &folder.0) {
+        Ok(Some(file)) => measured(&file)?,
+        Ok(None) => return Ok(STOPPED),
+        Err(failure) => Told::Failed(failure.says().to_owned()),
+    };
+    let line = serde_json::to_string(&told)
+        .map_err(|error| Failure::of(Cause::UNWRITABLE, error.to_string()))?;
+    output::print(&(line + "\n"))?;
+    Ok(0)
+}
+
+/// The figures of the only run, or why another fabric carried it.
+fn measured(file: &Path) -> Result<Told, Failure> {
+    let stored = narrows_store::read(file)?;
+    let told = stored.records.into_iter().next().map(|record| match record.outcome {
+        Outcome::Failed { why, .. } => Told::Failed(why),
+        Outcome::Done | Outcome::Skipped { .. } => {
+            record.external.map_or_else(unmeasured, Told::Measured)
+        }
+    });
+    Ok(told.unwrap_or_else(unmeasured))
+}
+
+fn unmeasured() -> Told {
+    Told::Failed("the ranks ended without a figure".to_owned())
+}
