@@ -1,0 +1,102 @@
+//! What a memory job and traffic cost each other is told where it can be, and left open where it
+//! cannot.
+
+mod beside;
+
+use beside::{CORE, EVEN, Planted, red, simulated};
+use narrows_model::Nanos;
+use narrows_model::load::Role;
+use narrows_model::trial::Trial;
+use narrows_stats::{NeighbourTest, Open, Regime, neighbours};
+
+fn of(planted: &Planted) -> Vec<NeighbourTest> {
+    neighbours(&simulated(12, planted, 11))
+}
+
+#[test]
+fn what_is_planted_is_told_with_its_size_and_its_turn() {
+    let planted = Planted { traffic: red, job: |cores| 1.2 + 0.05 * f64::from(cores), ..EVEN };
+    let tests = of(&planted);
+    let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
+    assert_eq!(names, ["TCP, sent", "TCP, received"]);
+    for test in &tests {
+        assert_eq!(test.regime, Regime::Traffic { from_cores: 4, with_job: true });
+        assert_eq!(test.job.to_string(), "memory-copy");
+        for step in &test.steps {
+            let job = step.job.expect("a job");
+            for (truth, times) in [
+                ((planted.traffic)(step.cores), step.traffic.times),
+                ((planted.job)(step.cores), job.times),
+            ] {
+                assert!(times.low <= truth && truth <= times.high, "{truth} in {times:?}");
+            }
+        }
+        let first = &test.steps[0];
+        assert_eq!((first.cores, first.regime), (1, Regime::Job));
+        let alone = first.job_alone.expect("a rate").value / CORE;
+        assert!((0.9..1.1).contains(&alone), "what one core moves alone: {alone}");
+    }
+}
+
+#[test]
+fn a_job_that_alone_suffers_is_blue_and_nobody_that_suffers_is_neither() {
+    let blue = of(&Planted { job: |_| 1.3, ..EVEN });
+    assert!(blue.iter().all(|test| test.regime == Regime::Job), "{blue:?}");
+    let neither = of(&EVEN);
+    assert!(neither.iter().all(|test| test.regime == Regime::Neither), "{neither:?}");
+    // The traffic alone is hurt: it has the smaller share of what waits.
+    let traffic = of(&Planted { traffic: |_| 1.4, ..EVEN });
+    let wanted = Regime::Traffic { from_cores: 1, with_job: false };
+    assert!(traffic.iter().all(|test| test.regime == wanted), "{traffic:?}");
+}
+
+#[test]
+fn what_else_makes_both_slower_leaves_it_open() {
+    let both = Planted { traffic: |_| 1.5, job: |_| 1.5, ..EVEN };
+    let open = |planted: Planted| of(&planted)[0].regime;
+    assert_eq!(open(Planted { waited: 0.3, ..both }), Regime::Open(Open::CpuShared));
+    assert_eq!(open(Planted { softirq: 0.2, ..both }), Regime::Open(Open::InterruptsShared));
+    let idle = Planted { scale: |cores| f64::from(cores), ..EVEN };
+    assert_eq!(open(idle), Regime::Open(Open::NotLoaded), "five cores move what five do");
+    let few = neighbours(&simulated(4, &both, 3));
+    assert_eq!(few[0].regime, Regime::Open(Open::FewRuns));
+    // Where it was lost in the runs beside the traffic nobody knows what it lost.
+    let mut lost = simulated(12, &both, 5);
+    let loaded: Vec<_> =
+        lost.trials.iter().filter(|trial| trial.params.rate_bps.is_none()).collect();
+    let loaded: Vec<_> = loaded.iter().map(|trial| trial.id.clone()).collect();
+    for record in lost.records.iter_mut().filter(|record| loaded.contains(&record.trial)) {
+        record.of_mut(Role::Background).for_each(|load| load.window_ns = Nanos(1));
+    }
+    assert_eq!(neighbours(&lost)[0].regime, Regime::Open(Open::JobUnknown));
+}
+
+#[test]
+fn two_threads_on_one_core_share_more_than_memory() {
+    let both = Planted { traffic: |_| 1.5, job: |_| 1.5, ..EVEN };
+    let mut study = simulated(12, &both, 9);
+    // CPUs 0 and 1 are of one core: the traffic has one and the job the other.
+    for place in &mut study.host.cpu.places {
+        place.core = Some(place.cpu / 2);
+    }
+    assert_eq!(neighbours(&study)[0].steps[0].regime, Regime::Open(Open::CpuShared));
+}
+
+#[test]
+fn healthy_hosts_are_not_said_to_be_slower() {
+    let wrong = (0..100).filter(|seed| {
+        let tests = neighbours(&simulated(12, &EVEN, 1000 + seed));
+        tests.iter().any(|test| matches!(test.regime, Regime::Job | Regime::Traffic { .. }))
+    });
+    assert_eq!(wrong.count(), 0, "of 100 simulated hosts");
+}
+
+#[test]
+fn a_study_of_anything_else_has_none() {
+    let mut study = simulated(12, &EVEN, 1);
+    let idle = |trial: &Trial| trial.params.rate_bps.is_some();
+    let gone: Vec<_> = study.trials.iter().filter(|t| idle(t)).map(|t| t.id.clone()).collect();
+    study.trials.retain(|trial| !idle(trial));
+    study.records.retain(|record| !gone.contains(&record.trial));
+    assert!(neighbours(&study).is_empty(), "a load with nothing to set it against");
+}

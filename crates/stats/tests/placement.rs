@@ -1,0 +1,60 @@
+//! What each move costs on a simulated machine is told with its size, and no cost is made up.
+
+mod placed;
+
+use narrows_model::seating::Axis;
+use narrows_stats::{Cost, Effect, Move, PlacedTest, placements};
+use placed::{EVEN, dells, simulated};
+
+fn effect(test: &PlacedTest, of: Move) -> &Effect {
+    test.effects.iter().find(|effect| effect.of == of).expect("an effect")
+}
+
+#[test]
+fn what_is_planted_is_told_with_its_size() {
+    let study = simulated(10, &dells, 7);
+    let tests = placements(&study);
+    let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
+    assert_eq!(names, ["TCP, 4 flows", "TCP round trip"]);
+    for test in &tests {
+        let planted = dells(test.metric);
+        assert_eq!((test.cells.len(), test.effects.len()), (32, 8), "{}", test.name);
+        for one in &test.effects {
+            let truth = planted.of_move(&one.of);
+            let inside = one.ratio.low <= truth && truth <= one.ratio.high;
+            assert!(inside, "{} {:?}: {truth} in {:?}", test.name, one.of, one.ratio);
+        }
+        assert_eq!(effect(test, Move::One(Axis::ProcessHere)).verdict, Cost::Worse);
+        assert_eq!(effect(test, Move::Here).verdict, Cost::Worse);
+        assert_eq!(effect(test, Move::One(Axis::ProcessThere)).verdict, Cost::Alike);
+        assert_eq!(effect(test, Move::One(Axis::MemoryThere)).verdict, Cost::Alike);
+        assert_eq!(effect(test, Move::One(Axis::ProcessHere)).pairs, 16);
+    }
+    assert_eq!(effect(&tests[1], Move::One(Axis::InterruptsHere)).verdict, Cost::Worse);
+}
+
+/// All intervals of a study hold together in 95 of 100, and nothing is said to cost what does not.
+#[test]
+fn intervals_hold_together_and_no_cost_is_made_up() {
+    let (mut missed, mut made_up) = (0, 0);
+    const STUDIES: u64 = 20;
+    for seed in 0..STUDIES {
+        let study = simulated(10, &|_| EVEN, seed);
+        let effects: Vec<Effect> =
+            placements(&study).into_iter().flat_map(|test| test.effects).collect();
+        assert_eq!(effects.len(), 16);
+        missed += u32::from(effects.iter().any(|one| one.ratio.low > 1.0 || one.ratio.high < 1.0));
+        let claimed = |one: &Effect| matches!(one.verdict, Cost::Worse | Cost::Better);
+        made_up += u32::from(effects.iter().any(claimed));
+    }
+    // Five in a hundred are one of twenty; five or more come by chance once in four hundred.
+    assert!(missed < 5, "{missed} of {STUDIES} studies");
+    assert_eq!(made_up, 0);
+}
+
+#[test]
+fn few_runs_claim_nothing() {
+    let tests = placements(&simulated(3, &dells, 1));
+    let mut effects = tests.iter().flat_map(|test| &test.effects);
+    assert!(effects.all(|effect| effect.verdict == Cost::FewRuns));
+}
