@@ -316,4 +316,24 @@ mod tests {
         let alone = WayProbe { paced: Vec::new(), ..of(5, 5) };
         assert_eq!(bursts(&[&alone]), None, "no slower train");
     }
+
+    #[test]
+    fn bursts_that_lose_more_by_chance_are_not_called_limited() {
+        let lossy = |gap_us: f64, lost: u32| {
+            let free = train(gap_us, 1e12, 256.0, false);
+            Train { came: 256 - lost, ..free }
+        };
+        // Ten fast trains and six slow ones, of 256 packets: 2560 and 1536.
+        let of = |fast: u32| {
+            let paced = [1, 1, 1, 1, 1, 0].map(|lost| lossy(500.0, lost));
+            let trains = vec![lossy(8.0, fast); 10];
+            let way = WayProbe { trains, paced: paced.to_vec(), ..WayProbe::default() };
+            bursts(&[&way])
+        };
+        // 40 and 5 lost: 1.56 % and 0.33 %. One standard error of the difference is the root of
+        // 0.01099 * 0.98901 * (1/2560 + 1/1536), 0.34 %; four are more than 1.24 %.
+        assert_eq!(of(4), None);
+        // 50 and 5 lost: 1.95 % and 0.33 %, four standard errors are 1.49 %.
+        assert!(matches!(of(5), Some(Bursts::Limited(_))), "{:?}", of(5));
+    }
 }
