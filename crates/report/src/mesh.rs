@@ -4,7 +4,7 @@ use crate::drawn::Screen;
 use crate::figures::alone;
 use crate::fleet::{Fleet, Member};
 use crate::plots::heat;
-use crate::table;
+use crate::{table, words};
 use narrows_model::study::StoredStudy;
 use narrows_model::units::three_digits;
 use narrows_model::{BitsPerSecond, Nanos};
@@ -194,5 +194,6 @@ fn rounds(mesh: &Mesh) -> String {
         0 => String::new(),
         apart => format!("; in {apart} rounds less than half"),
     };
-    format!("{} rounds of up to {most} pairs at once; {overlap}{apart}", mesh.rounds.len())
+    let rounds = words::counted(mesh.rounds.len(), "round");
+    format!("{rounds} of up to {most} pairs at once; {overlap}{apart}")
 }

@@ -1,80 +1,17 @@
 //! Whole studies with known answers: a mesh, a diagnosis, a search for a rate and one for anomalies.
-//! Runs carry figures of their own, so that every expected value can be had by hand.
 
-use narrows_model::host::Host;
-use narrows_model::load::{EndReport, FlowTally, Params, Role, Stretch, StretchOf, Timeline};
+mod told;
+
+use narrows_model::load::{EndReport, FlowTally};
 use narrows_model::reading::{Counter, Scope, keys};
-use narrows_model::record::{
-    External, Fault, Figure, Outcome, Record, Reported, Span, Stage, Stamp,
-};
-use narrows_model::study::{RATE, Search, StoredStudy};
-use narrows_model::trial::{EndHost, EndSpec, Level, NetworkPath, Placement, Trial, TrialId};
+use narrows_model::record::{Record, Reported, Span};
+use narrows_model::study::{RATE, Search};
+use narrows_model::trial::{Level, Trial};
 use narrows_model::units::Unit;
 use narrows_model::{Bytes, Change, Nanos};
 use narrows_stats::mesh::{Limits, Mesh, State};
 use narrows_stats::{SearchEnd, changed, look, searches, summarise};
-
-fn trial(kind: &str, id: &str) -> Trial {
-    Trial {
-        id: TrialId(id.into()),
-        label: id.into(),
-        kind: kind.into(),
-        params: Params::of_network(Bytes(1000), 1),
-        ends: EndSpec::anywhere(false),
-        path: NetworkPath::Peer,
-        timeline: Timeline {
-            warmup_ns: Nanos(0),
-            window_ns: Nanos(1_000_000_000),
-            cooldown_ns: Nanos(0),
-            interval_ns: None,
-        },
-        levels: Vec::new(),
-        notes: Vec::new(),
-        engine: None,
-    }
-}
-
-fn record(trial: &Trial, block: u32, reports: Vec<Reported>) -> Record {
-    Record {
-        trial: trial.id.clone(),
-        repeat: block,
-        block,
-        outcome: Outcome::Done,
-        reports,
-        around: Stamp::default(),
-        session: 0,
-        external: None,
-    }
-}
-
-/// A run that another tool states the figure of.
-fn told(trial: &Trial, block: u32, value: f64, unit: Unit) -> Record {
-    let external = External {
-        tool: "told".into(),
-        version: None,
-        command: None,
-        file: None,
-        figures: vec![Figure { name: "told".into(), value, unit }],
-        output: String::new(),
-    };
-    Record { external: Some(external), ..record(trial, block, Vec::new()) }
-}
-
-fn failed(trial: &Trial, block: u32, why: &str) -> Record {
-    let outcome = Outcome::Failed { at: Stage::Run, why: why.into(), fault: Fault::default() };
-    Record { outcome, ..record(trial, block, Vec::new()) }
-}
-
-fn study(trials: Vec<Trial>, records: Vec<Record>) -> StoredStudy {
-    StoredStudy { trials, records, ..StoredStudy::unmeasured(Host::default()) }
-}
-
-/// A stream from one agent to another.
-fn pair(kind: &str, from: u32, to: u32) -> Trial {
-    let end = |role, host| EndSpec::of(role, EndHost::Peer(host), Placement::default());
-    let ends = vec![end(Role::Receiver, to), end(Role::Sender, from)];
-    Trial { ends, ..trial(kind, &format!("{from}-{to}")) }
-}
+use told::{datagrams, failed, pair, record, study, told, trial};
 
 #[test]
 fn a_mesh_is_told_round_by_round_with_what_failed() {
@@ -189,22 +126,6 @@ fn a_change_is_tried_in_its_first_block_and_confirmed_in_the_others() {
     assert_eq!((ratio.value, ratio.low, ratio.high), (3.0, 3.0, 3.0));
     // 5 of 10 Gb/s; nothing confirms it.
     assert_eq!((of[1].tried_ratio, of[1].ratio), (0.5, None));
-}
-
-/// Both ends of a run that sent so many datagrams in half a second, of which so many came.
-fn datagrams(sent: u64, came: u64) -> Vec<Reported> {
-    let end = |sends, datagrams| EndReport {
-        window_ns: Nanos(500_000_000),
-        flows: vec![FlowTally {
-            sends,
-            bytes: Bytes(1000 * datagrams),
-            messages: datagrams,
-            stretch: Some(Stretch { of: StretchOf::SenderWindow, datagrams }),
-            ..FlowTally::default()
-        }],
-        ..EndReport::default()
-    };
-    Reported::list(Some(Box::new(end(false, came))), Some(Box::new(end(true, sent))), None)
 }
 
 #[test]

@@ -1,0 +1,115 @@
+//! What reports say of studies whose every figure can be had by hand: units, shares and which of
+//! several is the worst.
+
+#[path = "../../stats/tests/told/mod.rs"]
+mod told;
+
+use narrows_model::Change;
+use narrows_model::study::{RATE, Search};
+use narrows_model::trial::{Level, Trial};
+use narrows_model::units::Unit;
+use narrows_report::Analysis;
+use narrows_report::diagnosis::Diagnosis;
+use narrows_report::drawn::Screen;
+use narrows_stats::mesh::{Limits, Mesh};
+use told::{datagrams, failed, pair, record, study, told, trial};
+
+fn names() -> Vec<String> {
+    ["alpha", "beta", "gamma"].map(str::to_owned).to_vec()
+}
+
+#[test]
+fn a_meshs_map_is_in_per_cent_of_the_best_and_its_worst_come_first() {
+    let unit = Unit::BitsPerSecond;
+    let ways = [(0, 1, 10e9), (1, 0, 9.5e9), (0, 2, 4e9), (2, 0, 10e9), (1, 2, 10e9)];
+    let pairs = ways.map(|(from, to, _)| pair("tcp-stream", from, to));
+    let dead = pair("tcp-stream", 2, 1);
+    let mut records: Vec<_> =
+        pairs.iter().zip(ways).map(|(trial, way)| told(trial, 0, way.2, unit)).collect();
+    records.push(failed(&dead, 0, "no route"));
+    let mut trials = pairs.to_vec();
+    trials.push(dead);
+    let study = study(trials, records);
+    let mesh = Mesh::of(&study, Limits::default()).expect("a mesh");
+    let text = narrows_report::mesh::text(&mesh, &study, &names(), &Screen::FILE);
+    let has = |line: &str| assert!(text.contains(line), "{line}: {text}");
+    has("3 hosts, 6 pairs: 4 within the limits, 1 slow, 0 slow only among many, 1 failed");
+    has("the best 10.0 Gb/s");
+    // 4 of 10 Gb/s; of what failed there is no ratio.
+    has("from alpha to gamma, and no other of theirs, the worst 40.0 % of the best\n");
+    has("the path from gamma to beta, and no other of theirs\n");
+    has("  0 alpha    -   100   40\n  1 beta    95     -  100\n  2 gamma  100  fail    -\n");
+    has("runs\n  alpha  gamma  4.00 Gb/s     1\n  beta   alpha  9.50 Gb/s     1\n");
+    has("1 round of up to 6 pairs at once; no round had two pairs whose windows");
+    // The nearest of three is 10 us, the farthest 40: a quarter as good.
+    let ways = [(0, 1, 10e3), (1, 0, 40e3), (0, 2, 10e3)];
+    let pairs = ways.map(|(from, to, _)| pair("tcp-rr", from, to));
+    let run = |(trial, way): (&Trial, (u32, u32, f64))| told(trial, 0, way.2, Unit::Nanos);
+    let records = pairs.iter().zip(ways).map(run).collect();
+    let study = told::study(pairs.to_vec(), records);
+    let mesh = Mesh::of(&study, Limits::default()).expect("a mesh");
+    let text = narrows_report::mesh::text(&mesh, &study, &names(), &Screen::FILE);
+    assert!(text.contains("  1 beta   25    -    -\n"), "{text}");
+    assert!(text.contains("the worst 4.00 x the least"), "{text}");
+    assert!(text.contains("runs\n  beta   alpha  40.0 us     1\n"), "{text}");
+}
+
+#[test]
+fn a_diagnosis_says_what_moved_the_figure_and_what_did_not() {
+    let unit = Unit::BitsPerSecond;
+    let base = trial("tcp-stream", "TCP");
+    let of = |change: Change, id: &str, says: &str| {
+        change.note(Trial { label: format!("TCP, {says}"), ..trial("tcp-stream", id) })
+    };
+    let more = of(Change::Flows, "b", "4 flows");
+    let less = of(Change::MessageSize, "c", "1 KiB messages");
+    let left = of(Change::Buffers, "d", "1 MiB buffers");
+    let mut records = vec![told(&left, 0, 8e9, unit)];
+    for block in 0..=6 {
+        records.push(told(&base, block, 8e9, unit));
+        records.push(told(&more, block, 24e9, unit));
+        records.push(told(&less, block, 4e9, unit));
+    }
+    let study = study(vec![base, more, less, left], records);
+    let analysis = Analysis::of(&study);
+    let text = Diagnosis::of(&analysis).text("there", "in the file", &Screen::FILE);
+    let has = |line: &str| assert!(text.contains(line), "{line}: {text}");
+    has(" 8.00 Gb/s (8.00 to 8.00 Gb/s, 7 runs) to there\n");
+    // Six pairs of 24 and 8 Gb/s, as many of 4 and 8, and one of 8 and 8 that nothing confirms.
+    has(" 4 flows 3.00 x (3.00 to 3.00, 6 pairs)\n");
+    has(" 1 KiB messages 0.50 x (0.50 to 0.50, 6 pairs); 1 MiB buffers 1.00 x (");
+    has(" one flow is held, and not the path: use several");
+}
+
+#[test]
+fn a_search_says_what_was_asked_sent_passed_and_lost() {
+    let level = |factor: &str, level: &str| Level { factor: factor.into(), level: level.into() };
+    let at = |rate: u64| Trial {
+        levels: vec![level("size", "64"), level(RATE, &Search::level_of(rate))],
+        ..trial("udp-stream", &rate.to_string())
+    };
+    let (fast, middle, slow) = (at(2000), at(1600), at(1024));
+    // At 2000/s one run loses 1 %, which is allowed, and the others 2 or 3 %; at 1600/s none does.
+    let came = [[990, 980, 980, 970].as_slice(), &[980; 12]].concat();
+    let mut records: Vec<_> =
+        came.iter().zip(0..).map(|(came, at)| record(&fast, at, datagrams(1000, *came))).collect();
+    records.extend((16..32).map(|block| record(&middle, block, datagrams(800, 800))));
+    records.push(record(&slow, 32, datagrams(512, 512)));
+    let mut study = study(vec![fast, middle, slow], records);
+    study.study.search = Some(Search {
+        rate_max_packets_per_second: 2000.0,
+        rate_min_packets_per_second: Some(1000.0),
+        resolution_percent: 50.0,
+        loss_percent: 1.0,
+        confidence_percent: 95.0,
+        runs_max: 80,
+    });
+    let analysis = Analysis::of(&study);
+    let text = (narrows_report::formats::format("text").expect("a format").write)(&analysis);
+    let has = |line: &str| assert!(text.contains(line), "{line}: {text}");
+    has("Highest rate at a loss of up to 1 % (95 % sure, by Bayes' rule)");
+    // 1600/s of 1000 bytes are 12.8 Mb/s.
+    has("  64  1.60 k packets/s  2.00 k packets/s      12.8 Mb/s    33   found\n");
+    has("  1.02 k packets/s  1.02 k packets/s (+0.0 %)     1/1              0            0\n");
+    has("  2.00 k packets/s  2.00 k packets/s (+0.0 %)    1/16        2.000 %      3.000 %\n");
+}
