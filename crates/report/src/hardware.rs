@@ -179,4 +179,28 @@ mod tests {
         let nic = Nic { lower: vec!["eth0".into()], ..Nic::default() };
         assert_eq!(structure(&nic), "virtual on eth0");
     }
+
+    /// LP1241 calls a processor of two controllers of three channels balanced where both hold the
+    /// same.
+    #[test]
+    fn a_processor_is_balanced_where_its_controllers_hold_the_same() {
+        let socket = |socket: u32, on: [u64; 6]| {
+            let channels = (0..).zip(on).map(|(at, gib): (u32, u64)| {
+                let held = if gib > 0 { vec![gib << 10] } else { Vec::new() };
+                (at.to_string().into(), held)
+            });
+            Socket { socket, channels: channels.collect(), unnamed: 0 }
+        };
+        let of = |sockets: &[Socket]| paper_label(sockets, "Xeon Platinum 8280");
+        let (alike, differs) = ([32, 32, 0, 32, 32, 0], [32, 32, 0, 32, 0, 0]);
+        let balanced = "; both controllers hold the same (lenovo-2019: balanced)";
+        assert_eq!(of(&[socket(0, alike), socket(1, alike)]), balanced);
+        assert_eq!(of(&[socket(0, alike), socket(1, [0; 6])]), balanced, "one has no memory");
+        let unbalanced = "; the controllers differ (lenovo-2019: unbalanced)";
+        assert_eq!(of(&[socket(0, differs)]), unbalanced);
+        let one = "; the controllers of a socket differ (lenovo-2019: socket 0 balanced, socket 1 \
+                   unbalanced)";
+        assert_eq!(of(&[socket(0, alike), socket(1, differs)]), one);
+        assert_eq!(paper_label(&[socket(0, alike)], "AMD EPYC 7742"), "", "eight channels");
+    }
 }

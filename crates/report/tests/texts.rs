@@ -5,12 +5,14 @@
 mod told;
 
 use narrows_model::Change;
+use narrows_model::load::Role;
 use narrows_model::study::{RATE, Search};
 use narrows_model::trial::{Level, Trial};
 use narrows_model::units::Unit;
-use narrows_report::Analysis;
+use narrows_profile::{Breakdown, Class, ClassShare, EndProfile, NamedShare, TrialProfile};
 use narrows_report::diagnosis::Diagnosis;
 use narrows_report::drawn::Screen;
+use narrows_report::{Analysis, profiled};
 use narrows_stats::mesh::{Limits, Mesh};
 use told::{datagrams, failed, pair, record, study, told, trial};
 
@@ -112,4 +114,101 @@ fn a_search_says_what_was_asked_sent_passed_and_lost() {
     has("  64  1.60 k packets/s  2.00 k packets/s      12.8 Mb/s    33   found\n");
     has("  1.02 k packets/s  1.02 k packets/s (+0.0 %)     1/1              0            0\n");
     has("  2.00 k packets/s  2.00 k packets/s (+0.0 %)    1/16        2.000 %      3.000 %\n");
+}
+
+#[test]
+fn failed_runs_are_counted_by_their_reason_over_all_cells() {
+    let level = |level: &str| Level { factor: "size".into(), level: level.into() };
+    let [small, large] = ["small", "large"]
+        .map(|name| Trial { levels: vec![level(name)], ..trial("tcp-stream", name) });
+    let mut records = vec![
+        failed(&small, 0, "no route"),
+        failed(&small, 1, "no route"),
+        failed(&large, 0, "no route"),
+        failed(&small, 2, "killed"),
+    ];
+    for block in 3..6 {
+        records.push(told(&small, block, 8e9, Unit::BitsPerSecond));
+        records.push(told(&large, block, 9e9, Unit::BitsPerSecond));
+    }
+    let mut study = study(vec![small, large], records);
+    study.study.command = narrows_model::study_kind::StudyKind::Study;
+    let text =
+        (narrows_report::formats::format("text").expect("a format").write)(&Analysis::of(&study));
+    let has = |line: &str| assert!(text.contains(line), "{line}: {text}");
+    has("  3 runs failed (size small, large): no route\n  1 run failed (size small): killed\n");
+}
+
+#[test]
+fn a_profiles_classes_stand_by_the_largest_share_of_either_end() {
+    let class = |class, share: f64| ClassShare {
+        class,
+        samples: 0,
+        share,
+        cumulative: 0.0,
+        by_chance: 0.012,
+        cpu_seconds_per_gigabyte: (share > 0.3).then_some(0.25),
+    };
+    let end = |role, classes: Vec<ClassShare>, outside_threads| EndProfile {
+        role,
+        runs: 2,
+        by: None,
+        what: None,
+        per_second: 997,
+        lost: 3,
+        gaps: Vec::new(),
+        not_taken: Vec::new(),
+        breakdown: Some(Breakdown {
+            samples: 1480,
+            classes,
+            functions: Vec::new(),
+            in_system_calls: 0.625,
+            system_calls: vec![NamedShare { name: "sendto".into(), share: 0.5 }],
+            unclassified: vec![NamedShare { name: "odd".into(), share: 0.02 }],
+            outside_threads,
+            network_elsewhere: 7,
+            idle: 0,
+            others: 0,
+        }),
+        flame: Default::default(),
+    };
+    let sender = end(
+        Role::Sender,
+        vec![
+            class(Class::TcpUdpIp, 0.4),
+            class(Class::Copy, 0.1),
+            class(Class::Unclassified, 0.02),
+        ],
+        0.0004,
+    );
+    let receiver = end(
+        Role::Receiver,
+        vec![class(Class::Copy, 0.7), class(Class::TcpUdpIp, 0.2), class(Class::Locks, 0.0004)],
+        0.05,
+    );
+    let both = TrialProfile { label: "TCP".into(), ends: vec![sender.clone(), receiver.clone()] };
+    let rows: Vec<String> = profiled::table(&both)
+        .iter()
+        .map(|row| row.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    // Copies are 70 % of the receiver's, protocols 40 % of the sender's; what is below 0.05 % is
+    // left out. The sums are of a row and those above it.
+    let wanted = [
+        "class sender +- sum CPU-s/GB receiver +- sum CPU-s/GB",
+        "copy 10.0 % 1.2 % 10.0 % - 70.0 % 1.2 % 70.0 % 0.2500",
+        "TCP/UDP/IP 40.0 % 1.2 % 50.0 % 0.2500 20.0 % 1.2 % 90.0 % -",
+        "unclassified 2.0 % 1.2 % 52.0 % - - 90.0 %",
+    ];
+    assert_eq!(rows, wanted);
+    let said = profiled::said(&sender).join("\n");
+    let has = |text: &str, line: &str| assert!(text.contains(line), "{line}: {text}");
+    has(&said, "sender: 1480 samples in 2 runs");
+    has(&said, " at 997 Hz, 3 lost; 7 samples more of the network");
+    has(&said, "62.5 % in system calls (sendto 50.0 %)");
+    has(&said, "unclassified: odd 2.0 %");
+    let said = profiled::said(&receiver).join("\n");
+    has(&said, "; 5.0 % of it outside its threads");
+    assert!(!said.contains("unclassified:"), "none to name: {said}");
+    let brief = "profile of the receiver: copy 70 %, TCP/UDP/IP 20 %, locks 0 %; 1480 samples";
+    assert_eq!(profiled::brief(&receiver), brief);
 }

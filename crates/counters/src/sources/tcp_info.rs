@@ -152,4 +152,113 @@ mod tests {
         parse(&[], 1, &mut look);
         assert!(look.of("tcp-info", "flow1.rtt_ns").is_none());
     }
+
+    /// Fields of `struct tcp_info` in their order, with their widths (linux/tcp.h of Linux 6.7). A
+    /// field of `n` bytes lies at a multiple of `n`.
+    const HEADER: [(&str, usize); 59] = [
+        ("state", 1),
+        ("ca_state", 1),
+        ("retransmits", 1),
+        ("probes", 1),
+        ("backoff", 1),
+        ("options", 1),
+        ("wscale", 1),
+        ("app_limited", 1),
+        ("rto", 4),
+        ("ato", 4),
+        ("snd_mss", 4),
+        ("rcv_mss", 4),
+        ("unacked", 4),
+        ("sacked", 4),
+        ("lost", 4),
+        ("retrans", 4),
+        ("fackets", 4),
+        ("last_data_sent", 4),
+        ("last_ack_sent", 4),
+        ("last_data_recv", 4),
+        ("last_ack_recv", 4),
+        ("pmtu", 4),
+        ("rcv_ssthresh", 4),
+        ("rtt", 4),
+        ("rttvar", 4),
+        ("snd_ssthresh", 4),
+        ("snd_cwnd", 4),
+        ("advmss", 4),
+        ("reordering", 4),
+        ("rcv_rtt", 4),
+        ("rcv_space", 4),
+        ("total_retrans", 4),
+        ("pacing_rate", 8),
+        ("max_pacing_rate", 8),
+        ("bytes_acked", 8),
+        ("bytes_received", 8),
+        ("segs_out", 4),
+        ("segs_in", 4),
+        ("notsent_bytes", 4),
+        ("min_rtt", 4),
+        ("data_segs_in", 4),
+        ("data_segs_out", 4),
+        ("delivery_rate", 8),
+        ("busy_time", 8),
+        ("rwnd_limited", 8),
+        ("sndbuf_limited", 8),
+        ("delivered", 4),
+        ("delivered_ce", 4),
+        ("bytes_sent", 8),
+        ("bytes_retrans", 8),
+        ("dsack_dups", 4),
+        ("reord_seen", 4),
+        ("rcv_ooopack", 4),
+        ("snd_wnd", 4),
+        ("rcv_wnd", 4),
+        ("rehash", 4),
+        ("total_rto", 2),
+        ("total_rto_recoveries", 2),
+        ("total_rto_time", 4),
+    ];
+
+    /// Every field has a number of its own: what each key is read from shows by the number.
+    #[test]
+    fn each_key_is_read_from_its_field_in_its_unit() {
+        let mut bytes = Vec::new();
+        for (number, (_, width)) in (1u64..).zip(HEADER) {
+            bytes.resize(usize::next_multiple_of(bytes.len(), width), 0);
+            bytes.extend(number.to_le_bytes().get(..width).expect("eight bytes"));
+        }
+        let mut look = Look::default();
+        parse(&bytes, 3, &mut look);
+        // Times are microseconds there.
+        for (key, field, times) in [
+            ("agreed_options", "options", 1),
+            ("send_mss_bytes", "snd_mss", 1),
+            ("receive_mss_bytes", "rcv_mss", 1),
+            ("path_mtu_bytes", "pmtu", 1),
+            ("rtt_ns", "rtt", 1000),
+            ("congestion_window_segments", "snd_cwnd", 1),
+            ("advertised_mss_bytes", "advmss", 1),
+            ("rtt_min_ns", "min_rtt", 1000),
+            ("send_window_bytes", "snd_wnd", 1),
+            ("receive_window_bytes", "rcv_wnd", 1),
+            ("retransmitted_segments", "total_retrans", 1),
+            ("acknowledged_bytes", "bytes_acked", 1),
+            ("received_bytes", "bytes_received", 1),
+            ("sent_segments", "segs_out", 1),
+            ("received_segments", "segs_in", 1),
+            ("received_data_segments", "data_segs_in", 1),
+            ("sent_data_segments", "data_segs_out", 1),
+            ("busy_ns", "busy_time", 1000),
+            ("limited_by_receive_window_ns", "rwnd_limited", 1000),
+            ("limited_by_send_buffer_ns", "sndbuf_limited", 1000),
+            ("delivered_marked_segments", "delivered_ce", 1),
+            ("sent_bytes", "bytes_sent", 1),
+            ("duplicates_reported_segments", "dsack_dups", 1),
+            ("reordering_seen_events", "reord_seen", 1),
+            ("received_out_of_order_segments", "rcv_ooopack", 1),
+            ("timeouts_events", "total_rto", 1),
+        ] {
+            let number = (1u64..).zip(HEADER).find(|(_, (name, _))| *name == field);
+            let wanted = number.map(|(number, _)| number * times);
+            assert_eq!(look.of("tcp-info", &format!("flow3.{key}")), wanted, "{key}");
+        }
+    }
 }
