@@ -178,4 +178,63 @@ mod tests {
         let windows = both_ways(&of, ms(160)).map(|trial| trial.timeline.window_ns);
         assert_eq!(windows, [WINDOW, Nanos::from_millis(3840)]);
     }
+
+    #[test]
+    fn a_trial_that_is_made_of_another_differs_in_one_thing() {
+        let ms = Nanos::from_millis;
+        let params = Params::of_network(Bytes(65_536), 4);
+        let ends = EndSpec::anywhere(false);
+        let of = trial_of(Workload::TCP_STREAM, params, ends, NetworkPath::Peer, WINDOW);
+        let slow = paced(&of, 250_000_000);
+        assert_eq!(slow.label, format!("{} at 250 Mb/s", of.label));
+        assert_eq!(slow.params, Params { rate_bps: Some(250_000_000), ..of.params.clone() });
+        let bbr = controlled(&of, "bbr");
+        assert_eq!(bbr.label, format!("{} bbr", of.label));
+        assert_eq!(bbr.params, Params { congestion: Some("bbr".into()), ..of.params.clone() });
+        let large = sized(&of, Bytes(1 << 20));
+        assert_eq!(large.params, Params { message_bytes: Bytes(1 << 20), ..of.params.clone() });
+        let times = cooled(warmed(sliced(of.clone(), Some(ms(100))), ms(700)), ms(300)).timeline;
+        let wanted = Timeline {
+            warmup_ns: ms(700),
+            window_ns: WINDOW,
+            cooldown_ns: ms(300),
+            interval_ns: Some(ms(100)),
+        };
+        assert_eq!(times, wanted);
+        let ids = [&of, &slow, &bbr, &large].map(|trial| trial.id.clone());
+        let all: std::collections::BTreeSet<_> = ids.iter().collect();
+        assert_eq!(all.len(), 4, "what differs has an identity of its own");
+    }
+
+    #[test]
+    fn a_probe_goes_where_its_trial_goes_in_the_same_class() {
+        let dscp = Some(46);
+        let params = Params {
+            rate_bps: Some(1_000_000),
+            socket: Some(SocketParams { dscp, mss_bytes: Some(1000), ..SocketParams::default() }),
+            congestion: Some("bbr".into()),
+            ..Params::of_network(Bytes(65_536), 4)
+        };
+        let mut ends = EndSpec::anywhere(false);
+        let is_near = |end: &&mut EndSpec| end.host == EndHost::Controller;
+        ends.iter_mut().filter(is_near).for_each(|end| end.container = Some("box".into()));
+        let of = trial_of(Workload::TCP_STREAM, params, ends, NetworkPath::Peer, WINDOW);
+        let probe = probe(&of);
+        assert_eq!(probe.kind, Workload::PathProbe);
+        assert_eq!((probe.params.rate_bps, probe.params.flows()), (Some(1_000_000), 1));
+        assert_eq!(probe.params.socket, Some(SocketParams { dscp, ..SocketParams::default() }));
+        assert_eq!(probe.params.congestion, None);
+        for end in &probe.ends {
+            let container = (end.host == EndHost::Controller).then_some("box");
+            assert_eq!(end.container.as_deref(), container, "{:?}", end.host);
+        }
+        // Nothing is sent beside it, and it ends by itself within nine seconds.
+        let wanted = Timeline {
+            warmup_ns: Nanos(0),
+            window_ns: Nanos(9_000_000_000),
+            cooldown_ns: Nanos(0),
+            interval_ns: None,
+        };
+        assert_eq!(probe.timeline, wanted);
+    }
 }
