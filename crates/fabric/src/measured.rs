@@ -194,5 +194,6 @@ mod tests {
         assert_eq!((tiers[0].alone_pairs, tiers[1].alone_pairs), (2, 2));
         assert_eq!((tiers[0].should_together, tiers[1].should_together), (Some(1.0), None));
         assert_eq!(by_tier(&plan, None, &[pair(0, 8, 1.0)]), None);
+        assert_eq!(by_tier(&plan, None, &[pair(0, 1, 9.4), pair(0, 8, 1.0)]), None, "one of two");
     }
 }
