@@ -128,6 +128,11 @@ mod tests {
         assert!(is_found(&of(30_000, 0, 0)));
         assert!(is_clear(&of(30_000, 30_000, 10_000)));
         assert!(is_idle(&of(0, 0, 10_000)));
+        // 1 % of 10,000 datagrams, of which half a per cent of the fragments lacks at least.
+        assert!(is_found(&of(30_000, 29_849, 9_900)));
+        assert!(is_clear(&of(30_000, 29_850, 9_900)), "fewer than the datagrams explain");
+        assert!(is_clear(&of(30_000, 29_000, 9_901)), "less than 1 %");
+        assert!(is_idle(&of(9, 0, 0)), "too few to tell");
         assert!(is_unknown(&of_study(&RULE, &stream("udp-stream"))));
     }
 

@@ -125,3 +125,84 @@ fn bound(end: Option<End<'_>>) -> String {
     })
     .unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, stream};
+    use crate::setting::testing::{is_clear, is_unknown};
+    use narrows_model::Nanos;
+    use narrows_model::load::Role;
+    use narrows_model::study::StoredStudy;
+
+    /// Three runs beside which others used a share of the CPU time, in thousandths.
+    fn beside(foreign: [u64; 3], steal: u64) -> StoredStudy {
+        let mut study = stream("tcp-stream");
+        for (record, foreign) in study.records.iter_mut().zip(foreign) {
+            let idle = 1000 - foreign - steal;
+            for (state, ns) in [("user", foreign), ("system", 0), ("idle", idle), ("steal", steal)]
+            {
+                record.around.host.put_words("cpu", &format!("cpu0.{state}_ns"), ns);
+            }
+        }
+        study
+    }
+
+    #[test]
+    fn a_host_is_noisy_where_more_than_a_fifth_of_its_runs_were_disturbed() {
+        let Verdict::Found { findings } = of_study(&RULE, &beside([300, 250, 200], 50)) else {
+            panic!("all were disturbed")
+        };
+        let seen = &findings[0].evidence[0].says;
+        let wanted = "3 of 3 runs were disturbed; in the median run other processes used 25.0 % of \
+                      the CPU time and the hypervisor took 5.0 %";
+        assert!(seen.contains(wanted), "{seen}");
+        // A tenth is allowed, and a fiftieth for other guests.
+        assert!(is_clear(&of_study(&RULE, &beside([100, 100, 100], 20))));
+        assert!(!is_clear(&of_study(&RULE, &beside([100, 100, 101], 20))), "one of three");
+        assert!(!is_clear(&of_study(&RULE, &beside([0, 0, 0], 21))));
+        let five = |disturbed: usize| {
+            let mut study = beside([0, 0, 0], 0);
+            for at in 3..5 {
+                study.records.push(study.records[at - 3].clone());
+            }
+            for record in &mut study.records[..disturbed] {
+                record.around.host.put_words("cpu", "cpu0.user_ns", 500);
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_clear(&five(1)), "one of five is a fifth");
+        assert!(!is_clear(&five(2)));
+        assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn the_end_that_waited_clearly_longer_is_named() {
+        let of = |sender: u64, receiver: u64| {
+            let mut study = stream("tcp-stream");
+            for record in &mut study.records {
+                for (role, share) in [(Role::Sender, sender), (Role::Receiver, receiver)] {
+                    for end in record.of_mut(role) {
+                        let thread = &mut end.threads[0];
+                        thread.waited_ns = Some(Nanos(thread.wall_ns.0 * share / 100));
+                    }
+                }
+            }
+            let summaries = narrows_stats::summarise(&study);
+            let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+            let said = cells(&case).next().map(|cell| at_end(&cell));
+            (said.expect("a cell"), waited(&case))
+        };
+        let named = |end: &str, percent: u32| {
+            format!(" from the {end}, which waited for one {percent} % of the time")
+        };
+        assert_eq!(of(30, 10).0, named("sender", 30));
+        assert_eq!(of(10, 16).0, named("receiver", 16), "more than half as long again");
+        assert_eq!(of(14, 10).0, "", "both alike");
+        assert_eq!(of(9, 1).0, "", "a short wait is ordinary");
+        let both = "; in tcp-stream the sender waited for a CPU 30 % of the time, the receiver \
+                    waited for a CPU 10 % of the time";
+        assert_eq!(of(30, 10).1.as_deref(), Some(both));
+        assert_eq!(of(9, 9).1, None);
+    }
+}
