@@ -379,3 +379,30 @@ fn number(label: &str) -> Option<u32> {
     let letter = label.chars().next().filter(char::is_ascii_uppercase);
     label.parse().ok().or_else(|| Some(letter? as u32 - 'A' as u32))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_go_up_by_one_within_a_board_and_begin_anew_in_the_next() {
+        let row = |numbers: &[(u32, u32)]| -> Vec<Found> {
+            let found = |(index, (unit, number)): (usize, &(u32, u32))| Found {
+                index,
+                socket: 0,
+                unit: *unit,
+                number: *number,
+                channel: None,
+            };
+            numbers.iter().enumerate().map(found).collect()
+        };
+        let is_row = |numbers: &[(u32, u32)]| in_one_row(&row(numbers)).is_ok();
+        assert!(is_row(&[(0, 1), (0, 2), (0, 3), (1, 1), (1, 2)]));
+        assert!(is_row(&[(0, 7)]) && is_row(&[]));
+        // A gap between two, at the end of three, and a number that is there twice.
+        assert!(!is_row(&[(0, 1), (0, 3)]));
+        assert!(!is_row(&[(0, 1), (0, 2), (0, 4)]));
+        assert!(!is_row(&[(0, 1), (0, 1)]));
+        assert!(!is_row(&[(0, 2), (0, 1)]));
+    }
+}

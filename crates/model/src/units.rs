@@ -260,4 +260,31 @@ mod tests {
         assert_eq!(BitsPerSecond(61.25e9).to_string(), "61.2 Gb/s");
         assert_eq!(BytesPerSecond(23.47e9).to_string(), "23.5 GB/s");
     }
+
+    #[test]
+    fn a_size_has_the_largest_unit_that_it_fills() {
+        for (bytes, said) in [
+            (1023, "1023 B"),
+            (1 << 10, "1 KiB"),
+            (10 << 10, "10 KiB"),
+            ((10 << 10) - 1, "10239 B"),
+            ((1 << 20) - 512, "1023.5 KiB"),
+            (1 << 20, "1 MiB"),
+            (3 << 19, "1.5 MiB"),
+            ((1 << 30) - (1 << 19), "1023.5 MiB"),
+            (1 << 30, "1 GiB"),
+            (3 << 29, "1.5 GiB"),
+            ((1 << 40) - (1 << 29), "1023.5 GiB"),
+            (1 << 40, "1 TiB"),
+            (3 << 39, "1.5 TiB"),
+        ] {
+            assert_eq!(Bytes(bytes).to_string(), said, "{bytes}");
+        }
+        let times =
+            [(999, "999 ns"), (1000, "1.0 us"), (1_000_000, "1.0 ms"), (1_500_000_000, "1.5 s")];
+        for (ns, said) in times {
+            assert_eq!(Nanos(ns).to_string(), said);
+        }
+        assert_eq!((BitsPerSecond(25e9).gbps(), BytesPerSecond(3e9).gbytes()), (25.0, 3.0));
+    }
 }

@@ -361,4 +361,11 @@ mod tests {
         assert_eq!(Message::of(0, 64).window, 64);
         assert_eq!(Message::of(1 << 30, 64).window, 1);
     }
+
+    #[test]
+    fn a_ping_pong_may_be_empty_and_a_sum_has_a_number() {
+        use Pattern::{Allreduce, Alltoall, Bandwidth, BothWays, Pairs, PingPong};
+        let least = [PingPong, Bandwidth, BothWays, Pairs, Alltoall, Allreduce];
+        assert_eq!(least.map(Pattern::least_bytes), [0, 1, 1, 1, 1, 8]);
+    }
 }

@@ -190,4 +190,13 @@ mod tests {
             Wanted { every: Nanos::from_millis(1), phase: Nanos::from_millis(10_000), ..wanted() };
         assert!(made(&many).is_err_and(|why| why.to_string().contains("54000 requests")));
     }
+
+    #[test]
+    fn a_run_has_at_most_fifty_thousand_requests() {
+        // 29 s of requests every 580 us are 50,000.
+        let of = |us: u64| made(&Wanted { every: Nanos(1000 * us), ..wanted() });
+        assert!(of(580).is_ok());
+        let Err(NoLatency::ManyRequests { requests }) = of(579) else { panic!("refused") };
+        assert!((requests - 29e6 / 579.0).abs() < 1e-6, "{requests}");
+    }
 }

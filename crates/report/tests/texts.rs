@@ -7,6 +7,7 @@ mod told;
 use narrows_model::Change;
 use narrows_model::load::Role;
 use narrows_model::study::{RATE, Search};
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{Level, Trial};
 use narrows_model::units::Unit;
 use narrows_profile::{Breakdown, Class, ClassShare, EndProfile, NamedShare, TrialProfile};
@@ -132,7 +133,7 @@ fn failed_runs_are_counted_by_their_reason_over_all_cells() {
         records.push(told(&large, block, 9e9, Unit::BitsPerSecond));
     }
     let mut study = study(vec![small, large], records);
-    study.study.command = narrows_model::study_kind::StudyKind::Study;
+    study.study.command = StudyKind::Study;
     let text =
         (narrows_report::formats::format("text").expect("a format").write)(&Analysis::of(&study));
     let has = |line: &str| assert!(text.contains(line), "{line}: {text}");
@@ -211,4 +212,27 @@ fn a_profiles_classes_stand_by_the_largest_share_of_either_end() {
     assert!(!said.contains("unclassified:"), "none to name: {said}");
     let brief = "profile of the receiver: copy 70 %, TCP/UDP/IP 20 %, locks 0 %; 1480 samples";
     assert_eq!(profiled::brief(&receiver), brief);
+}
+
+#[test]
+fn imported_figures_name_their_tool_with_its_files_each_once() {
+    let stream = trial("tcp-stream", "TCP");
+    let of = |at: u32, version: Option<&str>, file: &str| {
+        let mut run = told(&stream, at, 8e9, Unit::BitsPerSecond);
+        let external = run.external.as_mut().expect("figures");
+        (external.version, external.file) = (version.map(str::to_owned), Some(file.to_owned()));
+        run
+    };
+    let mut records = vec![of(0, Some("2"), "a.json"), of(1, Some("2"), "a.json")];
+    records.push(of(2, None, "b.json"));
+    records.extend((3..10).map(|at| of(at, Some("3"), &format!("c{at}.json"))));
+    let mut study = study(vec![stream], records);
+    study.study.command = StudyKind::Import;
+    let text =
+        (narrows_report::formats::format("text").expect("a format").write)(&Analysis::of(&study));
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let c = "c3.json, c4.json, c5.json, c6.json, c7.json, c8.json, 1 more";
+    for line in ["told 2, 2 runs: a.json", "told, 1 run: b.json", &format!("told 3, 7 runs: {c}")] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
 }

@@ -322,4 +322,30 @@ mod tests {
         assert_eq!(demand("tcp-connect.median > 20 k/s").bound, 20_000.0);
         assert_eq!(demand("x.median < 2 1/s").unit, Unit::PerSecond);
     }
+
+    #[test]
+    fn a_unit_is_as_many_of_the_figures_unit_as_its_prefix_says() {
+        let of = |text: &str| {
+            let demand = demand(&format!("uplink.median >= 2 {text}"));
+            (demand.bound, demand.unit)
+        };
+        let rates = [("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)];
+        for (prefix, times) in rates {
+            assert_eq!(of(&format!("{prefix}bit/s")), (2.0 * times, Unit::BitsPerSecond));
+        }
+        for (prefix, times) in &rates[1..] {
+            assert_eq!(of(&format!("{prefix}b/s")), (2.0 * times, Unit::BitsPerSecond));
+        }
+        for (prefix, times) in &rates[..4] {
+            assert_eq!(of(&format!("{prefix}B/s")), (2.0 * times, Unit::BytesPerSecond));
+        }
+        for (text, times) in [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)] {
+            assert_eq!(of(text), (2.0 * times, Unit::Nanos));
+        }
+        assert_eq!(of("%"), (0.02, Unit::Share));
+        assert_eq!(of("Mpps"), (2e6, Unit::PacketsPerSecond));
+        for (text, times) in [("1/s", 1.0), ("k/s", 1e3), ("M/s", 1e6)] {
+            assert_eq!(of(text), (2.0 * times, Unit::PerSecond));
+        }
+    }
 }

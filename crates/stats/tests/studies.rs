@@ -252,3 +252,21 @@ fn a_tools_run_counts_where_it_was_done_and_in_the_unit_of_its_kind() {
     let values: Vec<f64> = summary.values.iter().map(|value| value.value).collect();
     assert_eq!(values, [4e9]);
 }
+
+#[test]
+fn a_figure_without_a_network_says_so_and_one_to_a_peer_does_not() {
+    use narrows_model::trial::NetworkPath;
+    use narrows_stats::Label;
+    let labels = |path: NetworkPath| {
+        let stream = Trial { path, ..trial("tcp-stream", "TCP") };
+        let records = vec![told(&stream, 0, 8e9, Unit::BitsPerSecond)];
+        summarise(&study(vec![stream], records)).remove(0).labels
+    };
+    let of = |path: NetworkPath| {
+        let labels = labels(path);
+        [Label::Loopback, Label::NoNic].map(|label| labels.contains(&label))
+    };
+    assert_eq!(of(NetworkPath::Loopback), [true, false]);
+    assert_eq!(of(NetworkPath::Namespaces), [false, true]);
+    assert_eq!(of(NetworkPath::Peer), [false, false]);
+}

@@ -89,4 +89,22 @@ mod tests {
         assert!(is_clear(&of_study(&RULE, &study(0, 40))));
         assert!(is_clear(&of_study(&RULE, &study(0, 2000))));
     }
+
+    #[test]
+    fn only_ends_that_all_sleep_can_tell() {
+        let of = |wait: Option<Wait>| {
+            let mut study = trips(250);
+            let name = "C6".into();
+            study.host.cpu.idle_states =
+                known(vec![IdleState { name, exit_latency_us: 133, disabled_on: 0 }]);
+            for record in &mut study.records {
+                for end in record.of_mut(narrows_model::load::Role::Sender) {
+                    end.effective.wait = wait.clone();
+                }
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(Some(Wait::Block))));
+        assert!(!is_found(&of(Some(Wait::Spin))), "a thread that spins does not sleep");
+    }
 }

@@ -144,3 +144,25 @@ pub(super) fn of_wait(now: &Seen<'_>, us: f64, what: &str) -> Option<Worth> {
     let says = format!("a round trip of {rest:.1} us without it: up to {us} us of {what} each end");
     Worth::computed((1.0, (rest + 2.0 * us) / rest), says, "narrows predict")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_is_ranked_by_the_geometric_middle_and_worth_two_per_cent_or_more() {
+        let of = |low: f64, high: f64| Worth {
+            low,
+            high,
+            basis: Basis::Modelled,
+            says: String::new(),
+            from: String::new(),
+        };
+        // Between half and twice as good lies as good.
+        assert_eq!(of(0.5, 2.0).middle(), 1.0);
+        assert_eq!(of(1.0, 4.0).middle(), 2.0);
+        assert!(!of(0.5, 2.0).is_worthwhile());
+        assert!(!of(1.0, 1.04).is_worthwhile(), "1.0198");
+        assert!(of(1.0, 1.05).is_worthwhile(), "1.0247");
+    }
+}

@@ -363,4 +363,26 @@ mod tests {
             assert!(parse(&text).is_ok_and(|host| host.slots.is_empty()), "{text}");
         }
     }
+
+    #[test]
+    fn an_expansion_slot_tells_its_lanes_use_and_address() {
+        let slot = |kind: &str, usage: &str, address: &str| {
+            let text = format!(
+                "Handle 0x0900, DMI type 9, 17 bytes\nSystem Slot Information\n\
+                 \tDesignation: PCIe Slot 1\n\tType: {kind}\n\tCurrent Usage: {usage}\n\
+                 \tBus Address: {address}\n\n{REPORT}"
+            );
+            parse(&text).expect("report").expansion.first().cloned().expect("a slot")
+        };
+        let used = slot("x4 PCI Express 2 x8", "In Use", "0000:3b:00.0");
+        assert_eq!(
+            (used.name.as_str(), used.lanes, used.in_use),
+            ("PCIe Slot 1", Some(4), Some(true))
+        );
+        assert_eq!(used.address.as_deref(), Some("0000:3b:00.0"));
+        // Firmware writes bus ff where nothing is plugged in.
+        let empty = slot("PCI Express 3", "Available", "0000:ff:00.0");
+        assert_eq!((empty.lanes, empty.in_use, empty.address), (None, Some(false), None));
+        assert_eq!(slot("x16", "Unknown", "0000:01:00.0").in_use, None);
+    }
 }

@@ -172,6 +172,9 @@ mod tests {
         let part = read(TEXT, "data").expect("data");
         assert_eq!(part.host.nodes[0].cpus, [0, 2]);
         assert_eq!(part.host.nics[0].node.value(), Some(&0));
+        // 25,000 Mb/s, and 1024 KiB.
+        assert_eq!(part.host.nics[0].speed_bps.value(), Some(&BitsPerSecond(25e9)));
+        assert_eq!(part.host.nodes[0].memory_bytes.value(), Some(&Bytes::mib(1)));
         assert_eq!(part.host.nics[0].path[0].address, "0000:3b:00.0");
         let slots = part.host.memory.slots.value().expect("banks");
         assert_eq!(
