@@ -15,6 +15,20 @@ pub fn slows_down(name: &str) -> bool {
     matches!(name, "cubic" | "reno")
 }
 
+/// Share of lost segments below which a congestion control that models the path does not slow down;
+/// `None` of those that slow down at each loss, and of what is not known here.
+///
+/// bbr keeps its pace below `bbr_lt_loss_thresh`, 50 of 256 (Linux, net/ipv4/tcp_bbr.c); its second
+/// and third versions below 2 % (BBR.LossThresh, draft-ietf-ccwg-bbr). A third version that calls
+/// itself bbr is taken for the first: what it slows down for is then not claimed.
+pub fn ignores_loss_below(name: &str) -> Option<f64> {
+    match name {
+        "bbr" => Some(50.0 / 256.0),
+        "bbr2" | "bbr3" => Some(0.02),
+        _ => None,
+    }
+}
+
 /// The stream with the default and the one with another congestion control, when both ran and
 /// nothing else is between them. `all` has a summary for each trial of the study, in its order.
 pub fn compared<'a>(study: &StoredStudy, all: &'a [Summary]) -> Option<(&'a Summary, &'a Summary)> {

@@ -2,6 +2,7 @@
 
 use super::{ENGAGED_MIN, LOST_SHARE, WAITED_NS, is_sender_idle, pace};
 use crate::measured::{Cell, waited_share};
+use crate::rules::tcp_retransmits::Hold;
 use crate::rules::{
     acknowledgements_lost, congestion_control, congestion_window, nic_shaped, other_traffic,
     own_queue, path_duplicates, path_outages, path_shared, tcp_retransmits, tcp_send_buffers,
@@ -201,7 +202,11 @@ pub fn lost_under_routes_control(cell: &Cell<'_>) -> Holds {
 }
 
 pub fn lost(cell: &Cell<'_>) -> Holds {
-    if tcp_retransmits::is_held(cell) { Holds::Yes } else { Holds::Perhaps }
+    match tcp_retransmits::hold(cell) {
+        Hold::Held => Holds::Yes,
+        Hold::Perhaps => Holds::Perhaps,
+        Hold::Exceeded => Holds::No,
+    }
 }
 
 /// Others' traffic takes what the stream lacks where it is more than the stream's own, and where

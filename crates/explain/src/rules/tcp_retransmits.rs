@@ -8,12 +8,14 @@
 //! A flow that loses a share p of its segments over a round trip cannot hold more than 1.22 MSS /
 //! (RTT sqrt(p)) (Mathis et al., 1997); of losses in a row p counts each row once, since TCP slows
 //! down once for it. Found from one in a thousand on, and from a smaller share
-//! where that bound is no more than four times what was reached: cubic gets somewhat further than
-//! the Reno that it was derived for.
+//! where that bound is no more than four times what was reached. A stream that is faster than the
+//! bound of its own congestion control is not held by its losses, and bbr does not slow down at
+//! single ones at all: of both only waits for the timer show that loss costs time.
 
 use crate::controls;
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::signals::Losses;
+use crate::timers;
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::keys;
@@ -32,6 +34,8 @@ const BOUND_SHARE: f64 = 0.25;
 /// So many times what losses of that share allow, as they are spread evenly, a stream is not held
 /// by them: its window was cut once or twice, and something else holds it.
 const BEYOND: f64 = 4.0;
+/// Waits for the timer that take less of the time cost little.
+const LATE_SHARE: f64 = 0.05;
 /// From this share of what was sent again on, the ends' own CPUs dropped it.
 const OWN_SHARE: f64 = 0.5;
 /// From so many packets at a time on they were lost in a row. Policers between namespaces took 3 to
@@ -63,10 +67,9 @@ fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
         "{:.3} % of the segments sent again, less those that the receiver had already",
         100.0 * losses.lost
     );
-    if let Some(bound) = bound_bps {
-        seen += &format!("; with that loss and round trip Reno reaches {:.0} Mb/s", bound / 1e6);
-    }
-    let is_held = bound_bps.is_some() && is_held(cell);
+    let held = hold(cell);
+    seen += &allowed(cell, bound_bps, held);
+    let is_held = bound_bps.is_some() && held == Hold::Held;
     let many = losses.lost * losses.sent >= LOST_MIN;
     let wrong = (losses.lost >= LOST_SHARE || (many && is_held)).then(|| {
         let says = format!(
@@ -101,24 +104,80 @@ fn until_then(case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
     })
 }
 
-/// Whether a stream is as fast as what was lost of it allows, about, and nothing else holds it: the
-/// bound falls with the root of the loss (Mathis et al., 1997), and without a round trip nobody
-/// knows it. A sender that waited for its timer is below that bound. What an end's own CPU dropped
-/// because it was behind is no loss of the path's.
+/// What the losses of a stream are to its rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// It is about as fast as they allow, or waits for its timer.
+    Held,
+    /// They allow more than it moves, or something else holds it too.
+    Perhaps,
+    /// It moves more than its congestion control would if they held it.
+    Exceeded,
+}
+
+/// Whether the losses of a stream hold it.
 pub fn is_held(cell: &Cell<'_>) -> bool {
-    let losses = cell.losses();
-    let bound_bps = losses.as_ref().and_then(|losses| bound(cell, losses));
-    let most_bps = losses.as_ref().and_then(|losses| most(cell, losses));
-    let is_near = bound_bps.zip(most_bps).zip(cell.rates()).is_none_or(|((bound, most), rates)| {
-        (BOUND_SHARE * bound..=BEYOND * most).contains(&rates.middle)
-    });
-    let timeouts = cell.sent_count(keys::TIMEOUTS).or(cell.sent_count(keys::KERNEL_TIMEOUTS));
-    let is_late = timeouts.is_some_and(|timeouts| timeouts >= 1.0);
+    hold(cell) == Hold::Held
+}
+
+/// Compares a stream with what was lost of it, and sees whether anything else holds it: the bound
+/// falls with the root of the loss (Mathis et al., 1997), and without a round trip nobody knows it.
+/// A sender that waited for its timer is below that bound. What an end's own CPU dropped because it
+/// was behind is no loss of the path's.
+pub fn hold(cell: &Cell<'_>) -> Hold {
+    let slowed = slowed(cell);
+    if slowed == Hold::Exceeded && !waits_for_timer(cell) {
+        return Hold::Exceeded;
+    }
     let is_own = cell.sent_count(keys::RETRANSMITTED).is_some_and(|again| {
         let at_ends = [cell.of_sender(dropped), cell.of_receiver(dropped)];
         at_ends.into_iter().flatten().any(|dropped| dropped >= OWN_SHARE * again)
     });
-    (is_near || is_late) && !is_own && !cell.is_busy() && !cell.is_limited_by_buffers()
+    let is_slow = slowed == Hold::Held || waits_for_timer(cell);
+    match is_slow && !is_own && !cell.is_busy() && !cell.is_limited_by_buffers() {
+        true => Hold::Held,
+        false => Hold::Perhaps,
+    }
+}
+
+/// Whether the congestion control of a stream slowed down for its losses, by its rate.
+fn slowed(cell: &Cell<'_>) -> Hold {
+    let Some(losses) = cell.losses() else { return Hold::Held };
+    if let Some(share) = cell.summary.congestion().and_then(controls::ignores_loss_below) {
+        return if losses.lost >= share { Hold::Held } else { Hold::Exceeded };
+    }
+    let allowed = bound(cell, &losses).zip(most(cell, &losses));
+    match allowed.zip(cell.rates()) {
+        Some(((_, most), rates)) if rates.middle > BEYOND * most => Hold::Exceeded,
+        Some(((bound, _), rates)) if rates.middle < BOUND_SHARE * bound => Hold::Perhaps,
+        _ => Hold::Held,
+    }
+}
+
+/// Whether each flow waited for its timer in a share of the time that counts.
+fn waits_for_timer(cell: &Cell<'_>) -> bool {
+    let timeouts = cell.sent_count(keys::TIMEOUTS).or(cell.sent_count(keys::KERNEL_TIMEOUTS));
+    let window_ns = cell.of_sender(|end| Some(end.window_ns.0 as f64)).unwrap_or(0.0);
+    let flows = f64::from(cell.trial.params.streams.max(1));
+    timeouts.is_some_and(|timeouts| {
+        timeouts >= 1.0 && timeouts / flows * timers::least_ns(cell) >= LATE_SHARE * window_ns
+    })
+}
+
+/// What the losses allow, in words, and whether more was measured.
+fn allowed(cell: &Cell<'_>, bound_bps: Option<f64>, held: Hold) -> String {
+    let used = cell.summary.congestion();
+    if let Some((used, share)) =
+        used.and_then(|used| Some((used, controls::ignores_loss_below(used)?)))
+    {
+        return format!("; {used} slows down for {:.0} % and more", 100.0 * share);
+    }
+    let Some(bound) = bound_bps else { return String::new() };
+    let mut says = format!("; with that loss and round trip Reno reaches {:.0} Mb/s", bound / 1e6);
+    if let Some(rates) = cell.rates().filter(|_| held == Hold::Exceeded) {
+        says += &format!(", and {:.0} Mb/s were measured: they do not hold it", rates.middle / 1e6);
+    }
+    says
 }
 
 /// What a stream reaches of what its losses and its round trip allow Reno.
@@ -256,6 +315,39 @@ mod tests {
         assert!(is_found(&over(300_000)));
         assert!(is_clear(&over(20_000)));
         assert!(is_clear(&over(2_000_000)), "no loss of that share allows so much");
+    }
+
+    #[test]
+    fn a_stream_that_is_faster_than_its_losses_allow_is_not_held_by_them() {
+        // 10 Gb/s; two in a thousand lost over 0.2 ms allow Reno 1.6 Gb/s, and over 40 us 7.9.
+        let of = |congestion: &str, lost: u64, rtt_us: u64, timeouts: u64| {
+            let mut study = study(lost);
+            for (key, value) in [
+                ("rtt_ns", 1000 * rtt_us),
+                ("rtt_min_ns", 1000 * rtt_us),
+                ("send_mss_bytes", 1448),
+                ("timeouts_events", timeouts),
+            ] {
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+            }
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+                end.effective.congestion = Some(congestion.into());
+            }
+            let summaries = narrows_stats::summarise(&study);
+            let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+            let held = crate::measured::cells(&case).map(|cell| hold(&cell)).next();
+            (held.expect("a cell"), finding_of(&study))
+        };
+        let (held, (_, _)) = of("cubic", 2_000, 40, 0);
+        assert_eq!(held, Hold::Held);
+        assert_eq!(of("cubic", 2_000, 200, 0).0, Hold::Exceeded);
+        assert_eq!(of("cubic", 2_000, 200, 1).0, Hold::Held, "the timer took a fifth of the time");
+        // 50 of 256 are what bbr slows down for.
+        assert_eq!(of("bbr", 2_000, 40, 0).0, Hold::Exceeded);
+        assert_eq!(of("bbr", 150_000, 40, 0).0, Hold::Exceeded);
+        assert_eq!(of("bbr", 200_000, 40, 0).0, Hold::Held);
+        assert_eq!(of("bbr", 2_000, 40, 1).0, Hold::Held, "the timer");
+        assert_eq!(of("bbr3", 150_000, 40, 0).0, Hold::Held);
     }
 
     #[test]
