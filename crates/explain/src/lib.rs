@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod beside;
 pub mod conditions;
 mod controls;
 mod ends;

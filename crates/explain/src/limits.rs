@@ -244,11 +244,12 @@ fn random(rule: &str, case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
 
 /// Limits that an end or the path sets to any congestion control: what another one moves under the
 /// same limit says nothing against it.
-const CAPS: [&str; 9] = [
+const CAPS: [&str; 10] = [
     names::CPU_QUOTA,
     names::PATH_CAPACITY_VARIES,
     names::PATH_CLASS,
     names::PATH_DROPS_ECN,
+    names::PATH_FLOW_LIMIT,
     names::PATH_HALF_DUPLEX,
     names::PATH_HOLDS_PACKETS,
     names::RECEIVE_MEMORY,

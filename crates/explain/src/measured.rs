@@ -214,7 +214,7 @@ pub fn judge(
 }
 
 /// The same in several cells is one finding, with the evidence of each.
-fn joined(findings: Vec<Finding>) -> Vec<Finding> {
+pub fn joined(findings: Vec<Finding>) -> Vec<Finding> {
     let mut all = findings.into_iter();
     let Some(mut first) = all.next() else { return Vec::new() };
     let others: Vec<Finding> = all.collect();

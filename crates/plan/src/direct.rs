@@ -102,6 +102,23 @@ pub fn controlled(of: &Trial, congestion: &str) -> Trial {
     trial(&label, of.kind.clone(), params, of.ends.clone(), of.path, of.timeline)
 }
 
+/// The same trial with another number of flows.
+pub fn with_flows(of: &Trial, streams: u32) -> Trial {
+    let flows = if streams == 1 { "1 flow".to_owned() } else { format!("{streams} flows") };
+    let label = format!("{} {flows}", of.label);
+    let params = Params { streams, ..of.params.clone() };
+    trial(&label, of.kind.clone(), params, of.ends.clone(), of.path, of.timeline)
+}
+
+/// The same trial in another class (DSCP).
+pub fn in_class(of: &Trial, dscp: u8) -> Trial {
+    let label = format!("{} DSCP {dscp}", of.label);
+    let socket = of.params.socket.clone().unwrap_or_default();
+    let socket = Some(SocketParams { dscp: Some(dscp), ..socket });
+    let params = Params { socket, ..of.params.clone() };
+    trial(&label, of.kind.clone(), params, of.ends.clone(), of.path, of.timeline)
+}
+
 /// The same stream the other way, and round trips between the same ends, over a path whose round
 /// trip takes about so long.
 pub fn both_ways(of: &Trial, round_trip: Duration) -> [Trial; 2] {

@@ -95,6 +95,12 @@ pub static NAMED: &[Named] = &[
     // What the receiver drops for want of memory looks like a policer from the sender.
     always(names::RECEIVE_MEMORY, "the receiver's memory for TCP", Sureness::Counted),
     always(names::PATH_CLASS, "the class (DSCP) of the packets", Sureness::Inferred),
+    always(names::PATH_FLOW_LIMIT, "a limit of the path on each flow", Sureness::Inferred),
+    always(
+        names::PATH_PACKET_RATE,
+        "a number of packets a second that the path carries",
+        Sureness::Inferred,
+    ),
     always(
         names::PATH_HALF_DUPLEX,
         "one capacity that both directions share (half-duplex)",

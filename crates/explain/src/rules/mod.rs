@@ -56,10 +56,12 @@ pub mod path_class;
 mod path_corruption;
 pub mod path_drops_ecn;
 pub mod path_duplicates;
+mod path_flow_limit;
 pub mod path_half_duplex;
 pub mod path_holds_packets;
 mod path_mtu_black_hole;
 pub mod path_outages;
+mod path_packet_rate;
 mod path_policed;
 pub mod path_rate_limit;
 mod path_reordering;
@@ -163,10 +165,12 @@ pub static RULES: &[&Rule] = &[
     &path_corruption::RULE,
     &path_drops_ecn::RULE,
     &path_duplicates::RULE,
+    &path_flow_limit::RULE,
     &path_half_duplex::RULE,
     &path_holds_packets::RULE,
     &path_mtu_black_hole::RULE,
     &path_outages::RULE,
+    &path_packet_rate::RULE,
     &path_policed::RULE,
     &path_rate_limit::RULE,
     &path_reordering::RULE,

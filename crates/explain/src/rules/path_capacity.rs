@@ -10,7 +10,7 @@
 //! what it should be.
 
 use super::acknowledgements_slow;
-use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::probes::says_rate;
 use crate::{Case, Rule};
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
@@ -46,6 +46,11 @@ const LINK_SHARE: f64 = 0.9;
 
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, Needed::TcpCountersOfSender, None, look)
+}
+
+/// Whether it finds something in a cell.
+pub fn is_found(cell: &Cell<'_>) -> bool {
+    matches!(look(cell), Ok(Look::Found(_)))
 }
 
 fn look(cell: &Cell<'_>) -> Looked {

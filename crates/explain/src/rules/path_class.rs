@@ -2,11 +2,13 @@
 //!
 //! Networks shape or police by differentiated services code point (RFC 2474). Everything of one
 //! class then looks like a slower link. Packet trains of another class beside those of the
-//! traffic's own tell whether it is the link or the class.
+//! traffic's own tell whether it is the link or the class. A policer with room for a second of its
+//! rate passes trains whole: the same stream in another class tells then.
 
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::volleys::Classes;
 use crate::{Case, Rule};
+use narrows_model::load::{Params, SocketParams};
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
@@ -34,6 +36,9 @@ fn look(cell: &Cell<'_>) -> Looked {
     if !cell.is_network_stream() {
         return Err(Blind::OtherKind);
     }
+    if let Some(slower) = against_stream(cell) {
+        return slower;
+    }
     let all = cell.classes(|own, other| own.dscp() != other.dscp());
     let first = all.first().ok_or_else(|| cell.lacks(Measure::TrainsOfTwoClasses))?;
     let seen = says(first);
@@ -46,15 +51,52 @@ fn look(cell: &Cell<'_>) -> Looked {
             first.own.dscp(),
             cell.trial.label
         );
-        let remedy = format!(
-            "see which class the networks between give DSCP {} (tc -s class, tc filter, a \
-             provider's classes) and raise its rate, or use one that they carry: --dscp {}",
-            first.own.dscp(),
-            first.other.dscp()
-        );
+        let remedy = remedy(first.own.dscp(), first.other.dscp());
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
     });
     cell.saw(seen, wrong)
+}
+
+fn remedy(own: u8, other: u8) -> String {
+    format!(
+        "see which class the networks between give DSCP {own} (tc -s class, tc filter, a \
+         provider's classes) and raise its rate, or use one that they carry: --dscp {other}"
+    )
+}
+
+/// What the same stream in another class says, where it is faster in each run than this one in any;
+/// `None` where none was measured or is.
+fn against_stream(cell: &Cell<'_>) -> Option<Looked> {
+    let own = dscp(&cell.trial.params);
+    let high_bps = cell.rates()?.high;
+    let others = cell.beside(without_class);
+    let other = others
+        .iter()
+        .find(|other| dscp(&other.trial.params) != own && other.low_bps() >= FASTER * high_bps)?;
+    let other_dscp = dscp(&other.trial.params);
+    let seen = format!(
+        "{:.0} Mb/s in DSCP {own}, and {:.0} Mb/s of the same stream in DSCP {other_dscp}",
+        high_bps / 1e6,
+        other.low_bps() / 1e6
+    );
+    let says = format!(
+        "The path treats DSCP {own} worse than others in {}, a class that is shaped or policed: \
+         the fastest run moved {seen} in the slowest",
+        cell.trial.label
+    );
+    let remedy = remedy(own, other_dscp);
+    let found = finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy);
+    Some(cell.saw(seen, (!cell.is_busy()).then_some(found)))
+}
+
+/// The class that packets have: 0, best effort, where none was asked for.
+fn dscp(params: &Params) -> u8 {
+    params.socket.as_ref().and_then(|socket| socket.dscp).unwrap_or(0)
+}
+
+fn without_class(params: Params) -> Params {
+    let socket = SocketParams { dscp: None, ..params.socket.unwrap_or_default() };
+    Params { socket: Some(socket), ..params }
 }
 
 /// Whether the other class comes faster in every train.
@@ -112,5 +154,20 @@ mod tests {
         let mixed = vec![at(2000.0, 20.0, 100), at(2000.0, 20.0, 100), at(2000.0, 900.0, 100)];
         assert!(is_clear(&of([mixed, slow()].concat(), fast())), "not in every train");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+    #[test]
+    fn the_same_stream_in_another_class_tells_where_trains_do_not() {
+        use crate::beside::testing::with_beside;
+        let of = |class: u8, times: f64| {
+            let mut study = stream("tcp-stream");
+            let in_class = |dscp| Some(SocketParams { dscp: Some(dscp), ..Default::default() });
+            study.trials[0].params.socket = in_class(10);
+            with_beside(&mut study, |params| params.socket = in_class(class), times);
+            of_study(&RULE, &study)
+        };
+        let found = of(0, 1.6);
+        assert!(is_found(&found), "{found:?}");
+        assert!(format!("{found:?}").contains("DSCP 10 worse"), "{found:?}");
+        assert!(is_unknown(&of(0, 1.4)), "about the same, and no trains");
     }
 }

@@ -1,11 +1,12 @@
 //! What is planted into simulated machines, and the rules that must name it.
 
 use super::{Noise, known};
-use narrows_model::Bytes;
 use narrows_model::host::*;
-use narrows_model::load::{EndReport, Role, StreamParams};
+use narrows_model::load::{EndReport, Params, Role, SocketParams, StreamParams};
+use narrows_model::record::Record;
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::Placement;
+use narrows_model::trial::{Placement, TrialId};
+use narrows_model::Bytes;
 
 /// What is planted, and the rules that must name it.
 pub struct Cause {
@@ -64,6 +65,7 @@ fn queued(end: &mut EndReport) {
 pub const OF_THE_PATH: &[&str] = &[
     "a filter on the way out",
     "a policer",
+    "a policer of each flow",
     "a shaper between",
     "a slow way back",
     "a small send buffer",
@@ -73,6 +75,37 @@ pub const OF_THE_PATH: &[&str] = &[
     "packets that cost much",
     "one segment in twenty marked",
 ];
+
+/// Adds a trial that differs from the one of this kind, and moves about so many times as much.
+fn beside(
+    study: &mut StoredStudy,
+    noise: &mut Noise,
+    kind: &str,
+    change: impl FnOnce(&mut Params),
+    times: f64,
+) {
+    let mut trial = study.trials.iter().find(|trial| trial.label == kind).expect("one").clone();
+    let of = std::mem::replace(&mut trial.id, TrialId(format!("{kind} beside")));
+    trial.label = trial.id.0.clone();
+    change(&mut trial.params);
+    let runs = study.records.iter().filter(|run| run.trial == of).cloned();
+    for mut run in runs.collect::<Vec<Record>>() {
+        run.trial = trial.id.clone();
+        for flow in run.of_mut(Role::Receiver).flat_map(|end| &mut end.flows) {
+            flow.bytes.0 = noise.about(times * flow.bytes.0 as f64);
+        }
+        study.records.push(run);
+    }
+    study.trials.push(trial);
+}
+
+/// Rows of losses, and nothing that queues.
+fn policed(study: &mut StoredStudy, noise: &mut Noise) {
+    senders(study, |end| {
+        read(end, "tcp-info", "flow0.retransmitted_segments", noise.about(17_000.0));
+        read(end, "netstat", "TcpExt.TCPSackRecovery_events", noise.about(100.0));
+    });
+}
 
 /// A NIC and an accelerator below one switch whose ports redirect.
 fn peers_behind_a_switch() -> [Device; 2] {
@@ -354,14 +387,39 @@ pub const CAUSES: &[Cause] = &[
             });
         },
     },
+    Cause { name: "a policer", rules: &["path-policed", "tcp-retransmits"], plant: policed },
     Cause {
-        name: "a policer",
-        rules: &["path-policed", "tcp-retransmits"],
+        name: "a policer of each flow",
+        rules: &["path-flow-limit", "path-policed", "tcp-retransmits"],
         plant: |study, noise| {
-            senders(study, |end| {
-                read(end, "tcp-info", "flow0.retransmitted_segments", noise.about(17_000.0));
-                read(end, "netstat", "TcpExt.TCPSackRecovery_events", noise.about(100.0));
-            });
+            policed(study, noise);
+            beside(study, noise, "tcp-stream", |params| params.streams = 4, 4.0);
+        },
+    },
+    Cause {
+        name: "so many packets a second",
+        rules: &["datagrams-dropped", "path-packet-rate"],
+        plant: |study, noise| {
+            let runs = study.records.iter_mut().filter(|run| run.trial.0 == "udp-stream");
+            for end in runs.filter_map(|run| run.of_mut(Role::Receiver).next()) {
+                end.flows[0].lost = noise.about(200_000.0);
+            }
+            for trial in study.trials.iter_mut().filter(|trial| trial.label == "udp-stream") {
+                trial.params.rate_bps = Some(400_000_000_000);
+            }
+            let half = |params: &mut Params| params.message_bytes.0 /= 2;
+            beside(study, noise, "udp-stream", half, 0.5);
+        },
+    },
+    Cause {
+        name: "a class that is policed",
+        rules: &["path-class"],
+        plant: |study, noise| {
+            let of = |dscp| Some(SocketParams { dscp: Some(dscp), ..SocketParams::default() });
+            for trial in study.trials.iter_mut().filter(|trial| trial.label == "tcp-stream") {
+                trial.params.socket = of(10);
+            }
+            beside(study, noise, "tcp-stream", |params| params.socket = of(0), 1.8);
         },
     },
     Cause {

@@ -209,6 +209,8 @@ pub enum Needed {
     TcpOrUdp,
     Udp,
     UdpAboveMtu,
+    UdpOfOtherSize,
+    StreamWithOtherFlows,
     Stream,
     Profiled,
     MemoryTraffic,
@@ -254,6 +256,8 @@ impl fmt::Display for Needed {
             Self::TcpOrUdp => "a TCP or UDP stream",
             Self::Udp => "a UDP stream",
             Self::UdpAboveMtu => "a UDP stream with datagrams above the MTU",
+            Self::UdpOfOtherSize => "the same datagrams of another size (--explain)",
+            Self::StreamWithOtherFlows => "the same stream with another number of flows (-P)",
             Self::Stream => "a stream",
             Self::Profiled => "a stream that was profiled",
             Self::MemoryTraffic => "a stream whose hosts' memory traffic was counted",
@@ -297,6 +301,8 @@ pub enum Activity {
     BindsMemory,
     Connects,
     SendsAtPace,
+    IsHeldAtRateOfPath,
+    LosesDatagramsOnPath,
 }
 
 impl fmt::Display for Activity {
@@ -321,6 +327,10 @@ impl fmt::Display for Activity {
             Self::BindsMemory => "binds memory to a node",
             Self::Connects => "makes connections in its window",
             Self::SendsAtPace => "sends datagrams at a pace",
+            Self::IsHeldAtRateOfPath => "is a TCP stream that a rate of the path holds",
+            Self::LosesDatagramsOnPath => {
+                "sends datagrams at a pace and loses a tenth of them on the way"
+            }
         })
     }
 }

@@ -1,10 +1,13 @@
 //! What a direct measurement asks further where its answer is a symptom: that something is lost
 //! does not say whether at random, by a policer or in a queue that is too short. A probe of the
-//! path tells, and a UDP stream at half of its pace.
+//! path tells, and a UDP stream at half of its pace and with datagrams of another size; of what is
+//! policed the same stream with another number of flows, and in best effort where it has a class.
 
 use super::measurement::{Measurement, Opened};
+use super::variants::{best_effort, other_flows, other_size, slower};
 use crate::failure::Failure;
 use crate::output::{self, Planned};
+use narrows_explain::names;
 use narrows_model::trial::Trial;
 use narrows_plan::{Step, direct as plan};
 use narrows_report::Analysis;
@@ -72,10 +75,12 @@ fn more(measurement: &Measurement<'_>, opened: &Opened) -> Result<Vec<Trial>, Fa
         return Ok(Vec::new());
     }
     let stored = narrows_store::read(&opened.file)?;
-    let is_symptom = Analysis::of(&stored).limits.iter().any(|limit| limit.is_symptom());
-    let slower = trial.params.rate_bps.filter(|rate| *rate > 0 && trial.kind.is_udp());
-    let slower = slower.map(|rate| plan::paced(trial, rate / 2));
-    let all = slower.into_iter().chain([plan::probe(trial)]);
+    let limits = Analysis::of(&stored).limits;
+    let is_symptom = limits.iter().any(|limit| limit.is_symptom());
+    let is_policed = limits.iter().any(|limit| limit.rule.as_deref() == Some(names::PATH_POLICED));
+    let flows = other_flows(trial).filter(|_| is_policed);
+    let others = slower(trial).into_iter().chain(other_size(trial)).chain(flows);
+    let all = others.chain(best_effort(trial)).chain([plan::probe(trial)]);
     let can = |trial: &Trial| opened.far.can(std::slice::from_ref(trial)).is_ok();
     Ok(all.filter(|trial| is_symptom && can(trial)).collect())
 }

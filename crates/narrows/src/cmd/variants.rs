@@ -19,8 +19,9 @@ pub fn with_uncopied(trials: Vec<Trial>) -> Result<Vec<Trial>, Failure> {
     Ok(trials.into_iter().chain([uncopied]).collect())
 }
 
-/// Beside the trial those that differ in what tells causes apart: a UDP stream at half of its pace,
-/// a TCP stream with another congestion control; and a probe of the path, which tells of all kinds.
+/// Beside the trial those that differ in what tells causes apart: a UDP stream at half of its pace
+/// and with datagrams of another size, a TCP stream with another congestion control and number of
+/// flows, either in best effort; and a probe of the path, which tells of all kinds.
 pub fn contrasts(trials: &[Trial], senders: &[&Host]) -> Result<Vec<Trial>, Failure> {
     let [trial] = trials else {
         return Err(Failure::of(Cause::ONE_HOST, "--explain takes one peer"));
@@ -29,9 +30,43 @@ pub fn contrasts(trials: &[Trial], senders: &[&Host]) -> Result<Vec<Trial>, Fail
         let says = "--explain probes the path from here; --pattern has no end here";
         return Err(Failure::of(Cause::ONE_HOST, says));
     }
-    let slower = trial.params.rate_bps.filter(|_| trial.kind == Workload::UDP_STREAM);
-    let slower = slower.map(|rate| plan::paced(trial, rate / 2));
-    Ok(slower.into_iter().chain(control(trials, senders)).chain([plan::probe(trial)]).collect())
+    let others = slower(trial).into_iter().chain(other_size(trial)).chain(control(trials, senders));
+    let others = others.chain(other_flows(trial)).chain(best_effort(trial));
+    Ok(others.chain([plan::probe(trial)]).collect())
+}
+
+/// A paced UDP stream at half of its pace.
+pub fn slower(trial: &Trial) -> Option<Trial> {
+    let rate = trial.params.rate_bps.filter(|rate| *rate > 0 && trial.kind.is_udp())?;
+    Some(plan::paced(trial, rate / 2))
+}
+
+/// Datagrams up to this size are sent twice as large without a fragment over Ethernet.
+const DOUBLED_MAX: u64 = 700;
+
+/// A paced UDP stream with datagrams of twice or half of their size.
+pub fn other_size(trial: &Trial) -> Option<Trial> {
+    let size = trial.params.message_bytes.0;
+    let is_paced = trial.params.rate_bps.is_some_and(|rate| rate > 0);
+    let other = if size <= DOUBLED_MAX { 2 * size } else { size / 2 };
+    (is_paced && trial.kind == Workload::UDP_STREAM).then(|| plan::sized(trial, Bytes(other)))
+}
+
+/// Flows to compare one with.
+const MORE_FLOWS: u32 = 4;
+
+/// A TCP stream without a pace with one flow in place of several, or with several in place of one.
+pub fn other_flows(trial: &Trial) -> Option<Trial> {
+    let is_free = trial.params.rate_bps.is_none_or(|rate| rate == 0);
+    let flows = if trial.params.streams > 1 { 1 } else { MORE_FLOWS };
+    (is_free && trial.kind == Workload::TCP_STREAM).then(|| plan::with_flows(trial, flows))
+}
+
+/// A stream of another class in best effort.
+pub fn best_effort(trial: &Trial) -> Option<Trial> {
+    let dscp = trial.params.socket.as_ref()?.dscp?;
+    let is_stream = trial.kind == Workload::TCP_STREAM || trial.kind == Workload::UDP_STREAM;
+    (is_stream && dscp != 0).then(|| plan::in_class(trial, 0))
 }
 
 /// The first trial with another congestion control, where it is a TCP stream that all hosts that

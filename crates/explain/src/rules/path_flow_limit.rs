@@ -1,0 +1,155 @@
+//! `path-flow-limit`: does the path limit each flow by itself?
+//!
+//! Providers and firewalls police or shape each connection, and not what all of them carry: N flows
+//! get N times the rate, and each gets the same in every run. A limit on all of them together
+//! leaves each an Nth. So it is found only where a stream that a rate of the path holds was measured
+//! with two numbers of flows.
+
+use super::{path_capacity, path_policed};
+use crate::beside::Beside;
+use crate::evidence::evidence;
+use crate::measured::{Cell, cells, finding, joined};
+use crate::survey::Survey;
+use crate::{Case, Rule};
+use narrows_model::load::Params;
+use narrows_model::result::{Activity, Finding, Inapplicable, Needed, Unmeasured, Verdict, Weight};
+
+pub static RULE: Rule = Rule {
+    name: "path-flow-limit",
+    asks: "Does the path limit each flow by itself?",
+    of_host: false,
+    judge,
+};
+
+/// What each of more flows has of what each of fewer had. Under a limit on all flows four have a
+/// quarter each, and two a half; behind policers of each flow between namespaces they had 0.9 to
+/// 1.1.
+const SAME_EACH: std::ops::RangeInclusive<f64> = 0.8..=1.25;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let (mut survey, mut findings) = (Survey::default(), Vec::new());
+    for cell in cells(case).filter(is_held_at_a_rate) {
+        let others = cell.beside(|params| Params { streams: 0, ..params });
+        if others.is_empty() {
+            survey.lacks(Unmeasured::Run(Needed::StreamWithOtherFlows).into());
+        }
+        for other in &others {
+            match each(&cell, other) {
+                Some(share) if SAME_EACH.contains(&share) => findings.push(found(&cell, other)),
+                Some(share) => survey.fine(seen(&cell, other, share), cell.runs()),
+                None => {}
+            }
+        }
+    }
+    joined(findings).into_iter().for_each(|finding| survey.found(finding));
+    survey.conclude(Inapplicable::NoRun { that: Activity::IsHeldAtRateOfPath })
+}
+
+fn is_held_at_a_rate(cell: &Cell<'_>) -> bool {
+    let is_own = cell.is_tcp_stream() && !cell.is_paced();
+    is_own && (path_policed::is_found(cell) || path_capacity::is_found(cell))
+}
+
+/// What a flow of the other trial has, as a share of what one of the cell has.
+fn each(cell: &Cell<'_>, other: &Beside<'_>) -> Option<f64> {
+    let own = cell.rates()?.middle / flows(&cell.trial.params);
+    (own > 0.0).then(|| other.middle_bps() / flows(&other.trial.params) / own)
+}
+
+fn flows(params: &Params) -> f64 {
+    f64::from(params.streams.max(1))
+}
+
+fn counted(params: &Params) -> String {
+    match params.streams.max(1) {
+        1 => "one flow".to_owned(),
+        flows => format!("{flows} flows"),
+    }
+}
+
+fn seen(cell: &Cell<'_>, other: &Beside<'_>, share: f64) -> String {
+    format!(
+        "each of {} moves {share:.2} times what each of {} does",
+        counted(&other.trial.params),
+        counted(&cell.trial.params)
+    )
+}
+
+fn found(cell: &Cell<'_>, other: &Beside<'_>) -> Finding {
+    let own = cell.rates().map_or(0.0, |rates| rates.middle);
+    let each_bps = own / flows(&cell.trial.params);
+    let share = each(cell, other).unwrap_or(1.0);
+    let says = format!(
+        "Something on the path limits each flow by itself to about {:.0} Mb/s of packets in {}: {} \
+         moved {:.0} Mb/s in all, {} {:.0} Mb/s; a policer or shaper of each connection",
+        cell.in_packets(each_bps) / 1e6,
+        cell.trial.label,
+        counted(&cell.trial.params),
+        own / 1e6,
+        counted(&other.trial.params),
+        other.middle_bps() / 1e6
+    );
+    let remedy = "raise the rate of each flow where it is set (nft meter or limit of a set, tc \
+                  flow or fq maxrate, a provider's limit of each connection); until then several \
+                  flows (-P) move as many times as much, and one cannot";
+    let seen = seen(cell, other, share);
+    let mut found = finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy);
+    found.evidence.push(evidence(seen, other.runs()));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::beside::testing::with_beside;
+    use crate::measured::testing::{of_study, read, slices, stream};
+    use crate::setting::testing::{is_clear, is_found, is_idle, is_unknown};
+    use narrows_model::study::StoredStudy;
+
+    /// A stream that a policer holds: rows of losses, and no queue.
+    fn policed() -> StoredStudy {
+        let mut study = stream("tcp-stream");
+        slices(&mut study, &[0, 250_000_000, 0, 251_000_000, 0, 250_500_000]);
+        for (key, count) in [
+            ("sent_segments", 100_000),
+            ("retransmitted_segments", 9_000),
+            ("rtt_min_ns", 10_000),
+            ("rtt_ns", 100_000),
+            ("lowest:rtt_ns", 100_000),
+            ("highest:rtt_ns", 100_000),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), count);
+        }
+        for (key, count) in [("TCPSackRecovery", 300), ("TCPRenoRecovery", 0), ("TCPTimeouts", 0)] {
+            read(&mut study, "netstat", &format!("TcpExt.{key}_events"), count);
+        }
+        study
+    }
+
+    #[test]
+    fn flows_that_each_have_the_same_are_limited_each_by_itself() {
+        let of = |flows: u32, times: f64| {
+            let mut study = policed();
+            with_beside(&mut study, |params| params.streams = flows, times);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(4, 4.0)));
+        assert!(is_found(&of(4, 3.3)));
+        assert!(is_clear(&of(4, 1.0)), "a limit on all of them");
+        assert!(is_clear(&of(4, 3.0)), "neither the one nor the other");
+        assert!(is_clear(&of(2, 1.5)));
+        assert!(is_unknown(&of_study(&RULE, &policed())), "one number of flows");
+        let free = of_study(&RULE, &stream("tcp-stream"));
+        assert!(is_idle(&free), "nothing limits it at a rate: {free:?}");
+    }
+
+    #[test]
+    fn the_rate_of_a_flow_and_both_sums_are_told() {
+        let mut study = policed();
+        read(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
+        with_beside(&mut study, |params| params.streams = 4, 4.0);
+        let Verdict::Found { findings } = of_study(&RULE, &study) else { panic!("not found") };
+        let says = &findings[0].says;
+        assert!(says.contains("one flow moved 10000 Mb/s in all, 4 flows 40000 Mb/s"), "{says}");
+    }
+}

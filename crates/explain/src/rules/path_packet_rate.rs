@@ -1,0 +1,147 @@
+//! `path-packet-rate`: does the path carry a number of packets a second, whatever their size?
+//!
+//! A firewall's limit of packets, a virtual machine's allowance or a router's CPU let through so
+//! many packets, large or small; a link or shaper so many bytes. At one size of datagrams the two
+//! look alike. At two sizes and one pace as many datagrams come under a limit of packets, and as
+//! many bytes under one of bytes (`narrows udp --explain`).
+
+use crate::beside::Beside;
+use crate::evidence::evidence;
+use crate::measured::{Cell, cells, finding, joined};
+use crate::survey::Survey;
+use crate::{Case, Rule};
+use narrows_model::Bytes;
+use narrows_model::load::Params;
+use narrows_model::result::{Activity, Finding, Inapplicable, Needed, Unmeasured, Verdict, Weight};
+use narrows_model::workload::Workload;
+use narrows_stats::LossPlace;
+
+pub static RULE: Rule = Rule {
+    name: "path-packet-rate",
+    asks: "Does the path carry a number of packets a second, whatever their size?",
+    of_host: false,
+    judge,
+};
+
+/// A stream that loses less meets no limit.
+const LOST_SHARE: f64 = 0.1;
+/// Sizes must be so many times apart to tell packets from bytes.
+const SIZES_APART: f64 = 1.5;
+/// Datagrams a second that are no further apart are one figure: as the two paces of
+/// `path-rate-limit`, whose slower one has 0.87 of the faster one's.
+const SAME_RATE: f64 = 1.15;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let (mut survey, mut findings) = (Survey::default(), Vec::new());
+    for cell in cells(case).filter(is_lossy) {
+        let others = cell.beside(|params| Params { message_bytes: Bytes(0), ..params });
+        let others: Vec<_> = others.into_iter().filter(|other| is_apart(&cell, other)).collect();
+        if others.is_empty() {
+            survey.lacks(Unmeasured::Run(Needed::UdpOfOtherSize).into());
+        }
+        for other in &others {
+            let seen = seen(&cell, other);
+            if is_of_packets(&cell, other) {
+                findings.push(found(&cell, other, seen));
+            } else {
+                survey.fine(seen, cell.runs());
+            }
+        }
+    }
+    joined(findings).into_iter().for_each(|finding| survey.found(finding));
+    survey.conclude(Inapplicable::NoRun { that: Activity::LosesDatagramsOnPath })
+}
+
+/// Whether a stream of datagrams at a pace loses many of them on the way.
+fn is_lossy(cell: &Cell<'_>) -> bool {
+    let Some(loss) = cell.summary.loss.as_ref().filter(|_| cell.is_paced()) else { return false };
+    let place = loss.places().into_iter().max_by_key(|(_, lost)| *lost);
+    let is_on_the_way = place.is_some_and(|(place, _)| {
+        !matches!(place, LossPlace::ReceiverHost | LossPlace::ReceiverSocket)
+    });
+    let all = loss.all_datagrams() as f64;
+    cell.trial.kind == Workload::UDP_STREAM
+        && is_on_the_way
+        && loss.lost_datagrams as f64 >= LOST_SHARE * all
+}
+
+fn is_apart(cell: &Cell<'_>, other: &Beside<'_>) -> bool {
+    let [own, its] = [cell.trial, other.trial].map(|trial| trial.params.message_bytes.0 as f64);
+    own.max(its) >= SIZES_APART * own.min(its)
+}
+
+/// Datagrams a second that come of the cell and of the other.
+fn packets(cell: &Cell<'_>, other: &Beside<'_>) -> [f64; 2] {
+    let own = cell.rates().map_or(0.0, |rates| rates.middle);
+    [(own, cell.trial), (other.middle_bps(), other.trial)]
+        .map(|(bps, trial)| bps / 8.0 / trial.params.message_bytes.0.max(1) as f64)
+}
+
+fn is_of_packets(cell: &Cell<'_>, other: &Beside<'_>) -> bool {
+    let [own, its] = packets(cell, other);
+    own.min(its) > 0.0 && own.max(its) <= SAME_RATE * own.min(its)
+}
+
+fn seen(cell: &Cell<'_>, other: &Beside<'_>) -> String {
+    let [own, its] = packets(cell, other);
+    format!(
+        "{own:.0} datagrams of {} B a second come, and {its:.0} of {} B",
+        cell.trial.params.message_bytes.0, other.trial.params.message_bytes.0
+    )
+}
+
+fn found(cell: &Cell<'_>, other: &Beside<'_>, seen: String) -> Finding {
+    let says = format!(
+        "Something on the way carries about {:.0} packets a second in {}, whatever their size: {seen}",
+        packets(cell, other)[0],
+        cell.trial.label
+    );
+    let remedy = "send larger datagrams (-l, up to the path MTU; GSO and GRO save the ends' work, \
+                  not the path's packets), or raise the limit of packets (nft limit rate, a \
+                  provider's packets a second, a router's or virtual switch's CPU)";
+    let mut found = finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy);
+    found.evidence.push(evidence(seen, other.runs()));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::beside::testing::with_beside;
+    use crate::measured::testing::{of_study, stream};
+    use crate::setting::testing::{is_clear, is_found, is_idle, is_unknown};
+    use narrows_model::load::{Role, Stretch, StretchOf};
+    use narrows_model::study::StoredStudy;
+
+    /// Datagrams of 200 B of which so many of 10,000 come.
+    fn study(came: u64) -> StoredStudy {
+        let mut study = stream("udp-stream");
+        study.trials[0].params.rate_bps = Some(16_000_000);
+        study.trials[0].params.message_bytes = Bytes(200);
+        for one in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            let datagrams = if one.role == Role::Receiver { came } else { 10_000 };
+            let flow = &mut one.report.flows[0];
+            (flow.messages, flow.bytes) = (datagrams, Bytes(200 * datagrams));
+            flow.stretch = Some(Stretch { of: StretchOf::SenderWindow, datagrams });
+        }
+        study
+    }
+
+    #[test]
+    fn as_many_datagrams_of_another_size_are_a_limit_of_packets() {
+        let of = |came: u64, size: u64, times: f64| {
+            let mut study = study(came);
+            with_beside(&mut study, |params| params.message_bytes = Bytes(size), times);
+            of_study(&RULE, &study)
+        };
+        // Bytes that come of the other size, in those of the first.
+        assert!(is_found(&of(2_000, 400, 2.0)));
+        assert!(is_found(&of(2_000, 400, 1.8)));
+        assert!(is_clear(&of(2_000, 400, 1.0)), "as many bytes");
+        assert!(is_clear(&of(2_000, 400, 1.6)), "neither");
+        assert!(is_found(&of(2_000, 100, 0.5)));
+        assert!(is_unknown(&of(2_000, 240, 1.2)), "about the same size");
+        assert!(is_unknown(&of_study(&RULE, &study(2_000))), "one size");
+        assert!(is_idle(&of(9_950, 400, 2.0)), "next to nothing lost");
+    }
+}
