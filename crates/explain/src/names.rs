@@ -45,6 +45,7 @@ names! {
     PATH_REORDERING = "path-reordering",
     PATH_SHARED = "path-shared",
     PATH_SHORT_QUEUE = "path-short-queue",
+    PATH_VOLUME = "path-volume",
     RECEIVE_MEMORY = "receive-memory",
     RECEIVE_WINDOW = "receive-window",
     RECEIVER_HOST_DROPS = "receiver-host-drops",

@@ -17,7 +17,7 @@ pub static SOURCE: Registered = Registered {
 type Field = (usize, usize, u64);
 
 /// Fields that are states and no running totals.
-const GAUGES: [(Field, Gauge); 10] = [
+const GAUGES: [(Field, Gauge); 11] = [
     ((5, 1, 1), keys::TCP_OPTIONS),
     ((16, 4, 1), keys::SEND_MSS),
     ((20, 4, 1), keys::RECEIVE_MSS),
@@ -25,6 +25,7 @@ const GAUGES: [(Field, Gauge); 10] = [
     ((68, 4, 1000), keys::RTT),
     ((80, 4, 1), keys::CONGESTION_WINDOW),
     ((84, 4, 1), keys::ADVERTISED_MSS),
+    ((120, 8, 1), keys::ACKNOWLEDGED_SO_FAR),
     ((148, 4, 1000), keys::RTT_MIN),
     ((228, 4, 1), keys::SEND_WINDOW),
     ((232, 4, 1), keys::RECEIVE_WINDOW),
@@ -149,6 +150,7 @@ mod tests {
         parse(&[1; 104], 0, &mut look);
         assert!(look.of("tcp-info", "flow0.retransmitted_segments").is_some());
         assert!(look.of("tcp-info", "flow0.acknowledged_bytes").is_none());
+        assert!(look.of("tcp-info", "flow0.acknowledged_so_far_bytes").is_none());
         parse(&[], 1, &mut look);
         assert!(look.of("tcp-info", "flow1.rtt_ns").is_none());
     }

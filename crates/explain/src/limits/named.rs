@@ -107,6 +107,11 @@ pub static NAMED: &[Named] = &[
         Sureness::Inferred,
     ),
     always(names::PATH_CAPACITY_VARIES, "a capacity of the path that varies", Sureness::Inferred),
+    always(
+        names::PATH_VOLUME,
+        "a rate limit that begins after a volume (policer or shaper with a large bucket)",
+        Sureness::Inferred,
+    ),
     always(names::PATH_POLICED, "a policer on the path", Sureness::Inferred),
     Named {
         rule: names::PATH_SHORT_QUEUE,

@@ -67,6 +67,7 @@ pub mod path_rate_limit;
 mod path_reordering;
 pub mod path_shared;
 mod path_short_queue;
+mod path_volume;
 mod pause_frames;
 mod pcie_acs;
 mod pcie_bifurcated;
@@ -176,6 +177,7 @@ pub static RULES: &[&Rule] = &[
     &path_reordering::RULE,
     &path_shared::RULE,
     &path_short_queue::RULE,
+    &path_volume::RULE,
     &pause_frames::RULE,
     &pcie_acs::RULE,
     &pcie_bifurcated::RULE,

@@ -32,7 +32,9 @@ const LOST_MIN: f64 = 3.0;
 /// How much further than the bound a stream may be and still be held by it.
 const BOUND_SHARE: f64 = 0.25;
 /// So many times what losses of that share allow, as they are spread evenly, a stream is not held
-/// by them: its window was cut once or twice, and something else holds it.
+/// by them. Of Reno and cubic over round trips of 1 to 20 ms with 0.03 to 1.1 % lost at random, and
+/// nothing else to hold them, 24 cells were at 0.5 to 3.5 times that: on a busy host the round trip
+/// is not known better than that.
 const BEYOND: f64 = 4.0;
 /// Waits for the timer that take less of the time cost little.
 const LATE_SHARE: f64 = 0.05;

@@ -6,7 +6,7 @@ use narrows_model::load::{EndReport, Params, Role, SocketParams, StreamParams};
 use narrows_model::record::Record;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Placement, TrialId};
-use narrows_model::Bytes;
+use narrows_model::{Bytes, Nanos};
 
 /// What is planted, and the rules that must name it.
 pub struct Cause {
@@ -66,6 +66,7 @@ pub const OF_THE_PATH: &[&str] = &[
     "a filter on the way out",
     "a policer",
     "a policer of each flow",
+    "a volume that passes first",
     "a shaper between",
     "a slow way back",
     "a small send buffer",
@@ -420,6 +421,17 @@ pub const CAUSES: &[Cause] = &[
                 trial.params.socket = of(10);
             }
             beside(study, noise, "tcp-stream", |params| params.socket = of(0), 1.8);
+        },
+    },
+    Cause {
+        name: "a volume that passes first",
+        rules: &["path-volume"],
+        plant: |study, noise| {
+            for trial in &mut study.trials {
+                trial.timeline.warmup_ns = Nanos(500_000_000);
+            }
+            let key = "flow0.opening:acknowledged_so_far_bytes";
+            senders(study, |end| read(end, "tcp-info", key, noise.about(8e9)));
         },
     },
     Cause {

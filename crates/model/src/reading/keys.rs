@@ -164,14 +164,19 @@ pub const PATH_MTU: Gauge = Gauge::of(TcpInfo, "path_mtu", Bytes);
 pub const RTT: Gauge = Gauge::of(TcpInfo, "rtt", Nanos);
 /// The shortest round trip of a connection so far.
 pub const RTT_MIN: Gauge = Gauge::of(TcpInfo, "rtt_min", Nanos);
+/// Payload of a connection that its peer had acknowledged in all: what passed before the window
+/// opened is its opening value.
+pub const ACKNOWLEDGED_SO_FAR: Gauge = Gauge::of(TcpInfo, "acknowledged_so_far", Bytes);
 /// Segments that a connection may have on the way.
 pub const CONGESTION_WINDOW: Gauge = Gauge::of(TcpInfo, "congestion_window", Segments);
 
 /// Gauges that change while a window is open, so that they are told at its edges and, where
 /// they are sampled, by their extremes too.
-pub const CHANGING: [Gauge; 4] = [WAITING, RTT, CONGESTION_WINDOW, SEND_WINDOW];
+pub const CHANGING: [Gauge; 5] =
+    [WAITING, RTT, CONGESTION_WINDOW, SEND_WINDOW, ACKNOWLEDGED_SO_FAR];
 /// All gauges: what is none of them counts.
-pub const GAUGES: [Gauge; 11] = [
+pub const GAUGES: [Gauge; 12] = [
+    ACKNOWLEDGED_SO_FAR,
     WAITING,
     SEND_MSS,
     RECEIVE_MSS,

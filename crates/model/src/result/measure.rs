@@ -58,6 +58,7 @@ impl fmt::Display for Unmeasured {
 pub enum Measure {
     TcpSegments,
     TcpRoundTrips,
+    BytesBeforeWindow,
     TcpShortestRoundTrip,
     TcpWindow,
     TcpOptions,
@@ -156,6 +157,7 @@ impl fmt::Display for Measure {
             Self::SenderInterfacePackets => "packets of the sender's interface",
             Self::InterfacePackets => "packets of the ends' interfaces",
             Self::SenderInterfaceBytes => "bytes of the sender's interface",
+            Self::BytesBeforeWindow => "bytes that TCP moved before the window",
             Self::ReceiverInterfaceBytes => "bytes of the receiver's interface",
             Self::InterfaceBytes => "bytes of the ends' interfaces",
             Self::PortRetries => "the port's counts of repeated packets",

@@ -1,0 +1,215 @@
+//! `path-volume`: does the path carry less once a volume has passed?
+//!
+//! A token bucket that holds megabytes, burst credit of a cloud's instance or an allowance by volume
+//! lets the first of a transfer pass fast and the rest at a rate of its own. The mean then depends
+//! on how long one measures, and a short test reports a rate that no long transfer has. The step is
+//! often over before the window opens: what TCP had acknowledged by then tells.
+//!
+//! A stream that is slowed by its first loss steps down too, after a volume that chance sets. So the
+//! volume must be about the same in all runs, the rate after it must be, and losses must not be the
+//! same of packets sent at once and apart.
+
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::load::EndReport;
+use narrows_model::reading::{Moment, keys};
+use narrows_model::record::Record;
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
+use narrows_stats::{Bursts, median};
+
+pub static RULE: Rule = Rule {
+    name: "path-volume",
+    asks: "Does the path carry less once a volume has passed?",
+    of_host: false,
+    judge,
+};
+
+/// How many times faster the first of a run must be than its last half.
+const STEP: f64 = 2.0;
+/// Less than that a queue or a socket's buffer holds too.
+const VOLUME_MIN_BYTES: f64 = 1e6;
+/// How far apart the volumes of the runs may be. What losses at random let pass before the first of
+/// them is spread exponentially: three such are within this factor in 4 of 100 cases, six in less
+/// than 1 of 1,000.
+const VOLUMES_APART: f64 = 1.5;
+/// Range of the runs' rates after it, as a share of their middle: that of runs which a limit on
+/// bytes holds, and losses at random do not.
+const RATES_SPREAD: f64 = 0.15;
+/// Fewer runs may agree by accident.
+const RUNS_MIN: usize = 3;
+/// Fewer slices have no last half that stands.
+const SLICES_MIN: usize = 6;
+
+/// What a run moved beyond the rate of its last half before that rate began.
+#[derive(Clone, Copy)]
+struct Step {
+    volume_bytes: f64,
+    fast_bps: f64,
+    slow_bps: f64,
+}
+
+fn judge(case: &Case<'_>) -> Verdict {
+    measured::judge(case, Needed::TcpSlices, None, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if !cell.is_tcp_stream() || cell.is_paced() {
+        return Err(Blind::OtherKind);
+    }
+    let is_known = cell.done.iter().all(|record| before(record).is_some());
+    let steps: Vec<Step> = cell.done.iter().filter_map(|record| step(cell, record)).collect();
+    if steps.len() < RUNS_MIN {
+        return Err(cell.lacks(Measure::Slices));
+    }
+    let [volume, fast, slow] = [
+        middle(&steps, |step| step.volume_bytes),
+        middle(&steps, |step| step.fast_bps),
+        middle(&steps, |step| step.slow_bps),
+    ];
+    let seen = format!(
+        "{:.1} MB beyond the rate of the last half before that began, at {:.0} Mb/s; then {:.0} \
+         Mb/s, in the median of {} runs",
+        volume / 1e6,
+        fast / 1e6,
+        slow / 1e6,
+        steps.len()
+    );
+    let is_random = matches!(cell.bursts(), Some(Bursts::AtRandom { .. }));
+    let is_free = !cell.is_busy() && !cell.is_limited_by_buffers();
+    let wrong = is_a_volume(&steps) && is_free && !is_random;
+    if !wrong && !is_known {
+        return Err(cell.lacks(Measure::BytesBeforeWindow));
+    }
+    let wrong = wrong.then(|| {
+        let says = format!(
+            "The path carries less once about {:.1} MB have passed in {}: {:.0} Mb/s of payload \
+             until then, and {:.0} afterwards; a policer or shaper with a large bucket, burst \
+             credit, or an allowance by volume",
+            volume / 1e6,
+            cell.trial.label,
+            fast / 1e6,
+            slow / 1e6
+        );
+        let remedy = "measure for longer than that volume lasts (-t) and judge by what comes after \
+                      it; raise the rate or the bucket where they are set (tc tbf or police burst, \
+                      nft limit and ct bytes, a provider's or instance's burst credit), or send at \
+                      the lower rate (--bitrate), which keeps the bucket full";
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+    });
+    cell.saw(seen, wrong)
+}
+
+fn middle(steps: &[Step], of: fn(&Step) -> f64) -> f64 {
+    median(&steps.iter().map(of).collect::<Vec<f64>>()).unwrap_or(0.0)
+}
+
+fn is_a_volume(steps: &[Step]) -> bool {
+    let range = |of: fn(&Step) -> f64| {
+        let values = || steps.iter().map(of);
+        [values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max)]
+    };
+    let [least, most] = range(|step| step.volume_bytes);
+    let [low, high] = range(|step| step.slow_bps);
+    let is_step = steps.iter().all(|step| step.fast_bps >= STEP * step.slow_bps);
+    least >= VOLUME_MIN_BYTES
+        && most <= VOLUMES_APART * least
+        && high - low <= RATES_SPREAD * middle(steps, |step| step.slow_bps)
+        && is_step
+}
+
+/// Payload that was acknowledged before the sender's window opened; `None` where nobody told.
+fn before(record: &Record) -> Option<f64> {
+    let at = |end: &EndReport| {
+        let each = end.readings.each(keys::ACKNOWLEDGED_SO_FAR, Moment::Opening);
+        each.map(|(_, bytes)| bytes as f64).reduce(|a, b| a + b)
+    };
+    record.sender().and_then(at)
+}
+
+/// The step of one run; `None` where its slices do not tell.
+fn step(cell: &Cell<'_>, record: &Record) -> Option<Step> {
+    let slices: Vec<(f64, f64)> = record
+        .receiver()?
+        .intervals
+        .iter()
+        .map(|slice| (slice.bytes.0 as f64, slice.length_ns.0 as f64 / 1e9))
+        .collect();
+    let half = slices.len() / 2;
+    let sum = |of: &[(f64, f64)]| {
+        of.iter().fold((0.0, 0.0), |(bytes, time), slice| (bytes + slice.0, time + slice.1))
+    };
+    let (bytes, seconds) = sum(&slices[half..]);
+    let slow = (slices.len() >= SLICES_MIN && bytes > 0.0).then(|| bytes / seconds.max(1e-9))?;
+    let warmup = (before(record).unwrap_or(0.0), cell.trial.timeline.warmup_ns.0 as f64 / 1e9);
+    let mut pieces = vec![warmup];
+    pieces.extend(&slices[..half]);
+    let ends = (1..=pieces.len()).map(|end| sum(&pieces[..end])).filter(|piece| piece.1 > 0.0);
+    let beyond = |piece: &(f64, f64)| piece.0 - slow * piece.1;
+    let (bytes, seconds) = ends.max_by(|a, b| beyond(a).total_cmp(&beyond(b)))?;
+    Some(Step {
+        volume_bytes: beyond(&(bytes, seconds)).max(0.0),
+        fast_bps: 8.0 * bytes / seconds,
+        slow_bps: 8.0 * slow,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, slices, stream};
+    use crate::setting::testing::{is_clear, is_found, is_unknown};
+    use narrows_model::Nanos;
+    use narrows_model::load::Role;
+    use narrows_model::study::StoredStudy;
+
+    /// Three runs with a warm-up of half a second, by their slices, and in that so many megabytes.
+    fn study(slices_mb: [u64; 10], before_mb: Option<[u64; 3]>) -> StoredStudy {
+        let mut study = stream("tcp-stream");
+        study.trials[0].timeline.warmup_ns = Nanos(500_000_000);
+        slices(&mut study, &slices_mb.map(|mb| mb * 1_000_000));
+        for (record, mb) in study.records.iter_mut().zip(before_mb.unwrap_or_default()) {
+            for end in record.of_mut(Role::Sender).filter(|_| before_mb.is_some()) {
+                let key = "flow0.opening:acknowledged_so_far_bytes";
+                end.readings.put_words("tcp-info", key, mb * 1_000_000);
+            }
+        }
+        study
+    }
+
+    #[test]
+    fn a_volume_that_passes_fast_is_found_in_the_window_and_before_it() {
+        let of = |slices, before| of_study(&RULE, &study(slices, before));
+        let within = [50, 50, 10, 10, 10, 10, 10, 10, 10, 10];
+        assert!(is_found(&of(within, Some([250, 250, 250]))));
+        assert!(is_found(&of([10; 10], Some([160, 150, 155]))), "before the window");
+        assert!(is_clear(&of([10; 10], Some([50, 50, 50]))), "the same rate");
+        assert!(is_clear(&of([10; 10], Some([90, 90, 90]))), "1.8 times");
+        assert!(is_clear(&of([10; 10], Some([160, 250, 155]))), "another volume in each run");
+        assert!(is_clear(&of([10, 10, 10, 10, 10, 50, 50, 50, 50, 50], Some([30; 3]))), "it rises");
+        assert!(is_unknown(&of([10; 10], None)), "nobody told what came before");
+        let found = of([10; 10], Some([160, 150, 155]));
+        assert!(format!("{found:?}").contains("once about 105.0 MB have passed"), "{found:?}");
+    }
+
+    #[test]
+    fn rates_that_differ_afterwards_and_losses_at_random_are_no_volume() {
+        use crate::probes::testing::{way, with_probes};
+        use narrows_model::probe::PathProbe;
+        let mut uneven = study([10; 10], Some([160, 150, 155]));
+        for slice in uneven.records[1].of_mut(Role::Receiver).flat_map(|end| &mut end.intervals) {
+            slice.bytes.0 = slice.bytes.0 / 10 * 12;
+        }
+        assert!(is_clear(&of_study(&RULE, &uneven)));
+        let with = |slow: u32| {
+            let mut study = study([10; 10], Some([160, 150, 155]));
+            for (key, count) in [("sent_segments", 900_000), ("retransmitted_segments", 18_000)] {
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), count);
+            }
+            let there = way(251, 60, slow);
+            with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
+            of_study(&RULE, &study)
+        };
+        assert!(is_clear(&with(251)), "at random");
+        assert!(is_found(&with(256)), "what is sent apart comes");
+    }
+}
