@@ -7,6 +7,7 @@ use crate::measured::{Cell, cells, waited_share};
 use crate::names;
 use crate::rules::{
     congestion_window, noisy_host, path_rate_limit, receive_window, round_trip_time, send_buffer,
+    tcp_retransmits,
 };
 use crate::worth::{Worth, worth};
 use crate::{Case, Judged, findings};
@@ -205,7 +206,7 @@ type Answer = (Option<String>, String, Sureness);
 
 impl Named {
     fn answer(&self, sureness: Sureness, case: &Case<'_>, cell: &Cell<'_>) -> Answer {
-        let why = small(self.rule, cell).or_else(|| random(self.rule, case, cell));
+        let why = small(self.rule, cell).or_else(|| losses_come(self.rule, case, cell));
         let why = why.map_or(String::new(), |why| format!(" ({why})"));
         (Some(self.rule.to_owned()), format!("{}{why}", self.what), sureness)
     }
@@ -226,11 +227,15 @@ fn small(rule: &str, cell: &Cell<'_>) -> Option<String> {
     })
 }
 
-/// How it is known that losses are at random and no limit's.
-fn random(rule: &str, case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
+/// How losses come: at random, as is known of what, or in bursts.
+fn losses_come(rule: &str, case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
     let says = match rule {
         names::TCP_RETRANSMITS if matches!(cell.bursts(), Some(Bursts::AtRandom { .. })) => {
             "at random: packet trains lose as many sent at once as apart"
+        }
+        names::TCP_RETRANSMITS => {
+            let row = tcp_retransmits::row(cell).filter(|row| *row >= tcp_retransmits::ROW_MIN)?;
+            return Some(format!("in bursts, about {row:.0} packets at a time"));
         }
         names::DATAGRAMS_DROPPED => {
             let others: Vec<Cell<'_>> = cells(case).collect();

@@ -169,6 +169,30 @@ fn losses_at_random_are_called_so() {
 }
 
 #[test]
+fn bursts_of_losses_are_called_so() {
+    let of = |repairs: u64| {
+        let mut study = stream("tcp-stream");
+        for (key, value) in [
+            ("rtt_min_ns", 40_000),
+            ("rtt_ns", 41_000),
+            ("send_mss_bytes", 1448),
+            ("sent_segments", 900_000),
+            ("retransmitted_segments", 9_000),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        for (key, count) in
+            [("TCPSackRecovery", repairs), ("TCPRenoRecovery", 0), ("TCPTimeouts", 0)]
+        {
+            read(&mut study, "netstat", &format!("TcpExt.{key}_events"), count);
+        }
+        limit_of(&study, &[]).what
+    };
+    assert_eq!(of(1_500), "loss of segments (in bursts, about 6 packets at a time)");
+    assert_eq!(of(4_500), "loss of segments", "two at a time");
+}
+
+#[test]
 fn a_queue_that_overflows_now_and_then_or_in_consequence_holds_nothing() {
     let of = |dropped: u64, acknowledgements: u64| {
         let mut study = stream("tcp-stream");
