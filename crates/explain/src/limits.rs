@@ -249,8 +249,9 @@ fn losses_come(rule: &str, case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
 
 /// Limits that an end or the path sets to any congestion control: what another one moves under the
 /// same limit says nothing against it.
-const CAPS: [&str; 10] = [
+const CAPS: [&str; 11] = [
     names::CPU_QUOTA,
+    names::CPU_WITHHELD,
     names::PATH_CAPACITY_VARIES,
     names::PATH_CLASS,
     names::PATH_DROPS_ECN,

@@ -16,6 +16,7 @@ names! {
     CONGESTION_MARKS = "congestion-marks",
     CONGESTION_WINDOW = "congestion-window",
     CPU_QUOTA = "cpu-quota",
+    CPU_WITHHELD = "cpu-withheld",
     DATAGRAMS_DROPPED = "datagrams-dropped",
     END_STANDS_STILL = "end-stands-still",
     FRAGMENTS_LOST = "fragments-lost",

@@ -186,6 +186,11 @@ pub fn quota_stops(cell: &Cell<'_>) -> Holds {
     }
 }
 
+/// What takes CPU time holds no stream that keeps the pace that was asked for.
+pub fn keeps_no_pace(cell: &Cell<'_>) -> Holds {
+    if pace(cell).is_some() { Holds::No } else { Holds::Yes }
+}
+
 /// What is only possible gives way to a CPU that was counted full.
 pub fn leaves_cpus_free(cell: &Cell<'_>) -> Holds {
     if cell.is_busy() { Holds::Perhaps } else { Holds::Yes }

@@ -3,9 +3,10 @@
 use super::Sureness;
 use super::holds::{
     Holds, acks_are_lost_most, bounds_what_travels, copies_take_much, dropped_at_receiver,
-    headers_take_much, is_at_work, is_rather_late, is_shaped, is_too_short, late_ones_cost,
-    leaves_cpus_free, lost, lost_often, lost_under_routes_control, others_send, queue_holds,
-    quota_stops, repaired_without_sack, sent_at_once, small_ones_fill_a_cpu, window_is_routes,
+    headers_take_much, is_at_work, is_rather_late, is_shaped, is_too_short, keeps_no_pace,
+    late_ones_cost, leaves_cpus_free, lost, lost_often, lost_under_routes_control, others_send,
+    queue_holds, quota_stops, repaired_without_sack, sent_at_once, small_ones_fill_a_cpu,
+    window_is_routes,
 };
 use crate::measured::Cell;
 use crate::names;
@@ -37,6 +38,12 @@ pub static NAMED: &[Named] = &[
         what: "a quota of CPU time",
         sureness: Sureness::Inferred,
         holds: quota_stops,
+    },
+    Named {
+        rule: names::CPU_WITHHELD,
+        what: "a quota of CPU time that the end itself cannot see",
+        sureness: Sureness::Inferred,
+        holds: keeps_no_pace,
     },
     Named {
         rule: names::NIC_SHAPED,

@@ -14,6 +14,7 @@ mod cpu_governor;
 mod cpu_profile;
 mod cpu_quota;
 mod cpu_turbo;
+mod cpu_withheld;
 mod datagrams_dropped;
 pub mod dimm_balance;
 mod emulated_nic;
@@ -124,6 +125,7 @@ pub static RULES: &[&Rule] = &[
     &cpu_profile::RULE,
     &cpu_quota::RULE,
     &cpu_turbo::RULE,
+    &cpu_withheld::RULE,
     &datagrams_dropped::RULE,
     &dimm_balance::RULE,
     &emulated_nic::RULE,

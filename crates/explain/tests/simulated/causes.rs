@@ -307,6 +307,19 @@ pub const CAUSES: &[Cause] = &[
         plant: |study, _| study.host.cpu.quota_cpus = known(0.5),
     },
     Cause {
+        name: "a quota that the end cannot see",
+        rules: &["cpu-withheld"],
+        plant: |study, noise| {
+            receivers(study, |end| {
+                end.threads[0].system_ns = Nanos(noise.about(0.2e9));
+                end.threads[0].waited_ns = Some(Nanos(noise.about(0.6e9)));
+                for cpu in 0..16 {
+                    read(end, "cpu", &format!("cpu{cpu}.idle_ns"), noise.about(0.8e9));
+                }
+            });
+        },
+    },
+    Cause {
         name: "cold buffers",
         rules: &["cold-buffers"],
         plant: |study, _| {

@@ -111,6 +111,7 @@ pub enum Measure {
     DatagramsIn,
     DatagramsInFragments,
     UndisturbedRuns,
+    TimeWaitedForCpus,
     WindowsAtOnce,
     WindowsOfInterfaceAtOnce,
     StatesByCounters,
@@ -175,6 +176,9 @@ impl fmt::Display for Measure {
             Self::PassingSizes => "sizes of packets that pass",
             Self::DatagramsIn => "datagrams that came",
             Self::DatagramsInFragments => "datagrams in fragments",
+            Self::TimeWaitedForCpus => {
+                "the time that threads waited for a CPU, and idle time of each CPU"
+            }
             Self::UndisturbedRuns => "undisturbed runs",
             Self::WindowsAtOnce => "windows of both ends at the same time",
             Self::WindowsOfInterfaceAtOnce => {
