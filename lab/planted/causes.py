@@ -4,7 +4,7 @@
 what names the consequence and not the cause. Further words: `remedy` (must be in a remedy), `wrong` (must be in none),
 `middle` (what the link between does to packets, there and back; see middle.c), `do` (lines run in a namespace: a near,
 m middle, b far), `kids` (what runs there meanwhile), `serve_with` and `run_with` (before the commands), `quota_a` and
-`quota_b` (microseconds of CPU time in each 100 ms), `cc` (congestion control of both ends). A name that begins with
+`quota_b` (microseconds of CPU time in each 100 ms), `limit` and `not_limit` (the limit's sentence has it, or has it not), `cc` (congestion control of both ends). A name that begins with
 `ok` is healthy: nothing may be found.
 """
 CAUSES = []
@@ -143,6 +143,11 @@ plant("tbf-one-packet", "tcp --explain", SHAPE + "|slower link", "loss|lost", do
 plant("ifb-receiver", "tcp --explain", r"receiver.*(ingress|ifb)|(ingress|ifb).*receiver|at the peer", SHAPE, do=[("b", "ip link add ifb0 type ifb; ip link set ifb0 up; tc qdisc add dev ifb0 root tbf rate 80mbit burst 16kb limit 100kb; tc qdisc add dev b0 ingress; tc filter add dev b0 parent ffff: protocol ip u32 match u32 0 0 action mirred egress redirect dev ifb0")])
 plant("policed-after-volume", "tcp -t 5 --explain", r"volume|after", "polic", do=[("m", nft("iifname m0 ct original bytes > 60000000 limit rate over 4 mbytes/second burst 64 kbytes drop"))])
 plant("policer-each-flow", "tcp -P 4 --explain", r"each flow|per flow", "polic", do=[("m", "nft add table inet t; nft 'add chain inet t c { type filter hook forward priority 0; }'; nft 'add rule inet t c iifname m0 meter f { ip saddr . tcp sport limit rate over 4 mbytes/second burst 64 kbytes } drop'")])
+plant("policer-each-flow-one", "tcp", r"each flow|per flow", "polic", do=[("m", "nft add table inet t; nft 'add chain inet t c { type filter hook forward priority 0; }'; nft 'add rule inet t c iifname m0 meter f { ip saddr . tcp sport limit rate over 4 mbytes/second burst 64 kbytes } drop'")])
+plant("bucket-of-20-mb", "tcp -t 3", r"volume|bucket", SHAPE + "|slower link", limit=r"volume", do=[("m", tbf("m1", "60mbit", "20mb", "50ms"))])
+plant("dscp-policed-one", "tcp --dscp 10", r"DSCP", "polic", do=[("m", nft("iifname m0 ip dscp af11 limit rate over 3 mbytes/second burst 64 kbytes drop"))])
+plant("pps-udp-large", "udp -l 1400 -b 200M --explain", r"packets a second", "carries", do=[("m", nft("iifname m0 udp dport != 7471 limit rate over 6000/second burst 50 packets drop"))])
+plant("bbr-few-losses", "tcp", r"retransmitted|lost", None, not_limit=r"loss of segments", cc="bbr", do=[("b", nft("iifname b0 meta length > 1000 numgen random mod 500 == 0 drop", "input"))])
 plant("bursts-of-six-lost", "tcp -t 3 --explain", r"burst|row", "loss|lost", middle=("bad=1000,row=6,from=600,rate=300,queue=400,delay=2000", "delay=2000"))
 plant("pps-udp", "udp -l 200 -b 60M --explain", r"packets a second", "carries", do=[("m", nft("iifname m0 udp dport != 7471 limit rate over 8000/second burst 50 packets drop"))])
 plant("outages-250ms", "tcp -t 4 --explain", r"outage", "loss|lost", kids=[("m", "bash -c 'while :; do sleep 0.9; ip link set m1 down; sleep 0.25; ip link set m1 up; ip -4 route replace 10.77.2.0/24 dev m1; done'")])
