@@ -3,9 +3,11 @@
 use super::{Noise, known};
 use narrows_model::host::*;
 use narrows_model::load::{EndReport, Params, Role, SocketParams, StreamParams};
+use narrows_model::probe::{Marked, PathProbe, Train, WayProbe};
 use narrows_model::record::Record;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Placement, TrialId};
+use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos};
 
 /// What is planted, and the rules that must name it.
@@ -67,6 +69,8 @@ pub const OF_THE_PATH: &[&str] = &[
     "a policer",
     "a policer of each flow",
     "a volume that passes first",
+    "a capacity that changes",
+    "bbr over a short path",
     "a shaper between",
     "a slow way back",
     "a small send buffer",
@@ -98,6 +102,37 @@ fn beside(
         study.records.push(run);
     }
     study.trials.push(trial);
+}
+
+/// Adds a probe of the path beside the streams, which found this of both ways.
+fn probed(study: &mut StoredStudy, way: &WayProbe) {
+    let mut trial = study.trials[0].clone();
+    trial.id = TrialId("path-probe".into());
+    trial.label = trial.id.0.clone();
+    trial.kind = Workload::PathProbe;
+    let mut run = study.records[0].clone();
+    run.trial = trial.id.clone();
+    let probe = PathProbe { there: way.clone(), back: way.clone(), ..PathProbe::default() };
+    for end in run.of_mut(Role::Sender) {
+        end.probe = Some(Box::new(probe.clone()));
+    }
+    study.records.extend([run.clone(), Record { repeat: 1, ..run }]);
+    study.trials.push(trial);
+}
+
+/// A train of a hundred full packets sent at 2 Gb/s, of which so many came at this rate.
+fn train(noise: &mut Noise, came: u32, mbps: f64) -> Train {
+    let each_ns = 12e6 / mbps;
+    Train {
+        packet_bytes: Bytes(1500),
+        sent: 100,
+        sent_ns: Nanos(600_000),
+        came,
+        came_ns: Nanos(noise.about(f64::from(came.max(1) - 1) * each_ns)),
+        tail: came / 2,
+        tail_ns: Nanos(noise.about(f64::from(came / 2) * each_ns)),
+        ..Train::default()
+    }
 }
 
 /// Rows of losses, and nothing that queues.
@@ -434,6 +469,89 @@ pub const CAUSES: &[Cause] = &[
                 trial.params.socket = of(10);
             }
             beside(study, noise, "tcp-stream", |params| params.socket = of(0), 1.8);
+        },
+    },
+    Cause {
+        name: "both directions in one capacity",
+        rules: &["path-half-duplex"],
+        plant: |study, noise| {
+            let trains = (0..10).map(|_| train(noise, 100, 100.0)).collect();
+            // Of both trains 120 packets come in what 100 take alone.
+            let together = (0..6).map(|_| train(noise, 60, 60.0)).collect();
+            probed(study, &WayProbe { trains, together, ..WayProbe::default() });
+        },
+    },
+    Cause {
+        name: "packets held for 20 ms",
+        rules: &["path-holds-packets"],
+        plant: |study, noise| {
+            let even = |noise: &mut Noise| Train {
+                packet_bytes: Bytes(128),
+                sent: 160,
+                sent_ns: Nanos(320_000_000),
+                came: 160,
+                came_ns: Nanos(320_000_000),
+                rests: Some(6),
+                rests_ns: Nanos(noise.about(110e6)),
+                longest_ns: Nanos(20_000_000),
+                ..Train::default()
+            };
+            let even = vec![even(noise), even(noise)];
+            probed(study, &WayProbe { even, ..WayProbe::default() });
+        },
+    },
+    Cause {
+        name: "packets with ECN dropped",
+        rules: &["path-drops-ecn"],
+        plant: |study, noise| {
+            senders(study, |end| read(end, "tcp-info", "flow0.agreed_options", 15));
+            let mut of = |class, is_own, came| {
+                let trains = (0..4).map(|_| train(noise, came, 900.0)).collect();
+                Marked { class, is_own, trains }
+            };
+            let marked = vec![of(0, true, 100), of(2, false, 75)];
+            probed(study, &WayProbe { marked, ..WayProbe::default() });
+        },
+    },
+    Cause {
+        name: "a class whose trains are slower",
+        rules: &["path-class"],
+        plant: |study, noise| {
+            let mut of = |class, is_own, mbps| {
+                let trains = (0..4).map(|_| train(noise, 100, mbps)).collect();
+                Marked { class, is_own, trains }
+            };
+            let marked = vec![of(0x20, true, 560.0), of(0, false, 900.0)];
+            probed(study, &WayProbe { marked, ..WayProbe::default() });
+        },
+    },
+    Cause {
+        name: "a capacity that changes",
+        rules: &["path-capacity-varies"],
+        plant: |study, noise| {
+            senders(study, queued);
+            let mut rises = false;
+            receivers(study, |end| {
+                rises = !rises;
+                let bytes = end.flows[0].bytes.0 as f64 / 10.0;
+                for (number, slice) in (0..).zip(&mut end.intervals) {
+                    let share = if (number < 5) == rises { 0.6 } else { 1.4 };
+                    slice.bytes.0 = noise.about(share * bytes);
+                }
+            });
+        },
+    },
+    Cause {
+        name: "bbr over a short path",
+        rules: &["sender-pacing"],
+        plant: |study, noise| {
+            senders(study, |end| end.effective.congestion = Some("bbr".into()));
+            receivers(study, |end| {
+                for (number, slice) in (0..).zip(&mut end.intervals) {
+                    let share = if number % 2 == 0 { 1.1 } else { 0.9 };
+                    slice.bytes.0 = noise.about(share * slice.bytes.0 as f64);
+                }
+            });
         },
     },
     Cause {
