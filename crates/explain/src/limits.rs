@@ -94,10 +94,11 @@ impl Limit {
 }
 
 /// Limits that are a symptom: what causes them a probe of the path tells.
-const SYMPTOMS: [&str; 6] = [
+const SYMPTOMS: [&str; 7] = [
     names::PATH_MTU_BLACK_HOLE,
     names::HANDSHAKE_LOSS,
     names::PATH_POLICED,
+    names::PATH_VOLUME,
     names::PATH_OUTAGES,
     names::TCP_RETRANSMITS,
     names::DATAGRAMS_DROPPED,

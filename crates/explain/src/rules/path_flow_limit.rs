@@ -5,7 +5,7 @@
 //! leaves each an Nth. So it is found only where a stream that a rate of the path holds was measured
 //! with two numbers of flows.
 
-use super::{path_capacity, path_policed};
+use super::{path_capacity, path_policed, path_volume};
 use crate::beside::Beside;
 use crate::evidence::evidence;
 use crate::measured::{Cell, cells, finding, joined};
@@ -47,7 +47,8 @@ fn judge(case: &Case<'_>) -> Verdict {
 
 fn is_held_at_a_rate(cell: &Cell<'_>) -> bool {
     let is_own = cell.is_tcp_stream() && !cell.is_paced();
-    is_own && (path_policed::is_found(cell) || path_capacity::is_found(cell))
+    let rules = [path_policed::is_found, path_capacity::is_found, path_volume::is_found];
+    is_own && rules.iter().any(|is_found| is_found(cell))
 }
 
 /// What a flow of the other trial has, as a share of what one of the cell has.

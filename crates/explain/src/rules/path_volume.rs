@@ -3,13 +3,16 @@
 //! A token bucket that holds megabytes, burst credit of a cloud's instance or an allowance by volume
 //! lets the first of a transfer pass fast and the rest at a rate of its own. The mean then depends
 //! on how long one measures, and a short test reports a rate that no long transfer has. The step is
-//! often over before the window opens: what TCP had acknowledged by then tells.
+//! often over before the window opens: what TCP had acknowledged by then tells. A bucket that fills
+//! more slowly than runs follow each other shows in the first of them alone; it is believed where
+//! the path then holds all runs at one rate.
 //!
 //! A stream that is slowed by its first loss steps down too, after a volume that chance sets. So the
 //! volume must be about the same in all runs, the rate after it must be, and losses must not be the
 //! same of packets sent at once and apart.
 
-use crate::measured::{self, Blind, Cell, Looked, finding};
+use super::{path_capacity, path_policed};
+use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Moment, keys};
@@ -52,6 +55,11 @@ fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, Needed::TcpSlices, None, look)
 }
 
+/// Whether it finds something in a cell.
+pub fn is_found(cell: &Cell<'_>) -> bool {
+    matches!(look(cell), Ok(Look::Found(_)))
+}
+
 fn look(cell: &Cell<'_>) -> Looked {
     if !cell.is_tcp_stream() || cell.is_paced() {
         return Err(Blind::OtherKind);
@@ -61,14 +69,17 @@ fn look(cell: &Cell<'_>) -> Looked {
     if steps.len() < RUNS_MIN {
         return Err(cell.lacks(Measure::Slices));
     }
+    let is_emptied = !is_a_volume(&steps) && is_a_bucket(cell, &steps);
+    let of = if is_emptied { &steps[..1] } else { &steps };
     let [volume, fast, slow] = [
-        middle(&steps, |step| step.volume_bytes),
-        middle(&steps, |step| step.fast_bps),
-        middle(&steps, |step| step.slow_bps),
+        middle(of, |step| step.volume_bytes),
+        middle(of, |step| step.fast_bps),
+        middle(of, |step| step.slow_bps),
     ];
+    let whose = if is_emptied { "the first run" } else { "the median run" };
     let seen = format!(
         "{:.1} MB beyond the rate of the last half before that began, at {:.0} Mb/s; then {:.0} \
-         Mb/s, in the median of {} runs",
+         Mb/s, in {whose} of {}",
         volume / 1e6,
         fast / 1e6,
         slow / 1e6,
@@ -76,7 +87,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     );
     let is_random = matches!(cell.bursts(), Some(Bursts::AtRandom { .. }));
     let is_free = !cell.is_busy() && !cell.is_limited_by_buffers();
-    let wrong = is_a_volume(&steps) && is_free && !is_random;
+    let wrong = (is_emptied || is_a_volume(&steps)) && is_free && !is_random;
     if !wrong && !is_known {
         return Err(cell.lacks(Measure::BytesBeforeWindow));
     }
@@ -103,18 +114,35 @@ fn middle(steps: &[Step], of: fn(&Step) -> f64) -> f64 {
     median(&steps.iter().map(of).collect::<Vec<f64>>()).unwrap_or(0.0)
 }
 
+fn range(steps: &[Step], of: fn(&Step) -> f64) -> [f64; 2] {
+    let values = || steps.iter().map(of);
+    [values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max)]
+}
+
+/// Whether all runs end at one rate.
+fn is_one_rate(steps: &[Step]) -> bool {
+    let [low, high] = range(steps, |step| step.slow_bps);
+    high - low <= RATES_SPREAD * middle(steps, |step| step.slow_bps)
+}
+
+fn is_step(step: &Step) -> bool {
+    step.fast_bps >= STEP * step.slow_bps && step.volume_bytes >= VOLUME_MIN_BYTES
+}
+
+/// Whether each run steps down after about the same volume.
 fn is_a_volume(steps: &[Step]) -> bool {
-    let range = |of: fn(&Step) -> f64| {
-        let values = || steps.iter().map(of);
-        [values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max)]
-    };
-    let [least, most] = range(|step| step.volume_bytes);
-    let [low, high] = range(|step| step.slow_bps);
-    let is_step = steps.iter().all(|step| step.fast_bps >= STEP * step.slow_bps);
-    least >= VOLUME_MIN_BYTES
-        && most <= VOLUMES_APART * least
-        && high - low <= RATES_SPREAD * middle(steps, |step| step.slow_bps)
-        && is_step
+    let [least, most] = range(steps, |step| step.volume_bytes);
+    steps.iter().all(is_step) && most <= VOLUMES_APART * least && is_one_rate(steps)
+}
+
+/// Whether the first run found a bucket full that the later ones found emptied.
+fn is_a_bucket(cell: &Cell<'_>, steps: &[Step]) -> bool {
+    let Some((first, others)) = steps.split_first() else { return false };
+    let [_, most] = range(others, |step| step.volume_bytes);
+    is_step(first)
+        && first.volume_bytes >= STEP * most
+        && is_one_rate(steps)
+        && (path_policed::is_found(cell) || path_capacity::is_found(cell))
 }
 
 /// Payload that was acknowledged before the sender's window opened; `None` where nobody told.
@@ -189,6 +217,34 @@ mod tests {
         assert!(is_unknown(&of([10; 10], None)), "nobody told what came before");
         let found = of([10; 10], Some([160, 150, 155]));
         assert!(format!("{found:?}").contains("once about 105.0 MB have passed"), "{found:?}");
+    }
+
+    #[test]
+    fn a_bucket_that_only_the_first_run_found_full_is_found_behind_a_queue() {
+        let of = |before: [u64; 3], least_us: u64| {
+            let mut study = study([10; 10], Some(before));
+            for (key, value) in [
+                ("rtt_min_ns", 10_000),
+                ("rtt_ns", 1000 * least_us),
+                ("lowest:rtt_ns", 1000 * least_us),
+                ("highest:rtt_ns", 1000 * least_us),
+                ("send_mss_bytes", 1448),
+                ("sent_segments", 900_000),
+                ("retransmitted_segments", 0),
+                ("limited_by_receive_window_ns", 0),
+                ("busy_ns", 1_000_000_000),
+            ] {
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+            }
+            of_study(&RULE, &study)
+        };
+        // 50 MB are what the later rate moves in the warm-up.
+        let found = of([250, 55, 54], 20_000);
+        assert!(is_found(&found), "{found:?}");
+        assert!(format!("{found:?}").contains("once about 200.0 MB have passed"), "{found:?}");
+        assert!(is_clear(&of([250, 55, 54], 12)), "nothing holds the stream at a rate");
+        assert!(is_clear(&of([250, 160, 54], 20_000)), "two runs of three");
+        assert!(is_clear(&of([54, 55, 250], 20_000)), "the last run");
     }
 
     #[test]
