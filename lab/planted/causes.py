@@ -153,6 +153,7 @@ plant("pps-udp", "udp -l 200 -b 60M --explain", r"packets a second", "carries", 
 plant("outages-250ms", "tcp -t 4 --explain", r"outage", "loss|lost", kids=[("m", "bash -c 'while :; do sleep 0.9; ip link set m1 down; sleep 0.25; ip link set m1 up; ip -4 route replace 10.77.2.0/24 dev m1; done'")])
 plant("long-path-4mib", "tcp -t 4 -w 4M --explain", r"buffer|window", None, remedy="-w|--window", middle=("rate=900,queue=40000,delay=75000", "delay=75000"))
 plant("quota-hidden", "tcp -t 2", r"quota", None, hide_b=1, quota_b=20000)
+plant("quota-hidden-small", "tcp -t 2", r"quota", None, hide_b=1, quota_b=5000)
 plant("ok-delay-explain", "tcp -b 100M --explain", None, middle=("rate=500,queue=4000,delay=5000", "delay=5000"))
 plant("ok-100mbit", "tcp -b 80M --explain", None, do=[("m", "tc qdisc add dev m1 root tbf rate 100mbit burst 32kb limit 300kb")])
 # Written as a list before what the rules say of them was looked at.
