@@ -6,8 +6,8 @@ use crate::controls;
 use crate::measured::{Cell, cells, waited_share};
 use crate::names;
 use crate::rules::{
-    congestion_window, noisy_host, path_rate_limit, receive_window, round_trip_time, send_buffer,
-    tcp_retransmits,
+    congestion_window, nic_shaped, noisy_host, path_rate_limit, receive_window, round_trip_time,
+    segment_size, send_buffer, tcp_retransmits,
 };
 use crate::worth::{Worth, worth};
 use crate::{Case, Judged, findings};
@@ -213,11 +213,13 @@ impl Named {
     }
 }
 
-/// What keeps a buffer small that a rule names.
+/// What keeps a buffer small that a rule names, or which of several it is.
 fn small(rule: &str, cell: &Cell<'_>) -> Option<String> {
     let why = match rule {
         names::ROUND_TRIP_TIME => return round_trip_time::why(cell).map(str::to_owned),
         names::CONGESTION_WINDOW => return congestion_window::of_route(cell),
+        names::NIC_SHAPED => return nic_shaped::of_sender(cell),
+        names::SEGMENT_SIZE => return segment_size::beside_mtu(cell),
         names::RECEIVE_WINDOW => receive_window::why,
         names::SEND_BUFFER => send_buffer::why,
         _ => return None,

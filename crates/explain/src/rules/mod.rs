@@ -86,7 +86,7 @@ pub mod receive_window;
 mod receiver_host_drops;
 pub mod round_trip_time;
 mod same_cpu;
-mod segment_size;
+pub mod segment_size;
 pub mod send_buffer;
 mod sender_pacing;
 mod socket_count;

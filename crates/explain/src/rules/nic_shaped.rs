@@ -4,6 +4,7 @@
 //! could do. Judged for NICs and for every interface that carried a measured flow.
 
 use super::evidence;
+use crate::measured::Cell;
 use crate::survey::{Survey, is_down, no_device};
 use crate::{Case, Rule};
 use narrows_model::reading::{Scope, keys};
@@ -23,6 +24,18 @@ const SHAPERS: [&str; 7] = ["cbq", "cbs", "hfsc", "htb", "netem", "taprio", "tbf
 /// Whether a discipline limits or delays by itself.
 pub fn is_shaper(qdisc: &str) -> bool {
     SHAPERS.contains(&qdisc)
+}
+
+/// The shaper that a cell's data leaves by, where it is, and the rate that came: `htb on eth0 at
+/// the peer, 50 Mb/s of packets`.
+pub fn of_sender(cell: &Cell<'_>) -> Option<String> {
+    let end = cell.sender()?;
+    let nic = end.nic()?;
+    let qdisc = nic.qdisc.value().filter(|qdisc| is_shaper(qdisc))?;
+    let rate = cell.rates().map_or(String::new(), |rates| {
+        format!(", {:.0} Mb/s of packets", cell.in_packets(rates.middle) / 1e6)
+    });
+    Some(format!("{qdisc} on {} {}{rate}", nic.name, end.at))
 }
 
 fn judge(case: &Case<'_>) -> Verdict {
@@ -50,7 +63,8 @@ fn judge(case: &Case<'_>) -> Verdict {
                 evidence: vec![evidence(format!("qdisc {qdisc}"), nic.qdisc.source().0.clone())],
                 worth: None,
                 remedy: format!(
-                    "see: tc -s qdisc show dev {0}; tc qdisc del dev {0} root",
+                    "tc qdisc del dev {0} root, if nobody needs it (see it with: tc -s qdisc show \
+                     dev {0}), or raise its rate",
                     nic.name
                 ),
             });

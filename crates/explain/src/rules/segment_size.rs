@@ -62,6 +62,27 @@ fn look(cell: &Cell<'_>) -> Looked {
     cell.saw(seen, wrong)
 }
 
+/// The size of a cell's segments beside the MTUs of its ends' interfaces.
+pub fn beside_mtu(cell: &Cell<'_>) -> Option<String> {
+    let segment = cell.segment_bytes()?;
+    let [own, far] = mtus(cell);
+    let own = own?;
+    Some(match far {
+        Some(far) if far == own => {
+            format!("{segment:.0} B, and both interfaces have an MTU of {own:.0} B")
+        }
+        Some(far) => {
+            format!("{segment:.0} B, and the interfaces' MTUs are {own:.0} and {far:.0} B")
+        }
+        None => format!("{segment:.0} B, and the sender's interface has an MTU of {own:.0} B"),
+    })
+}
+
+/// MTUs of the interfaces of the sender and the receiver.
+fn mtus(cell: &Cell<'_>) -> [Option<f64>; 2] {
+    [cell.sender(), cell.receiver()].map(|end| Some(end?.nic()?.mtu_bytes.value()?.0 as f64))
+}
+
 fn path_mtu(cell: &Cell<'_>) -> Option<f64> {
     let first = cell.summary.settings.sender().and_then(|end| end.path_mtu_bytes);
     cell.path_mtu_bytes().or(first.map(|bytes| bytes.0 as f64))
@@ -82,9 +103,16 @@ fn shrunk(cell: &Cell<'_>, path: Option<f64>) -> (String, String) {
         },
         |path| format!("the path's MTU is {path:.0} B"),
     );
-    let remedy = "give every interface and switch of the path the same MTU, and check with: ping \
-                  -M do -s SIZE; see advmss of routes (ip route show) and clamping (maxseg, TCPMSS \
-                  in firewalls between)";
+    let is_alike = matches!(mtus(cell), [Some(own), Some(far)] if own == far);
+    let remedy = if path.is_none() && is_alike {
+        "see clamping of the segment size in firewalls and routers between (nft: tcp option \
+         maxseg; iptables: TCPMSS) and advmss of routes (ip route show): the ends' interfaces have \
+         one MTU; a hop with a smaller one shows with: ping -M do -s SIZE"
+    } else {
+        "give every interface and switch of the path the same MTU, and check with: ping -M do -s \
+         SIZE; see advmss of routes (ip route show) and clamping (maxseg, TCPMSS in firewalls \
+         between)"
+    };
     (why, remedy.to_owned())
 }
 

@@ -50,8 +50,10 @@ const WITHIN_A_HOST: &str = "both ends are on this one host: see the queues and 
                              nstat -az for pruned receive queues, and a router or switch if they \
                              leave the host";
 
-const AT_RANDOM: &str = "look for what damages single packets: ethtool -S for CRC errors at both \
-                         NICs and on the switch's ports, cables, transceivers, radio";
+const AT_RANDOM: &str = "see the counters of filters and queues at both ends and on routers and \
+                         firewalls between (nft list ruleset, iptables -nvL, tc -s qdisc and \
+                         filter), and what damages single packets: ethtool -S for CRC errors at \
+                         both NICs and on the switch's ports, cables, transceivers, radio";
 
 fn judge(case: &Case<'_>) -> Verdict {
     let needs = Needed::TcpCountersOfSender;

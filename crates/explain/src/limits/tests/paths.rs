@@ -169,6 +169,34 @@ fn losses_at_random_are_called_so() {
 }
 
 #[test]
+fn a_shaper_is_told_with_its_interface_and_rate_and_segments_with_both_mtus() {
+    use narrows_model::host::Host;
+    let of = |qdisc: &str, segment: u64, far_mtu: u64| {
+        let mut study = stream("tcp-stream");
+        let nic = |mtu: u64, qdisc: &str| Nic {
+            name: "e0".into(),
+            qdisc: Fact::known(qdisc.to_owned(), "test"),
+            mtu_bytes: Fact::known(Bytes(mtu), "test"),
+            ..Nic::default()
+        };
+        study.host = Host { nics: vec![nic(1500, qdisc)], ..Host::default() };
+        study.peer_hosts = vec![Host { nics: vec![nic(far_mtu, "fq")], ..Host::default() }];
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.effective.interface = Some("e0".into());
+            end.report.effective.mss_bytes = Some(segment as u32);
+        }
+        read(&mut study, "tcp-info", "flow0.send_mss_bytes", segment);
+        limit_of(&study, &[]).what
+    };
+    let shaped = of("htb", 1448, 1500);
+    assert!(shaped.ends_with("own interface (htb on e0 here, 10359 Mb/s of packets)"), "{shaped}");
+    let clamped = of("fq", 200, 1500);
+    assert!(clamped.ends_with("(200 B, and both interfaces have an MTU of 1500 B)"), "{clamped}");
+    let far = of("fq", 200, 300);
+    assert!(far.ends_with("(200 B, and the interfaces' MTUs are 1500 and 300 B)"), "{far}");
+}
+
+#[test]
 fn bursts_of_losses_are_called_so() {
     let of = |repairs: u64| {
         let mut study = stream("tcp-stream");
