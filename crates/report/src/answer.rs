@@ -233,7 +233,8 @@ fn undecided(analysis: &Analysis<'_>, summary: &Summary) -> &'static str {
 
 /// The remedy of what names the bottleneck, else of the heaviest finding; where that was looked
 /// for and is unexplained, what would decide.
-fn action(analysis: &Analysis<'_>, summary: &Summary) -> String {
+/// What to do about what holds a cell.
+pub fn action(analysis: &Analysis<'_>, summary: &Summary) -> String {
     let limit = limit(analysis, summary);
     if let Some(action) = limit.and_then(|limit| limit.action.clone()) {
         return action;

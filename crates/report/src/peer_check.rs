@@ -40,7 +40,7 @@ impl PeerCheck {
         };
         let limits = [held("there", there), held("back", back)].into_iter().flatten();
         let limits: Vec<String> = limits.chain(probed::says(analysis.stored)).collect();
-        let action = answer::of(analysis).map(|answer| answer.action);
+        let action = action(analysis, there, back);
         Self {
             there: figure(there),
             back: figure(back),
@@ -67,6 +67,35 @@ impl PeerCheck {
         let at = answers.len() - 2;
         answers.insert(at, ("bottleneck", limits.strip_prefix(LIMITS).unwrap_or(&limits)));
         lines(&answers, screen)
+    }
+}
+
+/// What to do about each way.
+fn action(
+    analysis: &Analysis<'_>,
+    there: Option<&Summary>,
+    back: Option<&Summary>,
+) -> Option<String> {
+    let ways = [("there", there), ("back", back)].into_iter().filter_map(|(name, way)| {
+        let rate = way?.estimate.map_or(0.0, |estimate| estimate.value);
+        Some((name, rate, answer::action(analysis, way?)))
+    });
+    says_actions(ways.collect()).or_else(|| answer::of(analysis).map(|answer| answer.action))
+}
+
+/// What to do about ways with these rates, about the slower one first; what is the same for both
+/// once.
+fn says_actions(mut ways: Vec<(&str, f64, String)>) -> Option<String> {
+    ways.sort_by(|a, b| a.1.total_cmp(&b.1));
+    ways.dedup_by(|b, a| a.2 == b.2);
+    match ways.as_slice() {
+        [] => None,
+        [(.., one)] => Some(one.clone()),
+        all => {
+            let each: Vec<String> =
+                all.iter().map(|(name, _, do_so)| format!("{name}: {do_so}")).collect();
+            Some(each.join("; "))
+        }
     }
 }
 
@@ -105,6 +134,20 @@ fn figure(summary: Option<&Summary>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_slower_way_is_mended_first() {
+        let of = |there: f64, back: f64, same: bool| {
+            let other = if same { "widen it" } else { "take the shaper away" };
+            says_actions(vec![("there", there, "widen it".into()), ("back", back, other.into())])
+        };
+        let first = of(16e9, 50e6, false).expect("two ways");
+        assert_eq!(first, "back: take the shaper away; there: widen it");
+        let first = of(50e6, 16e9, false).expect("two ways");
+        assert_eq!(first, "there: widen it; back: take the shaper away");
+        assert_eq!(of(16e9, 50e6, true).as_deref(), Some("widen it"));
+        assert_eq!(says_actions(Vec::new()), None);
+    }
 
     #[test]
     fn what_holds_both_ways_leaves_the_screen_last() {
