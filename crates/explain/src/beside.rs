@@ -1,4 +1,4 @@
-//! Trials of a study that differ from a cell in one thing, and what they moved: what the thing does.
+//! Trials of a study that differ from a cell in one thing, and what they moved: what that does.
 
 use crate::measured::Cell;
 use narrows_model::load::Params;

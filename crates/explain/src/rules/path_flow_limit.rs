@@ -2,8 +2,8 @@
 //!
 //! Providers and firewalls police or shape each connection, and not what all of them carry: N flows
 //! get N times the rate, and each gets the same in every run. A limit on all of them together
-//! leaves each an Nth. So it is found only where a stream that a rate of the path holds was measured
-//! with two numbers of flows.
+//! leaves each an Nth. So it is found only where a stream that a rate of the path holds was
+//! measured with two numbers of flows.
 
 use super::{path_capacity, path_policed, path_volume};
 use crate::beside::Beside;

@@ -92,7 +92,8 @@ fn seen(cell: &Cell<'_>, other: &Beside<'_>) -> String {
 
 fn found(cell: &Cell<'_>, other: &Beside<'_>, seen: String) -> Finding {
     let says = format!(
-        "Something on the way carries about {:.0} packets a second in {}, whatever their size: {seen}",
+        "Something on the way carries about {:.0} packets a second in {}, whatever their size: \
+         {seen}",
         packets(cell, other)[0],
         cell.trial.label
     );

@@ -1,15 +1,15 @@
 //! `path-volume`: does the path carry less once a volume has passed?
 //!
-//! A token bucket that holds megabytes, burst credit of a cloud's instance or an allowance by volume
+//! A token bucket of megabytes, burst credit of a cloud's instance or an allowance by volume
 //! lets the first of a transfer pass fast and the rest at a rate of its own. The mean then depends
 //! on how long one measures, and a short test reports a rate that no long transfer has. The step is
 //! often over before the window opens: what TCP had acknowledged by then tells. A bucket that fills
 //! more slowly than runs follow each other shows in the first of them alone; it is believed where
 //! the path then holds all runs at one rate.
 //!
-//! A stream that is slowed by its first loss steps down too, after a volume that chance sets. So the
-//! volume must be about the same in all runs, the rate after it must be, and losses must not be the
-//! same of packets sent at once and apart.
+//! A stream that is slowed by its first loss steps down too, after a volume that chance sets. So
+//! the volume must be about the same in all runs, the rate after it must be, and losses must not be
+//! the same of packets sent at once and apart.
 
 use super::{path_capacity, path_policed};
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};

@@ -18,7 +18,7 @@ use narrows_runner::{CourseEnd, RunError};
 const REPEATS: u32 = 2;
 
 /// What is said on standard error before it begins.
-const SAYS: &str = "something is lost: probing the path to tell where it comes from";
+const SAYS: &str = "that is a symptom: probing the path to tell what causes it";
 
 /// Makes the runs of a measurement, and those that its answer calls for; how they ended.
 pub fn course(
