@@ -3,6 +3,7 @@
 //! nearest to the cause: a policer makes TCP retransmit, and not the other way round.
 
 use crate::controls;
+use crate::ends::End;
 use crate::measured::{Cell, cells, waited_share};
 use crate::names;
 use crate::rules::{
@@ -13,6 +14,7 @@ use crate::worth::{Worth, worth};
 use crate::{Case, Judged, findings};
 use holds::Holds;
 use named::{NAMED, Named};
+use narrows_model::Fact;
 use narrows_model::load::Role;
 use narrows_model::reading::keys;
 use narrows_model::result::{Estimate, Finding, PredictedPath, ResourceAt};
@@ -319,6 +321,10 @@ fn own_action(cell: &Cell<'_>) -> String {
     let says = if pace(cell).is_some() {
         "nothing: the stream keeps the pace that -b asks for; a higher one, or none, shows what the \
          path carries"
+    } else if full_cpu(cell).is_some() && waits_for_hidden_quota(cell) {
+        "see whether the end's control group may use less CPU time than it asks for, as its host \
+         sees it (cpu.max, or cpu.cfs_quota_us and nr_throttled in cpu.stat), and raise that; then \
+         give the end a CPU that nobody else uses (-A LOCAL,REMOTE)"
     } else if full_cpu(cell).is_some() {
         "give the end a CPU that nobody else uses (-A LOCAL,REMOTE), larger messages (-l), or several \
          flows on CPUs of their own (-P)"
@@ -342,8 +348,29 @@ fn full_cpu(cell: &Cell<'_>) -> Option<Answer> {
     let mut what = format!("the {end}'s thread, {:.0} % of a CPU,", 100.0 * ran);
     if waited >= WAITED_SHARE {
         what += &format!(" which waited for a CPU {:.0} % of the time,", 100.0 * waited);
+        let host = if end == "sender" { cell.sender() } else { cell.receiver() };
+        if host.is_some_and(|end| hides_quota(&end)) {
+            what += " for others or for a quota of its group, which it cannot read,";
+        }
     }
     Some((None, what, Sureness::Counted))
+}
+
+/// Whether an end runs in a control group whose quota it cannot read: what it waits for may be that
+/// as well as others' work.
+fn hides_quota(end: &End<'_>) -> bool {
+    matches!(end.host.cpu.quota_cpus, Fact::Denied { .. })
+}
+
+/// Whether either end does, as its threads wait for CPUs.
+fn waits_for_hidden_quota(cell: &Cell<'_>) -> bool {
+    let ends = [
+        (cell.sender(), cell.of_sender(waited_share)),
+        (cell.receiver(), cell.of_receiver(waited_share)),
+    ];
+    ends.into_iter().any(|(end, waited)| {
+        end.is_some_and(|end| hides_quota(&end)) && waited.is_some_and(|it| it >= WAITED_SHARE)
+    })
 }
 
 /// Other processes, where they kept an end's threads from their CPUs and those had work.

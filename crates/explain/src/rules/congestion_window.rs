@@ -84,7 +84,8 @@ fn look(cell: &Cell<'_>) -> Looked {
         && !cell.is_busy()
         && !cell.is_limited_by_buffers()
         && !path_capacity::is_own(cell, cell.in_packets(rates.middle))
-        && controls::slows_down(control);
+        // One that models the path bounds its own window, and no route's lock.
+        && (controls::slows_down(control) || is_locked(cell));
     let wrong = (is_kept && is_free).then(|| {
         let why = of_route(cell).unwrap_or_else(|| "most likely saved metrics bound it".to_owned());
         let says = format!(
@@ -110,6 +111,13 @@ pub fn of_route(cell: &Cell<'_>) -> Option<String> {
         }
         (None, None) => None,
     }
+}
+
+/// Whether a route of the sender's host locks the window at what the runs end with.
+fn is_locked(cell: &Cell<'_>) -> bool {
+    let held = cell.sender().and_then(|end| end.route_metric(CWND));
+    let windows = windows(cell);
+    held.is_some_and(|held| windows.iter().all(|window| (window - held).abs() <= 1.0))
 }
 
 /// Metrics of routes, by interface, in segments.
@@ -201,11 +209,21 @@ mod tests {
 
     #[test]
     fn only_congestion_controls_that_slow_down_at_losses_are_judged() {
-        let of = |control: Option<&str>| {
+        let with = |control: Option<&str>, locked: Option<&str>| {
             let mut study = study(8, &[]);
-            set(&mut study, |end| end.congestion = control.map(str::to_owned));
+            set(&mut study, |end| {
+                end.congestion = control.map(str::to_owned);
+                end.interface = Some("e0".into());
+            });
+            if let Some(route) = locked {
+                study.host.tuning.insert(CWND.to_owned(), known(route.to_owned()));
+            }
             of_study(&RULE, &study)
         };
+        let of = |control| with(control, None);
+        assert!(is_found(&with(Some("bbr"), Some("e0 8"))), "a route locks it");
+        assert!(is_clear(&with(Some("bbr"), Some("e0 12"))), "it does not reach the lock");
+        assert!(is_clear(&with(Some("bbr"), Some("e1 8"))), "of another interface");
         assert!(is_found(&of(Some("reno"))));
         assert!(is_clear(&of(Some("bbr"))), "it holds its window by design");
         assert!(is_unknown(&of(None)), "{:?}", of(None));

@@ -3,6 +3,27 @@
 use super::*;
 
 #[test]
+fn what_an_end_waits_for_may_be_a_quota_that_it_cannot_read() {
+    use narrows_model::host::{Cpu, Host};
+    let of = |quota_cpus: Fact<f64>| {
+        let mut study = stream("tcp-stream");
+        study.host = Host { cpu: Cpu { quota_cpus, ..Cpu::default() }, ..Host::default() };
+        study.peer_hosts = vec![study.host.clone()];
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.threads[0].waited_ns = Some(Nanos(400_000_000));
+        }
+        limit_of(&study, &[])
+    };
+    let from = || narrows_model::Source("/sys/fs/cgroup/c".into());
+    let hidden = of(Fact::Denied { from: from() });
+    assert!(hidden.what.contains("for others or for a quota of its group"), "{hidden}");
+    assert!(hidden.action.as_deref().is_some_and(|it| it.contains("cpu.max")), "{hidden:?}");
+    let none = of(Fact::absent("/sys/fs/cgroup/c"));
+    assert!(none.what.contains("waited for a CPU 40 % of the time,"), "{none}");
+    assert!(!none.what.contains("quota"), "{none}");
+}
+
+#[test]
 fn a_full_cpu_and_nothing_at_all_are_told_apart() {
     let mut study = stream("tcp-stream");
     let unknown = limit_of(&study, &[]);
