@@ -20,5 +20,15 @@ pub const WRITE: &str = "write";
 /// Sent with MSG_ZEROCOPY (TCP).
 pub const ZEROCOPY: &str = "zerocopy";
 
+/// Frames by AF_XDP, which has a queue of the interface for itself.
+pub const AF_XDP: &str = "af-xdp";
+/// Frames by a ring that a packet socket shares with the kernel.
+pub const RING: &str = "ring";
+/// Frames by a program before the interface.
+pub const XDP: &str = "xdp";
+
+/// Ways to send or to receive that make frames themselves, or take them before the kernel does.
+pub const RAW: [&str; 3] = [AF_XDP, RING, XDP];
+
 /// Over which the kernel copies nothing.
 pub const UNCOPIED: [&str; 5] = [SENDFILE, SPLICE, TRUNCATE, VMSPLICE, ZEROCOPY];

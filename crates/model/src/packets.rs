@@ -1,6 +1,8 @@
 //! Packets as a link counts them.
 
 use crate::Bytes;
+use std::fmt;
+use std::str::FromStr;
 
 /// The check sequence at the end of each Ethernet frame.
 pub const FCS_BYTES: u64 = 4;
@@ -28,6 +30,62 @@ pub fn payload_bytes(frame: Bytes, ip_bytes: u64) -> Option<Bytes> {
     (left >= PAYLOAD_BYTES_MIN).then_some(Bytes(left))
 }
 
+/// How fast packets are to go, all threads of a direction together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PacketRate {
+    /// As fast as they go.
+    Max,
+    /// Packets a second, from 1 to a thousand million.
+    PerSecond(f64),
+}
+
+/// Why a text is no rate of packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotAPacketRate(pub String);
+
+impl fmt::Display for NotAPacketRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "'{}' is not {}", self.0, PacketRate::WANTED)
+    }
+}
+
+impl std::error::Error for NotAPacketRate {}
+
+impl PacketRate {
+    /// What is wanted, as it follows "is not".
+    pub const WANTED: &str = "max, nor 1 to 1G packets a second, such as 14.88M";
+}
+
+impl FromStr for PacketRate {
+    type Err = NotAPacketRate;
+
+    /// Reads `max`, `250K`, `14.88M`; suffixes are powers of ten, as of other rates.
+    fn from_str(text: &str) -> Result<Self, NotAPacketRate> {
+        if text == "max" {
+            return Ok(Self::Max);
+        }
+        let (number, scale) = match text.char_indices().last() {
+            Some((at, 'k' | 'K')) => (&text[..at], 1e3),
+            Some((at, 'm' | 'M')) => (&text[..at], 1e6),
+            Some((at, 'g' | 'G')) => (&text[..at], 1e9),
+            _ => (text, 1.0),
+        };
+        let rate = number.parse::<f64>().ok().map(|number| number * scale);
+        let rate = rate.filter(|rate| (1.0..=1e9).contains(rate));
+        rate.map(Self::PerSecond).ok_or_else(|| NotAPacketRate(text.to_owned()))
+    }
+}
+
+impl fmt::Display for PacketRate {
+    /// The same text for a rate however it was written: identities of studies are made of it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Max => f.write_str("max"),
+            Self::PerSecond(rate) => rate.fmt(f),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,6 +101,21 @@ mod tests {
         let pairs = IMIX_FRAMES_BYTES.iter().zip(turned);
         assert!(pairs.clone().all(|(one, next)| *one == 64 || *next == 64));
         assert_eq!(pairs.filter(|(one, next)| one == next).count(), 2, "two pairs of 64 bytes");
+    }
+
+    #[test]
+    fn a_rate_of_packets_has_powers_of_ten() {
+        let told = ["1", "250k", "14.88M"].map(PacketRate::from_str);
+        let rates = [1.0, 250e3, 14.88e6].map(PacketRate::PerSecond);
+        assert_eq!(told, rates.map(Ok));
+        assert_eq!("max".parse(), Ok(PacketRate::Max));
+        for wrong in ["", "0", "-1", "2G", "nan", "M", "1 M", "1Mb"] {
+            assert!(wrong.parse::<PacketRate>().is_err(), "{wrong}");
+        }
+        for text in ["14.88M", "14880000", "14880K"] {
+            let rate: PacketRate = text.parse().expect(text);
+            assert_eq!(rate.to_string(), "14880000", "{text}");
+        }
     }
 
     #[test]

@@ -311,6 +311,57 @@ fn raw_frames_leave_only_as_a_user_says() {
     }
 }
 
+/// Runs a study's file to the agent; what `--format json` says of it, and what was told beside.
+fn study(bench: &Bench, name: &str, text: &str) -> (Value, String) {
+    let out = folder(name);
+    let file = out.join("study.toml");
+    std::fs::write(&file, text).expect("the study's file");
+    let mut command = Command::new("nsenter");
+    command.args([&bench.here, env!("CARGO_BIN_EXE_narrows"), "study", "run"]).arg(&file);
+    command.args(["--peer", &bench.address, "-p", &bench.agent.port.to_string()]);
+    command.env("NARROWS_KEY", &bench.agent.key).args(["--format", "json", "--out"]).arg(&out);
+    let output = run(&mut command);
+    (json(&output), err(&output))
+}
+
+/// The same rules hold for a study's file: the cells of which it says too little are left out.
+#[test]
+fn a_study_sends_raw_frames_where_its_file_names_interface_and_rate() {
+    if !is_root() {
+        return skip("study_raw", "needs root for network namespaces");
+    }
+    let bench = Bench::new(&[]);
+    let nic = Bench::interface(&bench.here);
+    let text = format!(
+        "name = 'raw'\nrepeats = 1\n\
+         [base]\nload = 'packets'\nsender = 'ring'\nseconds = 0.5\n\
+         [[factor]]\nname = 'said'\nlevels = [\n\
+         {{ name = 'nothing' }},\n\
+         {{ name = 'rate', rate = '3k' }},\n\
+         {{ name = 'interface', bind = '{nic}' }},\n\
+         {{ name = 'both', bind = '{nic}', rate = 3000 }},\n\
+         {{ name = 'far end', bind = '{nic}', rate = '3k', receiver = 'xdp' }},\n]\n"
+    );
+    patiently("study_raw", || {
+        let (ran, told) = study(&bench, "packets-study-raw", &text);
+        let results = ran["results"].as_array().expect("results");
+        let measured: Vec<&Value> =
+            results.iter().filter(|cell| cell["done"].as_u64() > Some(0)).collect();
+        assert_eq!(measured.len(), 1, "{told}");
+        let rate = measured[0]["estimate"]["value"].as_f64().expect("a rate");
+        assert!((2000.0..=3300.0).contains(&rate), "{rate}");
+        assert_eq!(measured[0]["effective"]["sender"], "ring");
+        for (cells, why) in [
+            ("2 cells such as 'nothing'", "only on an interface that is named (bind = "),
+            ("1 cell such as 'interface'", "only at a rate that is named, if it is max (rate = "),
+            ("1 cell such as 'far end'", "an agent sends and counts no raw packets"),
+        ] {
+            let said = told.lines().any(|line| line.contains(cells) && line.contains(why));
+            assert!(said, "{cells}: {told}");
+        }
+    });
+}
+
 /// A controller with a program before its interface that has begun to count.
 fn counting(bench: &Bench, nic: &str, receiver: &str) -> Child {
     let words = ["-R", "--receiver", receiver, "--nic", nic, "--rate", "1k", "-t", "30"];

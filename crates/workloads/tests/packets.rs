@@ -5,7 +5,9 @@ mod common;
 use common::pair;
 use narrows_model::load::{EndReport, Job, Params, Role, StreamParams, Timeline};
 use narrows_model::options::packets::IMIX;
-use narrows_model::{Bytes, Nanos, packets};
+use narrows_model::{Bytes, Nanos, calls, packets};
+use narrows_workloads::packets::receivers::RECEIVERS;
+use narrows_workloads::packets::senders::SENDERS;
 
 use std::net::SocketAddr;
 use std::thread;
@@ -96,4 +98,13 @@ fn raw_packets_need_an_interface_that_is_named() {
     let failed = connects.arm(&[at], Default::default).map(drop).expect_err("no interface");
     assert!(failed.to_string().contains("--nic"), "{failed}");
     other.join().expect("a thread").expect("a receiver over sockets");
+}
+
+/// What studies and commands ask of raw frames goes by these names.
+#[test]
+fn every_raw_way_is_known_as_one() {
+    let senders: Vec<&str> = SENDERS.iter().map(|sender| sender.name).collect();
+    let receivers: Vec<&str> = RECEIVERS.iter().map(|receiver| receiver.name).collect();
+    assert_eq!(senders, calls::RAW);
+    assert_eq!(receivers, calls::RAW);
 }

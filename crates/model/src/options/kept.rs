@@ -25,6 +25,11 @@ impl Options {
         Self(self.0.iter().chain(&over.0).map(|(key, value)| (*key, value.clone())).collect())
     }
 
+    /// Takes away what the option of a key is told.
+    pub fn take(&mut self, key: &str) -> Option<Value> {
+        self.0.remove(key)
+    }
+
     /// Tells the option of a key, in place of what it was told before.
     pub(super) fn put(&mut self, key: &'static str, value: Value) {
         self.0.insert(key, value);

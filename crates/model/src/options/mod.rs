@@ -96,6 +96,7 @@ pub static ALL: &[&Declared] = &[
     &rdma::PROVIDER.declared,
     &runs::PROFILE.declared,
     &packets::FLOWS.declared,
+    &packets::RATE.declared,
     &packets::IMIX.declared,
     &packets::MAC.declared,
     &packets::I_KNOW.declared,

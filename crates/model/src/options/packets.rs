@@ -22,6 +22,18 @@ pub static FLOWS: Opt<u32> = Opt::new(Declared {
     ..NEW
 });
 
+/// Packets a second, all threads of a direction together.
+pub static RATE: Opt<String> = Opt::new(Declared {
+    key: "rate",
+    takes: Takes::PacketRate,
+    help: "Packets a second, all threads of a direction together: 1M, 14.88M, or max for as fast \
+           as it goes, which raw senders to another host must be given",
+    flags: &[Flag { long: "rate", value: "N|max", not_with: &["bitrate"], ..FLAG }],
+    kept: Kept::Plan,
+    capability: None,
+    ..NEW
+});
+
 /// Whether frames are of a mix of sizes.
 pub static IMIX: Opt<bool> = Opt::new(Declared {
     key: "imix",

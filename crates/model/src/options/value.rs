@@ -1,5 +1,6 @@
 //! What an option is told, how that is written, and its bounds.
 
+use crate::packets::PacketRate;
 use crate::{BitsPerSecond, Bytes};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
@@ -120,6 +121,8 @@ pub enum Takes {
     Size(u64, u64),
     /// Bits per second from 0 on, which means unlimited; K, M and G are powers of ten.
     Rate,
+    /// Packets a second from 1 on, or `max`; K, M and G are powers of ten.
+    PacketRate,
     /// One of these words.
     Word(&'static [&'static str]),
     /// One of these words, in small or capital letters.
@@ -306,6 +309,14 @@ impl Takes {
                 Value::Rate(BitsPerSecond(*bps))
             }
             (Self::Rate, _) => Value::Rate(quantity(written, "a rate such as 10G")?),
+            (Self::PacketRate, Written::Switch(_)) => {
+                return Err(unreadable(written, PacketRate::WANTED));
+            }
+            (Self::PacketRate, _) => {
+                let rate = written.to_string().parse::<PacketRate>();
+                let rate = rate.map_err(|_| unreadable(written, PacketRate::WANTED))?;
+                Value::Text(rate.to_string())
+            }
             (_, Written::Text(text)) => Value::Text(text.clone()),
             _ => return Err(unreadable(written, "a text between quotes")),
         };
@@ -446,6 +457,12 @@ mod tests {
         let rate = |bps| read(Takes::Rate, Written::Fraction(bps));
         assert_eq!(rate(1e8), Ok(Value::Rate(BitsPerSecond(1e8))), "as this program writes it");
         assert!(rate(0.5).is_err() && rate(-1.0).is_err() && rate(f64::NAN).is_err());
+        for written in [text("20k"), Written::Whole(20_000), Written::Fraction(2e4)] {
+            assert_eq!(read(Takes::PacketRate, written), Ok(Value::Text("20000".into())));
+        }
+        assert_eq!(read(Takes::PacketRate, text("max")), Ok(Value::Text("max".into())));
+        assert!(read(Takes::PacketRate, Written::Switch(true)).is_err());
+        assert!(read(Takes::PacketRate, Written::Whole(0)).is_err());
         assert_eq!(read(Takes::Seconds(1.0, 2.0), Written::Whole(9)), Ok(Value::Seconds(9.0)));
         assert!(read(Takes::Text(Form::Any), Written::Whole(9)).is_err());
     }

@@ -169,10 +169,6 @@ pub struct PacketsArgs {
     /// the peer's MAC address alone
     #[arg(long, value_name = "IF", conflicts_with = "bind", requires = "hosts")]
     pub nic: Option<String>,
-    /// Packets a second, all threads of a direction together: 1M, 14.88M, or max for as fast as it
-    /// goes, which raw senders to another host must be given
-    #[arg(long, value_name = "N|max", conflicts_with = "bitrate", value_parser = packet_rate)]
-    pub rate: Option<PacketRate>,
     /// Slices of the window.
     #[command(flatten)]
     pub slices: SliceArgs,
@@ -208,32 +204,6 @@ pub struct SearchArgs {
     pub sizes: Vec<u64>,
 }
 
-/// How fast packets go.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum PacketRate {
-    /// As fast as they go.
-    Max,
-    /// Packets a second, above 0.
-    PerSecond(f64),
-}
-
-/// A rate of packets: K, M and G are powers of ten.
-fn packet_rate(text: &str) -> Result<PacketRate, Untaken> {
-    if text == "max" {
-        return Ok(PacketRate::Max);
-    }
-    let (number, scale) = match text.char_indices().last() {
-        Some((at, 'k' | 'K')) => (&text[..at], 1e3),
-        Some((at, 'm' | 'M')) => (&text[..at], 1e6),
-        Some((at, 'g' | 'G')) => (&text[..at], 1e9),
-        _ => (text, 1.0),
-    };
-    let rate = number.parse::<f64>().ok().map(|number| number * scale);
-    let rate = rate.filter(|rate| (1.0..=1e9).contains(rate));
-    let wanted = "max, nor 1 to 1G packets a second, such as 14.88M";
-    rate.map(PacketRate::PerSecond).ok_or_else(|| Untaken::form(text, wanted))
-}
-
 /// An interval of whole milliseconds.
 fn interval(text: &str) -> Result<Nanos, Untaken> {
     interval_ms(text).map(|ms| Nanos::from_millis(ms.into()))
@@ -253,18 +223,7 @@ pub(super) fn interval_ms(text: &str) -> Result<u32, Untaken> {
 
 #[cfg(test)]
 mod tests {
-    use super::{PacketRate, interval_ms, packet_rate};
-
-    #[test]
-    fn a_rate_of_packets_has_powers_of_ten() {
-        let told = ["max", "1", "250k", "14.88M"].map(packet_rate);
-        let rates = [1.0, 250e3, 14.88e6].map(PacketRate::PerSecond);
-        assert_eq!(told[0], Ok(PacketRate::Max));
-        assert_eq!(told[1..], rates.map(Ok));
-        for wrong in ["", "0", "-1", "2G", "nan", "M", "1 M", "1Mb"] {
-            assert!(packet_rate(wrong).is_err(), "{wrong}");
-        }
-    }
+    use super::interval_ms;
 
     #[test]
     fn intervals_are_seconds_unless_they_say_otherwise() {

@@ -28,9 +28,7 @@ pub use bmc::BmcArgs;
 pub use credits::CreditsArgs;
 pub use demands::DemandArgs;
 pub use diagnose::DiagnoseArgs;
-pub use direct::{
-    PacketRate, PacketsArgs, PeerArgs, RdmaArgs, SearchArgs, SocketArgs, TcpArgs, UdpArgs,
-};
+pub use direct::{PacketsArgs, PeerArgs, RdmaArgs, SearchArgs, SocketArgs, TcpArgs, UdpArgs};
 pub use fabric::FabricArgs;
 pub use key::KeyArgs;
 pub use latency::LatencyArgs;

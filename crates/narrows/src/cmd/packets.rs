@@ -4,7 +4,7 @@ use super::demands;
 use super::direct;
 use super::measurement::Measurement;
 use super::study::run::{New, begin, reach_hosts};
-use crate::args::{PacketRate, PacketsArgs, PeerArgs, SearchArgs, SessionArgs};
+use crate::args::{PacketsArgs, PeerArgs, SearchArgs, SessionArgs};
 use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::output::{self, Planned};
@@ -14,13 +14,14 @@ use narrows_host::Root;
 use narrows_hostctl::container::Launcher;
 use narrows_hostctl::namespaces::{MTU_BYTES, Namespaces};
 use narrows_model::options::{flows, packets, places, runs};
+use narrows_model::packets::PacketRate;
 use narrows_model::result::ResourceName;
 use narrows_model::study::{Search, Study};
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::workload::Workload;
-use narrows_model::{BitsPerSecond, Bytes, Nanos};
-use narrows_plan::study::Settings;
+use narrows_model::{Bytes, Nanos};
+use narrows_plan::study::{Settings, StudyError, Unsaid, unsaid};
 use narrows_plan::zero_loss::ZeroLoss;
 use narrows_plan::{Spot, blocks, direct as plan};
 use narrows_predict::calibration::Calibration;
@@ -29,7 +30,6 @@ use narrows_predict::{Said, of_nic};
 use narrows_runner::Defined;
 use narrows_runner::controller::{Controller, Ends};
 use narrows_store::Store;
-use narrows_workloads::packets::{receivers, senders};
 
 /// What sends and receives between namespaces, without a word of the user: the fastest.
 const LOCAL: &str = "xdp";
@@ -51,22 +51,21 @@ pub fn run(args: &PacketsArgs) -> Result<u8, Failure> {
     if args.search.zero_loss {
         return zero_loss(args, settings);
     }
-    if let Some(PacketRate::PerSecond(rate)) = args.rate {
-        let frame = settings.message_bytes();
-        settings.tell(&flows::BITRATE, BitsPerSecond(rate * 8.0 * frame.0 as f64));
-    }
     if is_local { between_namespaces(args, &settings) } else { to_host(args, settings) }
 }
 
 /// Makes a study of the search, and runs it.
 fn zero_loss(args: &PacketsArgs, mut settings: Settings) -> Result<u8, Failure> {
     let (search, peer) = (&args.search, &args.peer);
-    let Some(PacketRate::PerSecond(most)) = args.rate else {
+    let rate = settings.packet_rate().map_err(limit)?;
+    let Some(PacketRate::PerSecond(most)) = rate else {
         let says = "--zero-loss needs the highest rate that is tried, in packets a second";
         return Err(Failure::of(Cause::SEARCH_RATE, says));
     };
     output::check_folder(&peer.out.out)?;
     check_raw(args, &settings)?;
+    // The search chooses the rates up to that one.
+    settings.take(&packets::RATE);
     let is_local = peer.hosts.is_empty();
     if is_local {
         // Where there can be none, a search would go over the loopback device unsaid.
@@ -129,20 +128,15 @@ fn check_raw(args: &PacketsArgs, settings: &Settings) -> Result<(), Failure> {
     if args.peer.hosts.is_empty() {
         return Ok(());
     }
-    let refuse = |says: &str| Err(Failure::of(Cause::RAW_PACKETS, says));
-    let (sender, receiver) = (settings.told(&flows::SENDER), settings.told(&flows::RECEIVER));
-    let is_raw = senders::named(sender.as_deref()).is_ok_and(|(_, raw)| raw);
-    let counts_raw = receivers::named(receiver.as_deref()).is_ok_and(|(_, raw)| raw);
-    let reverse = settings.told(&flows::REVERSE).unwrap_or(false);
-    let both = settings.told(&flows::BIDIRECTIONAL).unwrap_or(false);
-    let raw_here = if reverse { counts_raw } else { is_raw } || both && counts_raw;
-    if raw_here && args.nic.is_none() {
-        return refuse("raw packets leave and are counted only on an interface that is named");
+    let mut named = settings.clone();
+    if let Some(nic) = &args.nic {
+        named.tell(&places::BIND, nic.clone());
     }
-    if is_raw && args.rate.is_none() && settings.told(&flows::BITRATE).is_none() {
-        return refuse("raw packets leave only at a rate that is named, if it is max");
+    match unsaid(&named) {
+        // The agent says so itself, by its limits.
+        None | Some(Unsaid::Agent) => Ok(()),
+        Some(unsaid) => Err(Failure::of(Cause::RAW_PACKETS, unsaid.to_string())),
     }
-    Ok(())
 }
 
 /// To a host that runs an agent.
@@ -216,7 +210,7 @@ fn between_namespaces(args: &PacketsArgs, settings: &Settings) -> Result<u8, Fai
 /// The one trial, held to the limits of an order before anything is started.
 fn trial(settings: &Settings, spot: &Spot) -> Result<Trial, Failure> {
     let params = settings.params(spot.cache_bytes, Bytes(0));
-    let params = params.map_err(|why| Failure::of(Cause::LIMIT, why.to_string()))?;
+    let params = params.map_err(limit)?;
     let ends = spot.pair.clone().ends(params.is_reverse());
     let window = settings.told(&runs::SECONDS).map_or(plan::WINDOW, nanos);
     let made = plan::trial_of(Workload::Packets, params, ends, NetworkPath::Namespaces, window);
@@ -227,6 +221,10 @@ fn trial(settings: &Settings, spot: &Spot) -> Result<Trial, Failure> {
     let job = narrows_runner::controller::sender_job(&trial)?;
     narrows_workloads::check(&job).map_err(|why| Failure::of(Cause::LIMIT, why.to_string()))?;
     Ok(trial)
+}
+
+fn limit(why: StudyError) -> Failure {
+    Failure::of(Cause::LIMIT, why.to_string())
 }
 
 fn nanos(seconds: f64) -> Nanos {

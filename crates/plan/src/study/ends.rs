@@ -1,6 +1,6 @@
 //! Who takes part in a cell, on which hosts, and where there.
 
-use super::{Coalescing, Settings, StudyError};
+use super::{Coalescing, Settings, StudyError, unsaid};
 use crate::{Pattern, Seat, Spot, TwoPlaces, Unplaced, Where, cpus};
 use narrows_model::Bytes;
 use narrows_model::host::Host;
@@ -101,7 +101,16 @@ impl<'a> Cast<'a> {
         });
         let ends = ends.map(|end| self.at_its_peer(end)).collect();
         let unbound = self.no_interface().or_else(|| self.other_interface());
+        let unbound = unbound.or_else(|| self.raw_unsaid());
         Ok((ends, away.or(why).or(nowhere).or(unbound)))
+    }
+
+    /// What must be said before raw frames leave for another host. Between namespaces nothing leaves.
+    fn raw_unsaid(&self) -> Option<String> {
+        if self.ends.peers.is_empty() {
+            return None;
+        }
+        unsaid(self.settings).map(|unsaid| format!("{unsaid}{}", unsaid.key()))
     }
 
     /// The ends of a pattern, all on other hosts.

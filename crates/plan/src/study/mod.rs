@@ -7,6 +7,7 @@ mod definition;
 mod ends;
 mod fits;
 mod next;
+mod raw;
 mod settings;
 
 pub use cells::{Cell, Planned, cells, trials};
@@ -15,6 +16,7 @@ pub use definition::{Definition, Factor, LevelOf, Quick, When};
 pub use ends::{Ends, PeerHost};
 pub use fits::{Change, LevelUnknown, Machine, NoLevel, Standing, Unread, change, standing};
 pub use next::{Count, Cut, Left, due, in_order, left, next_block};
+pub use raw::{Unsaid, unsaid};
 pub use settings::{Settings, nodes, seats};
 
 use thiserror::Error;

@@ -10,7 +10,7 @@ use narrows_model::options::{
     ALL, Key, KeyOf, Opt, Options, Scene, Section, Told, Value, ValueOf, flows, packets, places,
     rdma, runs,
 };
-use narrows_model::packets::IMIX_BYTES;
+use narrows_model::packets::{IMIX_BYTES, NotAPacketRate, PacketRate};
 use narrows_model::peer_name::host_and_port;
 use narrows_model::trial::Engine;
 use narrows_model::workload::Workload;
@@ -56,6 +56,16 @@ impl Settings {
             Section::Top => self.options.tell(option, value),
             Section::Rdma => self.rdma.get_or_insert_default().tell(option, value),
         }
+    }
+
+    /// Takes away what an option is told.
+    pub fn take<T: Told>(&mut self, option: &'static Opt<T>) -> Option<T> {
+        let key = option.declared.key;
+        let value = match option.declared.section {
+            Section::Top => self.options.take(key),
+            Section::Rdma => self.rdma.as_mut()?.take(key),
+        };
+        value.as_ref().and_then(T::of)
     }
 
     /// These, with what the other sets in their place.
@@ -106,6 +116,9 @@ impl Settings {
         if packets::IMIX.of(&params) == Some(true) {
             params.message_bytes = IMIX_BYTES;
         }
+        if !memory {
+            self.pace(&mut params)?;
+        }
         let params = params.tidied();
         if let Some(rdma) = &params.rdma
             && let (None, Some(provider)) = (&rdma.via, &rdma.provider)
@@ -114,6 +127,29 @@ impl Settings {
             return Err(StudyError::new(rdma::PROVIDER.declared.key, why));
         }
         Ok(params)
+    }
+
+    /// Packets a second, as they are told.
+    pub fn packet_rate(&self) -> Result<Option<PacketRate>, StudyError> {
+        let told = self.told(&packets::RATE).as_deref().map(str::parse).transpose();
+        told.map_err(|why: NotAPacketRate| StudyError::new(RATE, why.to_string()))
+    }
+
+    /// Paces packets by their number: a trial keeps the bits of their frames.
+    fn pace(&self, params: &mut Params) -> Result<(), StudyError> {
+        let Some(rate) = self.packet_rate()? else { return Ok(()) };
+        let workload = self.kind();
+        if workload != Workload::Packets {
+            return Err(StudyError::new(RATE, format!("is for packets, not for {workload}")));
+        }
+        if params.rate_bps.is_some() {
+            let bits = flows::BITRATE.declared.key;
+            return Err(StudyError::new(RATE, format!("and {bits} are both told: leave one out")));
+        }
+        if let PacketRate::PerSecond(rate) = rate {
+            params.rate_bps = Some((rate * 8.0 * params.message_bytes.0 as f64) as u64);
+        }
+        Ok(())
     }
 
     /// Bytes of each frame or message, of a mix on average.
@@ -238,6 +274,8 @@ pub fn nodes(text: &str) -> Result<(Option<u32>, Option<u32>), StudyError> {
     Ok((node(both.0)?, node(both.1)?))
 }
 
+/// The key of a rate of packets.
+const RATE: &str = packets::RATE.declared.key;
 /// The key of what [`nodes`] reads.
 const MEMORY_NODE: &str = places::MEMORY_NODE.declared.key;
 

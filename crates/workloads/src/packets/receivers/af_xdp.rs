@@ -13,16 +13,17 @@ use crate::packets::bpf::sys::{Mode, Program};
 use crate::packets::frame::carried;
 use crate::packets::link::{self, Link};
 use crate::packets::over::{Taking, hears_over, longest_bytes, receiver_end};
-use crate::packets::senders::{self, SENT_CHUNKS};
+use crate::packets::senders::SENT_CHUNKS;
 use crate::packets::stamp::mark;
 use crate::packets::xsk::{self, Inward, RECEIVED_BYTES_MAX, Wanted};
+use narrows_model::calls;
 use narrows_model::packets::FCS_BYTES;
 use socket2::Socket;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 pub static RECEIVER: ReceiverKind = ReceiverKind {
-    name: "af-xdp",
+    name: calls::AF_XDP,
     says: "packets in memory that the driver puts them into, or the kernel copies; root or CAP_BPF",
     make,
 };
@@ -117,7 +118,7 @@ pub(super) fn attach(program: &Program, link: &Link) -> Result<(OwnedFd, Mode), 
 /// Whether this end sends by AF_XDP at the same time, by a socket of the same queue.
 fn sends_too(told: &Flow) -> bool {
     let sender = told.stream().sender;
-    told.job.params.is_bidirectional() && sender.as_deref() == Some(senders::AF_XDP)
+    told.job.params.is_bidirectional() && sender.as_deref() == Some(calls::AF_XDP)
 }
 
 fn receive(

@@ -10,13 +10,14 @@ use crate::packets::frame::{at, carried};
 use crate::packets::link::{self, Link};
 use crate::packets::over::{Taking, hears_over, receiver_end};
 use crate::packets::ring::{self, Ring};
+use narrows_model::calls;
 use socket2::Socket;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 pub static RECEIVER: ReceiverKind = ReceiverKind {
-    name: "ring",
+    name: calls::RING,
     says: "packets in blocks of a ring that the kernel shares (TPACKET_V3); CAP_NET_RAW",
     make,
 };

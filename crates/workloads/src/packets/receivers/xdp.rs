@@ -12,6 +12,7 @@ use crate::packets::bpf::sys::Mode;
 use crate::packets::link;
 use crate::packets::over::{Lingering, hears_over, receiver_end};
 use crate::packets::stamp::mark;
+use narrows_model::calls;
 use narrows_model::packets::HEADER_BYTES;
 use socket2::Socket;
 use std::os::fd::OwnedFd;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub static RECEIVER: ReceiverKind = ReceiverKind {
-    name: "xdp",
+    name: calls::XDP,
     says: "a program in the driver counts packets and drops them; root or CAP_BPF",
     make,
 };

@@ -13,6 +13,7 @@ use crate::packets::link;
 use crate::packets::over::{CATCH_UP, longest_bytes, say_over, sender_end};
 use crate::packets::stamp::{Stamp, mark, now_ns};
 use crate::packets::xsk::{Outward, SENT_BYTES_MAX};
+use narrows_model::calls;
 use narrows_model::options::packets::frames_bytes;
 use narrows_model::packets::{FCS_BYTES, HEADER_BYTES};
 use socket2::Socket;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub static SENDER: SenderKind = SenderKind {
-    name: "af-xdp",
+    name: calls::AF_XDP,
     says: "frames in memory that the driver takes them from, or copies; CAP_NET_RAW",
     wants_program: false,
     repeats_one: false,

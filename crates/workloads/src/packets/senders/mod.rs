@@ -49,8 +49,6 @@ fn each(name: &'static str, work: FlowWork, flows: Vec<(Socket, Flow)>) -> Sende
 /// All raw ways, by name.
 pub static SENDERS: &[&SenderKind] = &[&af_xdp::SENDER, &ring::SENDER, &xdp::SENDER];
 
-/// By AF_XDP, which has a queue of the interface for itself.
-pub const AF_XDP: &str = "af-xdp";
 /// Chunks of memory that it has for frames that are on their way.
 pub const SENT_CHUNKS: u32 = 2048;
 /// What sends without a word of the user.

@@ -12,6 +12,7 @@ use crate::packets::link;
 use crate::packets::over::{CATCH_UP, longest_bytes, say_over, sender_end};
 use crate::packets::ring::{self, Ring};
 use crate::packets::stamp::{Stamp, mark, now_ns};
+use narrows_model::calls;
 use narrows_model::options::packets::frames_bytes;
 use socket2::Socket;
 use std::io::{self, ErrorKind};
@@ -19,7 +20,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
 pub static SENDER: SenderKind = SenderKind {
-    name: "ring",
+    name: calls::RING,
     says: "frames in a ring that the kernel shares, past the queueing discipline; CAP_NET_RAW",
     wants_program: false,
     repeats_one: false,

@@ -12,13 +12,14 @@ use crate::packets::bpf::generator::{Generator, State};
 use crate::packets::over::{gap_ns, say_over, sender_end};
 use crate::packets::stamp::{Stamp, mark, now_ns};
 use crate::packets::{frame, link};
+use narrows_model::calls;
 use narrows_model::packets::HEADER_BYTES;
 use socket2::Socket;
 use std::io::ErrorKind;
 use std::time::Duration;
 
 pub static SENDER: SenderKind = SenderKind {
-    name: "xdp",
+    name: calls::XDP,
     says: "a program in the kernel hands frames to the driver (live frames), root or CAP_BPF",
     wants_program: true,
     repeats_one: true,
