@@ -358,12 +358,16 @@ impl StoredStudy {
     pub fn without_untried(mut self) -> Self {
         if self.study.search.is_some() {
             let tried: BTreeSet<&TrialId> = self.records.iter().map(|run| &run.trial).collect();
-            self.trials.retain(|trial| tried.contains(&trial.id));
+            self.trials.retain(|trial| !trial.is_searched() || tried.contains(&trial.id));
         }
         self
     }
-    /// Runs that were planned.
+    /// Runs that were planned. How many a search takes shows when it is over: each that was made.
     pub fn planned_runs(&self) -> usize {
-        self.trials.len().saturating_mul(self.study.repeats as usize)
+        let (searched, repeated): (Vec<&Trial>, Vec<&Trial>) =
+            self.trials.iter().partition(|trial| trial.is_searched());
+        let searched: BTreeSet<&TrialId> = searched.into_iter().map(|trial| &trial.id).collect();
+        let made = self.records.iter().filter(|run| searched.contains(&run.trial)).count();
+        repeated.len().saturating_mul(self.study.repeats as usize).saturating_add(made)
     }
 }

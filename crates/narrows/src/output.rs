@@ -190,7 +190,7 @@ pub fn present_study(file: &Path, named: &str, analysis: &Analysis<'_>) -> Resul
     let is_text = std::ptr::eq(format, &formats::text::FORMAT);
     let is_plain = analysis.placements.is_empty()
         && analysis.neighbours.is_empty()
-        && analysis.searches.is_empty()
+        && !analysis.only_searches()
         && analysis.anomalies.is_none();
     match &analysis.study {
         Some(results) if is_text && is_plain => {

@@ -93,6 +93,7 @@ impl ZeroLoss {
 mod tests {
     use super::*;
     use crate::study::{Definition, cells};
+    use narrows_model::Bytes;
     use narrows_model::options::flows;
     use narrows_model::workload::Workload;
 
@@ -148,6 +149,48 @@ mod tests {
         let rates = all.iter().filter_map(|cell| cell.settings.told(&flows::BITRATE));
         let most = rates.map(|rate| rate.0).fold(0.0, f64::max);
         assert_eq!(most, 1e6 * 8.0 * 362.0);
+    }
+
+    #[test]
+    fn a_study_repeats_what_it_does_not_search() {
+        let levels = "[[factor]]\nname = 'test'\nlevels = [
+            { name = 'memcpy', load = 'memory-memcpy' },
+            { name = 'at a rate', load = 'packets', rate = '20k' },
+            { name = '64 B', load = 'packets', length = 64 },
+            { name = '594 B', load = 'packets', length = 594 },\n]\n";
+        let search = "[search]\nrate_max_packets_per_second = 1e6\nresolution_percent = 10\n";
+        let quick = "[quick]\nruns_max = 9\nresolution_percent = 50\n";
+        let text = format!("name = 'a'\nrepeats = 7\n{search}{quick}{levels}");
+        let definition = Definition::parse(&text).expect(&text);
+        let all = cells(&definition).expect("cells");
+        let of = |test: &str| -> Vec<&crate::study::Cell> {
+            all.iter().filter(|cell| cell.level("test") == Some(test)).collect()
+        };
+        for repeated in ["memcpy", "at a rate"] {
+            let cells = of(repeated);
+            assert_eq!(cells.len(), 1, "{repeated}");
+            assert_eq!(cells[0].level("rate"), None);
+        }
+        let rates = definition.search.expect("a search").rates().len();
+        assert_eq!((of("64 B").len(), of("594 B").len()), (rates, rates));
+        let params = of("at a rate")[0].settings.params(Bytes(0), Bytes(0)).expect("params");
+        assert_eq!(params.rate_bps, Some(20_000 * 8 * 64));
+        let quick = definition.quickly();
+        let short = quick.search.expect("a search");
+        assert_eq!((short.runs_max, short.resolution_percent), (9, 50.0));
+        assert_eq!(quick.repeats, 3);
+
+        let refused = |text: &str| Definition::parse(text).expect_err(text).to_string();
+        let untold = refused(&format!("name = 'a'\n{search}{levels}"));
+        assert!(untold.starts_with("repeats: ") && untold.contains("'memcpy'"), "{untold}");
+        let own = "[[factor]]\nname = 'rate'\nset = 'length'\nlevels = [64]\n";
+        let own = refused(&format!("name = 'a'\n{search}[base]\nload = 'packets'\n{own}"));
+        assert!(own.contains("a factor 'rate' of its own"), "{own}");
+        let both = "name = 'a'\nrepeats = 1\n[base]\nload = 'packets'\nrate = 9\nbitrate = '1M'\n";
+        let definition = Definition::parse(both).expect(both);
+        let cell = &cells(&definition).expect("cells")[0];
+        let both = cell.settings.params(Bytes(0), Bytes(0)).expect_err("two paces").to_string();
+        assert!(both.contains("leave one out"), "{both}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::formats::text::{details, styled};
 use crate::sentences::Answer;
 use crate::study::StudyResults;
 use crate::study::text::tables;
-use crate::{Analysis, judged, latency, probed, profiled, words};
+use crate::{Analysis, judged, latency, probed, profiled, searched, words};
 use narrows_model::result::{Finding, Prediction, Weight};
 use narrows_model::shown;
 use narrows_model::trial::NetworkPath;
@@ -64,7 +64,8 @@ pub fn study(
     let mut lines = wrap(&head(analysis), columns, "  ");
     lines.truncate(HEAD_LINES);
     lines.push(String::new());
-    for line in styled(&tables(analysis, results)).lines() {
+    let searched = searched::answer_table(analysis);
+    for line in styled(&(searched + &tables(analysis, results))).lines() {
         // Columns of a table are kept beside each other, however wide.
         let is_row = line.trim_start().contains("  ");
         lines.extend(if is_row { vec![line.to_owned()] } else { wrap(line, columns, "    ") });
@@ -72,6 +73,9 @@ pub fn study(
     lines.extend(findings(analysis, columns, FINDINGS * SENTENCE_LINES));
     lines.extend(rules(analysis, columns));
     lines.push(String::new());
+    if !analysis.searches.is_empty() {
+        lines.extend(said("searched", &searched::sentence(analysis), columns));
+    }
     match answer::of_study(analysis, results) {
         Some(answer) => {
             let figure = format!("{} ({})", answer.figure, answer.spread);

@@ -148,6 +148,11 @@ impl<'a> Analysis<'a> {
         self.stored.study.command.is_direct()
     }
 
+    /// True for a study whose every cell is a rate of a search.
+    pub fn only_searches(&self) -> bool {
+        !self.searches.is_empty() && self.stored.trials.iter().all(Trial::is_searched)
+    }
+
     /// True for figures of other tools, of a host that is not known.
     pub fn is_imported(&self) -> bool {
         self.stored.study.command == StudyKind::Import

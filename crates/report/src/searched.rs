@@ -12,12 +12,30 @@ pub fn tables(analysis: &Analysis<'_>) -> String {
     if analysis.searches.is_empty() {
         return String::new();
     }
-    let mut text = format!("{}\n{}", title(&analysis.searches), shown(&answers(analysis)));
+    let mut text = answer_table(analysis);
+    text.pop();
     for searched in &analysis.searches {
         text += &format!("\n{}: loss and delay by rate\n", searched.of);
         text += &shown(&curve(searched));
     }
     text
+}
+
+/// The answers of all searches without their curves; empty where a study has none.
+pub fn answer_table(analysis: &Analysis<'_>) -> String {
+    if analysis.searches.is_empty() {
+        return String::new();
+    }
+    format!("{}\n{}\n", title(&analysis.searches), shown(&answers(analysis)))
+}
+
+/// What all searches have come to, in a sentence.
+pub fn sentence(analysis: &Analysis<'_>) -> String {
+    let each = analysis.searches.iter().map(|searched| {
+        let rate = rate_or_dash(searched.passes_packets_per_second);
+        format!("{} {rate} ({})", searched.of, says(searched))
+    });
+    each.collect::<Vec<_>>().join("; ")
 }
 
 /// The same for a page.

@@ -6,6 +6,7 @@ use narrows_model::study::{RATE, Search};
 use narrows_model::trial::{Level, Trial};
 use narrows_plan::study::{Cell, Left};
 use narrows_stats::{Bisection, Stand, seen};
+use std::collections::BTreeSet;
 
 /// One search: the cells that differ in their rate alone.
 struct Hunt {
@@ -18,27 +19,32 @@ struct Hunt {
 /// All searches of a study.
 pub struct Hunts {
     hunts: Vec<Hunt>,
+    /// The cells of all of them.
+    searched: BTreeSet<usize>,
     /// Failures after which a search is given up.
     retries: u32,
 }
 
 impl Hunts {
-    /// Those of a study; `None` where it repeats its cells.
+    /// Those of a study; `None` where it repeats all its cells.
     pub fn of(defined: &Defined) -> Option<Self> {
         let search = defined.definition.search.as_ref()?;
         let mut groups: Vec<(Vec<&Level>, Vec<usize>)> = Vec::new();
-        for (at, cell) in defined.cells.iter().enumerate() {
+        let has_rate = |cell: &Cell| cell.level(RATE).is_some();
+        let cells = defined.cells.iter().enumerate().filter(|(_, cell)| has_rate(cell));
+        for (at, cell) in cells {
             let of = others(cell);
             match groups.iter_mut().find(|(known, _)| *known == of) {
                 Some((_, cells)) => cells.push(at),
                 None => groups.push((of, vec![at])),
             }
         }
+        let searched = groups.iter().flat_map(|(_, cells)| cells).copied().collect();
         let hunts = groups
             .into_iter()
             .map(|(_, cells): (_, Vec<usize>)| Hunt::new(search, &defined.cells, cells))
             .collect();
-        Some(Self { hunts, retries: defined.definition.retries })
+        Some(Self { hunts, searched, retries: defined.definition.retries })
     }
 
     /// Takes what a run says.
@@ -53,22 +59,21 @@ impl Hunts {
         }
     }
 
-    /// The next cell of every search that wants a run and has made the fewest, and how many it has
-    /// made; `fits` says whether a cell can run on the machine as it is.
-    pub fn next(&self, fits: &dyn Fn(usize) -> bool) -> Vec<(usize, u32)> {
-        let wanted = self.hunts.iter().filter_map(|hunt| {
-            let cell = hunt.next(self.retries).filter(|cell| fits(*cell))?;
-            Some((cell, hunt.bisection.runs()))
-        });
-        let wanted: Vec<(usize, u32)> = wanted.collect();
-        let least = wanted.iter().map(|(_, runs)| *runs).min();
-        wanted.into_iter().filter(|(_, runs)| Some(*runs) == least).collect()
+    /// The next cell of every search that wants a run, and how many the search has made.
+    pub fn next(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
+        self.hunts.iter().filter_map(|hunt| Some((hunt.next(self.retries)?, hunt.bisection.runs())))
     }
 
-    /// What is left of a cell: runs where it is the next one of its search.
-    pub fn left(&self, cell: usize) -> Left {
-        let hunt = self.hunts.iter().find(|hunt| hunt.cells.contains(&cell));
-        hunt.map_or(Left::Done, |hunt| hunt.left(cell, self.retries))
+    /// Whether a cell is of a search.
+    pub fn has(&self, cell: usize) -> bool {
+        self.searched.contains(&cell)
+    }
+
+    /// What is left of a cell: runs where it is the next one of its search. `None` for a cell of no
+    /// search.
+    pub fn left(&self, cell: usize) -> Option<Left> {
+        let hunt = self.hunts.iter().find(|hunt| hunt.cells.contains(&cell))?;
+        Some(hunt.left(cell, self.retries))
     }
 }
 

@@ -71,7 +71,14 @@ impl<'a> Schedule<'a> {
     /// The runs of the next block, in order; empty when nothing is left that fits the machine.
     pub fn next_block(&self) -> Vec<Step> {
         let Some(hunts) = &self.hunts else { return next_block(&self.cut, &self.counts) };
-        let cells = hunts.next(&|cell| self.fits(cell));
+        let repeated = (0..self.counts.len()).filter(|cell| !hunts.has(*cell));
+        let repeated = repeated.filter(|cell| matches!(self.left(*cell), Left::Runs(_)));
+        let repeated = repeated.map(|cell| (cell, self.counts[cell].done));
+        // A search counts its runs as a cell does, so that both grow together.
+        let wanted: Vec<(usize, u32)> =
+            hunts.next().chain(repeated).filter(|(cell, _)| self.fits(*cell)).collect();
+        let least = wanted.iter().map(|(_, runs)| *runs).min();
+        let cells = wanted.into_iter().filter(|(_, runs)| Some(*runs) == least).collect();
         in_order(&self.cut, cells, |cell| self.counts[cell].made())
     }
 
@@ -130,10 +137,8 @@ impl<'a> Schedule<'a> {
 
     /// What is left of a cell.
     pub fn left(&self, cell: usize) -> Left {
-        match &self.hunts {
-            Some(hunts) => hunts.left(cell),
-            None => left(&self.cut, &self.counts[cell]),
-        }
+        let searched = self.hunts.as_ref().and_then(|hunts| hunts.left(cell));
+        searched.unwrap_or_else(|| left(&self.cut, &self.counts[cell]))
     }
 
     /// What is left of every cell, in order.

@@ -9,7 +9,6 @@ use narrows_model::load::Timeline;
 use narrows_model::options::{flows, kernels, runs};
 use narrows_model::study::{RATE, Search};
 use narrows_model::trial::{EndSpec, Level, NetworkPath, Placement, Trial, TrialId};
-use narrows_model::workload::Workload;
 use narrows_model::{BitsPerSecond, Nanos};
 
 /// One combination of levels.
@@ -36,7 +35,8 @@ impl Cell {
     }
 }
 
-/// All cells of a study, the last factor fastest, without those that are excluded.
+/// All cells of a study, the last factor fastest, without those that are excluded. Of a search the
+/// rates are a last factor, which its own cells alone have.
 pub fn cells(definition: &Definition) -> Result<Vec<Cell>, StudyError> {
     let mut all: Vec<(Vec<Level>, Settings)> = vec![(Vec::new(), definition.base.clone())];
     for factor in &definition.factors {
@@ -55,32 +55,36 @@ pub fn cells(definition: &Definition) -> Result<Vec<Cell>, StudyError> {
             })
             .collect();
     }
+    if let Some(rates) = definition.search.as_ref().map(rates) {
+        all = all.into_iter().flat_map(|cell| searched(cell, &rates)).collect();
+    }
     let kept = all.into_iter().filter(|(levels, _)| !is_excluded(definition, levels));
-    let cells: Vec<Cell> = kept
-        .map(|(levels, settings)| {
-            let settings = match definition.search {
-                Some(_) => at_rate(&levels, settings)?,
-                None => settings,
-            };
-            Ok(cell(levels, settings))
-        })
-        .collect::<Result<_, StudyError>>()?;
+    let cells: Vec<Cell> = kept.map(|(levels, settings)| cell(levels, settings)).collect();
     if cells.is_empty() { Err(StudyError::new("exclude", "leaves no cell")) } else { Ok(cells) }
 }
 
-/// The rate of a search's cell, in bits of its frames.
-fn at_rate(levels: &[Level], mut settings: Settings) -> Result<Settings, StudyError> {
-    let level = levels.iter().find(|level| level.factor == RATE);
-    let Some(rate) = level.and_then(|level| Search::rate_of(&level.level)) else {
-        return Ok(settings);
-    };
-    let kind = settings.kind();
-    if kind != Workload::Packets {
-        return Err(StudyError::new("search", format!("is of load = \"packets\", and not {kind}")));
+/// The rates of a search as levels, each with its packets a second.
+fn rates(search: &Search) -> Vec<(Level, u64)> {
+    let level = |rate| Level { factor: RATE.to_owned(), level: Search::level_of(rate) };
+    search.rates().into_iter().map(|rate| (level(rate), rate)).collect()
+}
+
+/// The cells of one search, a rate each, in bits of its frames; a cell that is none of a search is
+/// itself.
+fn searched(
+    (levels, settings): (Vec<Level>, Settings),
+    rates: &[(Level, u64)],
+) -> Vec<(Vec<Level>, Settings)> {
+    if !settings.is_searched() {
+        return vec![(levels, settings)];
     }
     let frame = settings.message_bytes();
-    settings.tell(&flows::BITRATE, BitsPerSecond(rate as f64 * 8.0 * frame.0 as f64));
-    Ok(settings)
+    let at = |(level, rate): &(Level, u64)| {
+        let mut settings = settings.clone();
+        settings.tell(&flows::BITRATE, BitsPerSecond(*rate as f64 * 8.0 * frame.0 as f64));
+        (levels.iter().cloned().chain([level.clone()]).collect(), settings)
+    };
+    rates.iter().map(at).collect()
 }
 
 fn cell(levels: Vec<Level>, settings: Settings) -> Cell {

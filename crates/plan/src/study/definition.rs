@@ -1,6 +1,6 @@
 //! The study's file.
 
-use super::{Settings, StudyError};
+use super::{Cell, Settings, StudyError, cells};
 use narrows_model::options::{flows, runs};
 use narrows_model::study::{Precision, RATE, Reading, Search, Spread};
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct Definition {
     pub precision: Option<Precision>,
     /// Sessions that the runs are spread over.
     pub spread: Option<Spread>,
-    /// The rate that is searched for, in place of repeats; its rates are the last factor.
+    /// The rate that is searched for, in place of repeats, by cells of packets without a rate.
     pub search: Option<Search>,
     /// How to try it quickly.
     pub quick: Quick,
@@ -49,11 +49,21 @@ pub struct Quick {
     pub seconds: f64,
     /// Most parallel flows.
     pub parallel_max: Option<u32>,
+    /// Runs of a search after which it is left undecided.
+    pub runs_max: Option<u32>,
+    /// How narrow the answer of a search is to be.
+    pub resolution_percent: Option<f64>,
 }
 
 impl Default for Quick {
     fn default() -> Self {
-        Self { repeats: 3, seconds: 0.3, parallel_max: None }
+        Self {
+            repeats: 3,
+            seconds: 0.3,
+            parallel_max: None,
+            runs_max: None,
+            resolution_percent: None,
+        }
     }
 }
 
@@ -162,9 +172,9 @@ impl Definition {
             StudyError::new(format!("line {}", before + 1), error.message())
         })?;
         let factors: Result<Vec<Factor>, _> = raw.factor.into_iter().map(factor).collect();
-        let mut factors = factors?;
-        factors.extend(raw.search.as_ref().map(rates));
-        // A search has its own end.
+        let factors = factors?;
+        // A search has its own end; beside it may be cells that are repeated.
+        let is_told = raw.repeats.is_some();
         let repeats = raw.repeats.or(raw.search.map(|_| 1)).ok_or_else(|| {
             StudyError::new("repeats", "says how many runs each cell needs, and is missing")
         })?;
@@ -191,6 +201,9 @@ impl Definition {
             report: raw.report,
         };
         definition.check()?;
+        if definition.search.is_some() {
+            definition.check_searched(is_told)?;
+        }
         // The file says how many runs each session has.
         let sessions = definition.spread.map_or(1, |spread| spread.sessions);
         Ok(Self { repeats: definition.repeats.saturating_mul(sessions), ..definition })
@@ -202,6 +215,11 @@ impl Definition {
         self.precision = None;
         self.spread = None;
         let quick = self.quick;
+        if let Some(search) = &mut self.search {
+            search.runs_max = quick.runs_max.unwrap_or(search.runs_max).min(search.runs_max);
+            let coarse = quick.resolution_percent.unwrap_or(search.resolution_percent);
+            search.resolution_percent = coarse.max(search.resolution_percent);
+        }
         quick.shorten(&mut self.base, true);
         let levels = self.factors.iter_mut().flat_map(|factor| &mut factor.levels);
         levels.for_each(|level| quick.shorten(&mut level.settings, false));
@@ -257,7 +275,8 @@ impl Definition {
             }
         }
         if let Some(search) = &self.search {
-            self.check_search(search)?;
+            self.check_search(search, search.resolution_percent)?;
+            self.check_search(search, self.quick.resolution_percent.unwrap_or(2.0))?;
         }
         let mut names = BTreeSet::new();
         for factor in &self.factors {
@@ -265,7 +284,8 @@ impl Definition {
                 return Err(StudyError::new(format!("factor '{}'", factor.name), "is given twice"));
             }
         }
-        let cells = self.factors.iter().map(|factor| factor.levels.len());
+        let rates = self.search.as_ref().map(|search| search.rates().len());
+        let cells = self.factors.iter().map(|factor| factor.levels.len()).chain(rates);
         if cells.fold(1usize, usize::saturating_mul) > CELLS_MAX {
             return Err(StudyError::new("factor", format!("more than {CELLS_MAX} cells")));
         }
@@ -299,7 +319,7 @@ impl Definition {
     }
 
     /// Whether a search is one of packets, and within bounds.
-    fn check_search(&self, search: &Search) -> Result<(), StudyError> {
+    fn check_search(&self, search: &Search, resolution_percent: f64) -> Result<(), StudyError> {
         let wrong = |why: &str| Err(StudyError::new("search", why));
         let most = search.rate_max_packets_per_second;
         let least = search.rate_min_packets_per_second.unwrap_or(most / 100.0);
@@ -308,7 +328,7 @@ impl Definition {
                 "rate_max_packets_per_second is 2 to 1e9, and rate_min_packets_per_second is below",
             );
         }
-        if !(0.1..=50.0).contains(&search.resolution_percent)
+        if !(0.1..=50.0).contains(&resolution_percent)
             || !(0.0..=50.0).contains(&search.loss_percent)
             || !(50.0..=99.9).contains(&search.confidence_percent)
             || !(1..=10_000).contains(&search.runs_max)
@@ -321,12 +341,31 @@ impl Definition {
         if self.precision.is_some() || self.spread.is_some() {
             return wrong("has neither a precision nor a spread beside it");
         }
-        let levels = self.factors.iter().flat_map(|factor| &factor.levels);
-        let mut settings = std::iter::once(&self.base).chain(levels.map(|level| &level.settings));
-        if settings.any(|settings| settings.told(&flows::BITRATE).is_some()) {
-            return wrong("chooses the rates itself: leave bitrate out");
+        if self.factor(RATE).is_some() {
+            return wrong("has a factor 'rate' of its own: call the other something else");
         }
         Ok(())
+    }
+
+    /// Whether there is something to search, and a number of runs for what is not searched.
+    fn check_searched(&self, is_told: bool) -> Result<(), StudyError> {
+        let all = cells(self)?;
+        let searched = |cell: &&Cell| cell.level(RATE).is_some();
+        if !all.iter().any(|cell| searched(&cell)) {
+            let why = "is of load = \"packets\" without a rate or bitrate, which no cell is";
+            return Err(StudyError::new("search", why));
+        }
+        match all.iter().find(|cell| !searched(cell)).filter(|_| !is_told) {
+            Some(cell) => {
+                let why = format!(
+                    "says how many runs each cell needs that is not searched, such as '{}', and \
+                     is missing",
+                    cell.label()
+                );
+                Err(StudyError::new("repeats", why))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Whether a factor has these levels.
@@ -341,25 +380,6 @@ impl Definition {
             let why = format!("factor '{factor}' has no level '{level}'");
             Err(StudyError::new("exclude", why))
         })
-    }
-}
-
-/// The rates of a search, as a factor.
-fn rates(search: &Search) -> Factor {
-    // An absurd range is refused by the check that follows.
-    let sound = search.resolution_percent >= 0.1 && search.rate_max_packets_per_second <= 1e9;
-    let rates = if sound { search.rates() } else { Vec::new() };
-    Factor {
-        name: RATE.to_owned(),
-        by_hand: false,
-        levels: rates
-            .into_iter()
-            .map(|rate| LevelOf {
-                name: Search::level_of(rate),
-                settings: Settings::default(),
-                when: None,
-            })
-            .collect(),
     }
 }
 

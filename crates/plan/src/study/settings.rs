@@ -135,6 +135,13 @@ impl Settings {
         told.map_err(|why: NotAPacketRate| StudyError::new(RATE, why.to_string()))
     }
 
+    /// Whether a study's search chooses its rate: packets to which no rate is told.
+    pub fn is_searched(&self) -> bool {
+        self.kind() == Workload::Packets
+            && self.told(&flows::BITRATE).is_none()
+            && self.told(&packets::RATE).is_none()
+    }
+
     /// Paces packets by their number: a trial keeps the bits of their frames.
     fn pace(&self, params: &mut Params) -> Result<(), StudyError> {
         let Some(rate) = self.packet_rate()? else { return Ok(()) };

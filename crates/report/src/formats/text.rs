@@ -50,7 +50,8 @@ fn write(analysis: &Analysis<'_>) -> String {
             if !analysis.searches.is_empty() {
                 out.push('\n');
                 out.push_str(&searched::tables(analysis));
-            } else {
+            }
+            if !analysis.only_searches() {
                 title(&mut out, "Measured (median, 95 % interval, runs)");
                 out.push_str(&tables(analysis, results));
             }

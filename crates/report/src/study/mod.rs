@@ -165,12 +165,15 @@ pub fn results(
     expected: &BTreeMap<String, Prediction>,
     other: Option<&StoredStudy>,
 ) -> Option<StudyResults> {
-    let first = stored.trials.first()?.levels.first()?;
+    // The rates of searches are curves of their own; beside them stand the cells that are repeated.
+    let repeats = stored.trials.iter().any(|trial| !trial.is_searched());
+    let shown = |trial: &Trial| !(repeats && trial.is_searched());
+    let first = stored.trials.iter().find(|trial| shown(trial))?.levels.first()?;
     let across = stored.study.reading.across.clone().unwrap_or_else(|| first.factor.clone());
     let margin = stored.study.reading.margin_percent.unwrap_or(MARGIN_PERCENT) / 100.0;
     let kinds = kinds_differ(stored);
     let mut panels: Vec<(String, Metric, Vec<usize>)> = Vec::new();
-    for (at, trial) in stored.trials.iter().enumerate() {
+    for (at, trial) in stored.trials.iter().enumerate().filter(|(_, trial)| shown(trial)) {
         let name = name(trial, &across, kinds);
         // Figures of several kinds are not to be set against each other.
         let metric = summaries[at].metric;

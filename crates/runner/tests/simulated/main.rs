@@ -58,6 +58,9 @@ name = 'frame'
 levels = [{name='64 B'}, {name='1518 B', length=1518}]
 ";
 
+/// Runs of a cell that stands beside searches.
+const REPEATS_BESIDE: usize = 7;
+
 /// Hosts that a study may name, in the order of its levels.
 pub const HOSTS: [&str; 2] = ["near", "far"];
 
@@ -107,7 +110,12 @@ impl Case {
         let hopeless = random.random_bool(0.1).then(|| random.random_range(0..levels.len()));
         let faults = faults(&mut random);
         if seed % SEARCHES == SEARCHES - 1 {
-            let (text, by_hand, spread) = (SEARCH.to_owned(), false, false);
+            let (mut text, by_hand, spread) = (SEARCH.to_owned(), false, false);
+            // Every second one has a cell that is repeated beside those that are searched.
+            if seed / SEARCHES % 2 == 1 {
+                text = format!("repeats = {REPEATS_BESIDE}\n{text}");
+                text = text.replacen("levels = [", &format!("levels = [{}, ", LEVELS[5]), 1);
+            }
             let hopeless = None;
             return Self {
                 seed,
@@ -353,6 +361,29 @@ fn halves_apart<'a>(records: impl Iterator<Item = &'a Record>) {
     let ended = first.iter().map(ended).max().unwrap_or_default();
     let began = second.iter().map(|record| record.around.began_unix_ns.0).min();
     assert!(began.is_none_or(|began| began >= ended + 1_800_000_000_000), "sessions are apart");
+}
+
+#[test]
+fn a_cell_beside_searches_has_its_runs_and_grows_with_them() {
+    let case = Case::of(2 * SEARCHES - 1);
+    assert!(case.text.starts_with("repeats"), "{}", case.text);
+    let cells = Defined::parse(&case.text, false).expect("a study").cells;
+    let (searched, repeated): (Vec<_>, Vec<_>) =
+        cells.iter().partition(|cell| cell.level("rate").is_some());
+    assert!(
+        searched.len() > 20 && repeated.len() == 1,
+        "{} and {}",
+        searched.len(),
+        repeated.len()
+    );
+    let ran = through(&case, Faults::default(), false);
+    assert_eq!(ran.searched.len(), 2);
+    let own = |record: &&Record| record.trial == repeated[0].id;
+    let blocks: Vec<u32> = ran.records.iter().filter(own).map(|record| record.block).collect();
+    assert_eq!(blocks, (0..REPEATS_BESIDE as u32).collect::<Vec<u32>>());
+    // A block has a run of each search that is not over and one of the cell.
+    let first = ran.records.iter().filter(|record| record.block == 0).count();
+    assert_eq!(first, 3);
 }
 
 #[test]

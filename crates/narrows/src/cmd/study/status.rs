@@ -4,7 +4,7 @@ use super::of_results;
 use crate::args::StatusArgs;
 use crate::failure::Failure;
 use crate::output;
-use narrows_model::study::StoredStudy;
+use narrows_model::study::{RATE, StoredStudy};
 use narrows_plan::study::{Count, Cut, Left, left};
 use narrows_report::table;
 use narrows_runner::Defined;
@@ -47,7 +47,7 @@ impl Status<'_> {
 
     /// Seconds that the runs left take at least.
     fn seconds_left(&self) -> f64 {
-        (0..self.stored.trials.len())
+        self.repeated()
             .map(|cell| match self.left(cell) {
                 Left::Runs(_) if self.cannot(cell).is_some() => 0.0,
                 Left::Runs(n) => {
@@ -56,6 +56,15 @@ impl Status<'_> {
                 _ => 0.0,
             })
             .sum()
+    }
+
+    /// The cells that are repeated, and whose rate nothing searches for.
+    fn repeated(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.defined.cells.len()).filter(|cell| !self.is_searched(*cell))
+    }
+
+    fn is_searched(&self, cell: usize) -> bool {
+        self.defined.cells[cell].level(RATE).is_some()
     }
 
     /// A cell in a word: `30`, `12/30`, `3/30 !4` with failures.
@@ -76,7 +85,8 @@ impl Status<'_> {
     /// What is there of a study that searches for rates: which runs are next its records tell,
     /// which a status does not read.
     fn of_search(&self) -> String {
-        let runs: u32 = (0..self.defined.cells.len()).map(|cell| self.count(cell).made()).sum();
+        let searched = (0..self.defined.cells.len()).filter(|cell| self.is_searched(*cell));
+        let runs: u32 = searched.map(|cell| self.count(cell).made()).sum();
         let (name, seed) = (&self.defined.definition.name, self.stored.study.seed);
         format!(
             "{name}: {runs} runs of a search for rates, seed {seed}; `narrows report` has where it \
@@ -85,22 +95,25 @@ impl Status<'_> {
     }
 
     fn text(&self) -> String {
-        if self.defined.definition.search.is_some() {
-            return self.of_search();
-        }
         let definition = &self.defined.definition;
-        let cells = 0..self.defined.cells.len();
-        let done = cells.clone().filter(|cell| self.left(*cell) == Left::Done).count();
-        let left = if done == self.defined.cells.len() {
+        let cells: Vec<usize> = self.repeated().collect();
+        let search = definition.search.map(|_| self.of_search()).unwrap_or_default();
+        if cells.is_empty() {
+            return search;
+        }
+        let done = cells.iter().filter(|cell| self.left(**cell) == Left::Done).count();
+        let left = if done == cells.len() {
             String::new()
         } else {
             format!(", at least {} left", output::lasting(self.seconds_left()))
         };
-        let mut text = format!(
-            "{}{}: {done} of {} cells done{left}, {} {}, seed {}\n",
+        let mut text = search;
+        let _ = writeln!(
+            text,
+            "{}{}: {done} of {} cells done{left}, {} {}, seed {}",
             definition.name,
             if self.stored.study.quick { " (quick)" } else { "" },
-            self.defined.cells.len(),
+            cells.len(),
             self.stored.sessions.len(),
             if self.stored.sessions.len() == 1 { "session" } else { "sessions" },
             self.stored.study.seed,
@@ -119,7 +132,7 @@ impl Status<'_> {
         }
         text += &self.grid();
         text += "done of wanted runs; ! marks failures\n";
-        let mut whys: Vec<&str> = cells.filter_map(|cell| self.cannot(cell)).collect();
+        let mut whys: Vec<&str> = cells.iter().filter_map(|cell| self.cannot(*cell)).collect();
         whys.sort_unstable();
         whys.dedup();
         for why in whys {
@@ -132,7 +145,7 @@ impl Status<'_> {
     fn grid(&self) -> String {
         let mut rows: Vec<(String, BTreeMap<String, usize>)> = Vec::new();
         let mut columns: Vec<String> = Vec::new();
-        for (at, cell) in self.defined.cells.iter().enumerate() {
+        for (at, cell) in self.repeated().map(|at| (at, &self.defined.cells[at])) {
             let names: Vec<&str> = cell.levels.iter().map(|l| l.level.as_str()).collect();
             let (column, row) =
                 names.split_last().map_or(("runs", String::new()), |(c, r)| (*c, r.join(", ")));
@@ -163,6 +176,7 @@ impl Status<'_> {
             let levels: BTreeMap<&str, &str> =
                 cell.levels.iter().map(|l| (l.factor.as_str(), l.level.as_str())).collect();
             let (state, runs_left) = match self.left(at) {
+                _ if self.is_searched(at) => ("searched", 0),
                 Left::Done | Left::NotPrecise => ("done", 0),
                 Left::GivenUp => ("given-up", 0),
                 Left::Runs(n) if self.cannot(at).is_some() => ("cannot", n),
