@@ -55,6 +55,24 @@ fn a_network_cell_takes_no_option_of_memory() {
     assert_eq!(narrows_model::options::kernels::CHAINS.of(&told), Some(4));
 }
 
+/// A pair of nodes is of two ends; a number alone is where a kernel's memory is.
+#[test]
+fn a_kernels_memory_may_be_of_another_node() {
+    let node = |text: &str| params(&format!("load = 'memory-memcpy'\n{text}")).memory?.node;
+    assert_eq!(node("node = 0\nmemory_node = '1'"), Some(1));
+    assert_eq!(node("memory_node = '0,1'"), None, "the base's, for the ends of its networks");
+    assert_eq!(node("node = 1"), None);
+    let wrong = settings("load = 'memory-read'\nmemory_node = 'x'");
+    assert!(wrong.params(Bytes(0), Bytes(0)).is_err());
+    let text = "name = 'a'\nrepeats = 1\n[base]\nload = 'memory-read'\nmemory_node = '7'";
+    let cells = cells(&Definition::parse(text).expect(text)).expect("cells");
+    let host = Host::default();
+    let ends = Ends { host: &host, peers: &[], path: NetworkPath::Loopback, interface: None };
+    let (_, why) = trials(&cells, &ends).expect("trials").remove(0);
+    let why = why.expect("a host without that node");
+    assert!(why.contains("node 7"), "{why}");
+}
+
 #[test]
 fn a_mix_has_its_mean_in_place_of_a_size() {
     let mixed = "load = 'packets'\nimix = true\nlength = 64";

@@ -2,9 +2,11 @@
 
 use super::ends::{Cast, Ends};
 use super::{Definition, Settings, StudyError};
-use crate::{Spot, choose, on_node};
+use crate::memory::nodes_with_memory;
+use crate::{Spot, Unplaced, choose, on_node};
 use blake2::{Blake2s256, Digest};
 use narrows_model::host::Host;
+use narrows_model::load::Params;
 use narrows_model::load::Timeline;
 use narrows_model::options::{flows, kernels, runs};
 use narrows_model::study::{RATE, Search};
@@ -121,6 +123,7 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
     let cast = Cast::of(settings, ends).map_err(in_cell)?;
     let params = settings.params(cast.cache_bytes(), spot.working_set_bytes).map_err(in_cell)?;
     let own = if memory {
+        why_not = why_not.or_else(|| no_memory(ends.host, &params));
         let threads = spot.cpus.iter().copied().take(params.streams as usize);
         EndSpec::of_memory(Placement::on(threads.collect::<Vec<u32>>()))
     } else {
@@ -153,6 +156,13 @@ fn spot(settings: &Settings, host: &Host, memory: bool) -> (Spot, Option<String>
         Some(spot) => (spot, None),
         None => (choose(host), Some(format!("this process may use no CPU of node {node}"))),
     }
+}
+
+/// Why a kernel cannot have its memory from the node that is told.
+fn no_memory(host: &Host, params: &Params) -> Option<String> {
+    let node = params.memory.as_ref()?.node?;
+    let has = nodes_with_memory(host).contains(&node);
+    (!has).then(|| Unplaced::Node(node).to_string())
 }
 
 /// The background load on this host, or why it has no place there.

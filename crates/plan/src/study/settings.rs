@@ -116,8 +116,10 @@ impl Settings {
         if packets::IMIX.of(&params) == Some(true) {
             params.message_bytes = IMIX_BYTES;
         }
-        if !memory {
-            self.pace(&mut params)?;
+        match &mut params.memory {
+            Some(kernel) if memory => kernel.node = self.kernel_node()?,
+            _ if !memory => self.pace(&mut params)?,
+            _ => {}
         }
         let params = params.tidied();
         if let Some(rdma) = &params.rdma
@@ -248,6 +250,12 @@ impl Settings {
     /// Nodes of both ends' buffers.
     pub fn nodes(&self) -> Result<(Option<u32>, Option<u32>), StudyError> {
         self.told(&places::MEMORY_NODE).as_deref().map_or(Ok((None, None)), nodes)
+    }
+
+    /// Node of a memory kernel's memory: a number alone, since `LOCAL,REMOTE` is of two ends.
+    pub fn kernel_node(&self) -> Result<Option<u32>, StudyError> {
+        let told = self.told(&places::MEMORY_NODE).filter(|told| !told.contains([',', '=']));
+        told.as_deref().map_or(Ok(None), node)
     }
 
     /// The background load.
