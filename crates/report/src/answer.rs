@@ -191,6 +191,14 @@ fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
         reach"
             .to_owned(),
     };
+    if let Some(short) = short_of_rate(analysis, summary) {
+        says = match bottleneck(analysis, summary) {
+            Bottleneck::Unknown | Bottleneck::Unexplained(..) => {
+                format!("{short} (counted); no run shows what held it")
+            }
+            _ => format!("{short} (counted): {says}"),
+        };
+    }
     if summary.labels.contains(&Label::Noisy) {
         says += &format!("; {}", words::label(Label::Noisy, summary));
     }
@@ -198,6 +206,26 @@ fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
         says += &format!("; then {}, {} (modelled)", next.resource, words::middle(&next.allows));
     }
     says
+}
+
+/// How many packets the sender reached of those that were asked for, where it fell short: an answer
+/// whatever held it.
+fn short_of_rate(analysis: &Analysis<'_>, summary: &Summary) -> Option<String> {
+    let short = [Label::BehindSchedule, Label::HeldBack];
+    let is_short = summary.labels.iter().any(|label| short.contains(label));
+    if summary.kind != Workload::Packets || !is_short {
+        return None;
+    }
+    let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label)?;
+    let frame_bits = 8.0 * trial.params.message_bytes.0 as f64;
+    let asked = trial.params.rate_bps? as f64 / frame_bits;
+    let sent = summary.traffic.as_ref()?.sender_messages_per_second?;
+    let [sent, asked] = [sent, asked].map(|rate| words::value(rate, Unit::PacketsPerSecond));
+    let sent = match (sent.split_once(" p"), asked.split_once(" p")) {
+        (Some((number, _)), Some(_)) => number.to_owned(),
+        _ => sent.clone(),
+    };
+    Some(format!("the sender reached {sent} of {asked}"))
 }
 
 fn is_time(summary: &Summary) -> bool {

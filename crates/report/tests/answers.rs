@@ -3,6 +3,7 @@
 mod planted;
 
 use narrows_explain::limits::{Limit, Sureness};
+use narrows_model::Bytes;
 use narrows_model::host::Host;
 use narrows_model::result::{
     Estimate, Finding, Method, PredictedPath, Prediction, ResourceName, Unstated, Weight,
@@ -158,6 +159,39 @@ fn a_time_is_a_multiple_of_the_predicted_one() {
     }
     let says = answer::of(&analysis).expect("an answer").bottleneck;
     assert!(says.contains("0.2 x the time predicted, and no run shows why"), "{says}");
+}
+
+/// A rate that the sender did not reach is an answer, whether or not it is known what held it.
+#[test]
+fn packets_that_were_not_sent_as_asked_are_told_before_what_held_them() {
+    let mut study = measured(&[9.4]);
+    study.trials[0].params.message_bytes = Bytes(64);
+    study.trials[0].params.rate_bps = Some(20_000 * 8 * 64);
+    let mut analysis = Analysis::of(&study);
+    analysis.limits.clear();
+    let summary = &mut analysis.summaries[0];
+    summary.kind = Workload::Packets;
+    summary.labels = vec![Label::HeldBack];
+    summary.traffic.get_or_insert_default().sender_messages_per_second = Some(17_000.0);
+    let says = |analysis: &Analysis<'_>| answer::of(analysis).expect("an answer").bottleneck;
+    let told = "the sender reached 17.0 k of 20.0 k packets/s (counted)";
+    assert_eq!(says(&analysis), format!("{told}; no run shows what held it"));
+    analysis.limits = vec![Limit {
+        cell: analysis_label(&study),
+        rule: None,
+        what: "the sender's thread".into(),
+        sureness: Sureness::Counted,
+        excludes: Vec::new(),
+        next: None,
+        action: None,
+        worth: None,
+    }];
+    assert_eq!(says(&analysis), format!("{told}: the sender's thread (counted)"));
+    analysis.summaries[0].labels.clear();
+    assert_eq!(says(&analysis), "the sender's thread (counted)");
+    analysis.summaries[0].labels = vec![Label::HeldBack];
+    analysis.summaries[0].kind = Workload::TCP_STREAM;
+    assert_eq!(says(&analysis), "the sender's thread (counted)");
 }
 
 #[test]
