@@ -319,6 +319,29 @@ fn files_of_one_study_are_joined_and_others_are_not() {
     fails(&mut merge, 2, "are not of one study");
 }
 
+/// What a study would do is known before its hosts are there; only what they have is not.
+#[test]
+fn a_dry_run_needs_no_host() {
+    let dir = folder("study-nobody");
+    let text = "name = 'far'\nrepeats = 3\n[base]\npeers = ['a.invalid', 'b.invalid']\n\
+                load = 'tcp-stream'\npattern = 'pair'\n[[factor]]\nname = 'length'\n\
+                set = 'length'\nlevels = [64, 1024]\n";
+    let key = "7".repeat(64);
+    for key in [None, Some(key.as_str())] {
+        let mut command = begin(&dir, text, &["--dry-run"]);
+        let output = run(key.iter().fold(&mut command, |all, key| all.env("NARROWS_KEY", key)));
+        let (told, beside) = (out(&output), err(&output));
+        assert_eq!(output.status.code(), Some(0), "{beside}");
+        assert!(told.contains("2 cells, 6 runs fit this machine"), "{told}");
+        assert!(told.contains("a.invalid, b.invalid"), "{told}");
+        let why = if key.is_some() { "a.invalid: " } else { "no agent key is given" };
+        let not_asked = beside.contains("not asked: a.invalid, b.invalid") && beside.contains(why);
+        assert!(not_asked, "{beside}");
+    }
+    let mut command = begin(&dir, text, &[]);
+    fails(command.env("NARROWS_KEY", &key), 3, "a.invalid");
+}
+
 #[test]
 fn a_wrong_study_file_is_refused_with_its_place() {
     let dir = folder("study-wrong");

@@ -66,6 +66,26 @@ impl Machines {
         Ok(Self { site, peers, namespaces, brought: Vec::new() })
     }
 
+    /// This host, and others that nobody asks anything: what a study would run there, as far as its
+    /// file and this host tell.
+    pub fn unasked(hosts: &[String]) -> Self {
+        let far = |name: &String| Far {
+            name: name.clone(),
+            host: Host::default(),
+            interface: None,
+            away: None,
+            asked: false,
+        };
+        let site = Site {
+            host: narrows_host::read(&Root::live()),
+            peers: hosts.iter().map(far).collect(),
+            path: NetworkPath::Peer,
+            interface: None,
+        };
+        let peers = hosts.iter().map(|_| None).collect();
+        Self { site, peers, namespaces: None, brought: Vec::new() }
+    }
+
     /// Keeps agents that were brought to these machines for as long as they are used.
     pub fn keep(&mut self, brought: Vec<Brought>) {
         self.brought.extend(brought);
@@ -75,6 +95,10 @@ impl Machines {
     pub fn path_says(&self) -> String {
         match (self.site.path, self.peers.as_slice()) {
             (NetworkPath::Peer, [Some(peer)]) => format!("to {}", peer.address()),
+            (NetworkPath::Peer, _) if self.site.peers.iter().any(|far| !far.asked) => {
+                let names = self.site.peers.iter().map(|far| far.name.as_str());
+                format!("between this host and {}", names.collect::<Vec<_>>().join(", "))
+            }
             (NetworkPath::Peer, peers) => {
                 format!("between {} hosts", peers.iter().flatten().count())
             }
@@ -154,6 +178,7 @@ impl Machines {
             EndHost::Peer(at) => self.site.peers.get(at as usize),
             EndHost::Controller => None,
         });
+        let peer = peer.filter(|far| far.asked);
         let bare = peer.is_some_and(|far| far.host.rdma.is_empty());
         if bare {
             return Some("the peer has no RDMA device".to_owned());
@@ -213,11 +238,11 @@ fn far_host(name: &str, reached: Result<Reached, ControlError>) -> (Option<Peer>
     match reached {
         Ok(Reached { peer, host }) => {
             let interface = way::toward(peer.address(), peer.own_address());
-            (Some(peer), Far { name, host, interface, away: None })
+            (Some(peer), Far { name, host, interface, away: None, asked: true })
         }
         Err(why) => {
             let away = Some(why.to_string());
-            (None, Far { name, host: Host::default(), interface: None, away })
+            (None, Far { name, host: Host::default(), interface: None, away, asked: true })
         }
     }
 }

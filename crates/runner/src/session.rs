@@ -9,7 +9,7 @@ use narrows_model::study::{Found, Session, Study, Title};
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{NetworkPath, Trial};
 use narrows_plan::study::{
-    Change, Count, Ends, Machine, PeerHost, Planned, change, standing, trials,
+    Change, Count, Ends, Machine, PeerHost, Planned, Unread, change, standing, trials,
 };
 use std::collections::BTreeMap;
 
@@ -37,6 +37,8 @@ pub struct Far {
     pub interface: Option<String>,
     /// Why it takes no part in this session.
     pub away: Option<String>,
+    /// Whether it was asked what it is; of one that was not nothing is known, and nothing is missing.
+    pub asked: bool,
 }
 
 impl Far {
@@ -51,7 +53,7 @@ impl Far {
     }
 
     fn present(&self) -> Option<&Host> {
-        Some(&self.host).filter(|_| self.away.is_none())
+        Some(&self.host).filter(|_| self.away.is_none() && self.asked)
     }
 }
 
@@ -87,6 +89,8 @@ pub struct SessionPlan {
     pub missing: Vec<Option<String>>,
     /// Whether a cell's levels are those of the machine.
     pub fits: Vec<bool>,
+    /// Factors whose level is not known, in an outlook: no cell fits then.
+    pub unread: Vec<Unread>,
 }
 
 impl SessionPlan {
@@ -98,15 +102,32 @@ impl SessionPlan {
         said: &BTreeMap<String, String>,
         why_not: &dyn Fn(&Trial) -> Option<String>,
     ) -> Result<Self, Refusal> {
+        let plan = Self::outlook(defined, site, said, why_not)?;
+        match plan.unread.first() {
+            Some(unread) => Err(Refusal::Unread(unread.clone())),
+            None => Ok(plan),
+        }
+    }
+
+    /// The same, before anything is run: levels that are not known are told, and refuse nothing.
+    pub fn outlook(
+        defined: &Defined,
+        site: &Site,
+        said: &BTreeMap<String, String>,
+        why_not: &dyn Fn(&Trial) -> Option<String>,
+    ) -> Result<Self, Refusal> {
         let factors = &defined.definition.factors;
         if let Some(unknown) = said.keys().find(|name| factors.iter().all(|f| f.name != **name)) {
             return Err(Refusal::UnknownFactor(unknown.clone()));
         }
         let host = &site.host;
-        let mut levels = at_levels(defined, &Machine { host, peer: None, said })?;
+        let at = |peer| standing(&defined.definition, &Machine { host, peer, said });
+        let (mut levels, mut unread) = at(None);
         for peer in site.present() {
             // Each must be at the level that the first two are at.
-            levels = at_levels(defined, &Machine { host, peer: Some(peer), said })?;
+            if unread.is_empty() {
+                (levels, unread) = at(Some(peer));
+            }
         }
         let (path, interface) = (site.path, site.interface.as_deref());
         let peers: Vec<PeerHost<'_>> = site.peers.iter().map(Far::seen).collect();
@@ -115,10 +136,11 @@ impl SessionPlan {
         let missing = planned.iter().map(missing).collect();
         let trials: Vec<Trial> = planned.into_iter().map(|(trial, _)| trial).collect();
         let fits = |trial: &Trial| {
-            levels.iter().all(|(factor, at)| trial.level(factor) == Some(at.level.as_str()))
+            unread.is_empty()
+                && levels.iter().all(|(factor, at)| trial.level(factor) == Some(at.level.as_str()))
         };
         let fits = trials.iter().map(fits).collect();
-        Ok(Self { site: site.clone(), levels, trials, missing, fits })
+        Ok(Self { site: site.clone(), levels, trials, missing, fits, unread })
     }
 
     /// Nothing done yet, and which cells can run on the machine as it is.
@@ -195,12 +217,6 @@ impl SessionPlan {
         });
         differs.collect()
     }
-}
-
-/// The levels of the factors that are changed by hand.
-fn at_levels(defined: &Defined, machine: &Machine<'_>) -> Result<BTreeMap<String, Found>, Refusal> {
-    let (levels, unread) = standing(&defined.definition, machine);
-    unread.into_iter().next().map_or(Ok(levels), |unread| Err(Refusal::Unread(unread)))
 }
 
 /// How a study is begun, beside its definition.

@@ -205,6 +205,29 @@ fn cells_of_another_machine_wait_for_it_and_say_what_to_change() {
     assert!(matches!(wrong, Err(Refusal::UnknownFactor(name)) if name == "colour"));
 }
 
+/// Before anything is run, a level that no fact tells is no refusal: what each cell needs is said.
+#[test]
+fn an_outlook_says_what_cells_need_of_a_machine_that_tells_nothing() {
+    let text = "name = 's'\nrepeats = 2\n[base]\nload = 'tcp-stream'\n[[factor]]\nname = 'DIMMs'\n\
+                by = 'hand'\nslots_in_order = ['6', '14']\n";
+    let defined = Defined::parse(text, false).expect("a study");
+    let (site, said) = (site(Host::default()), BTreeMap::new());
+    let refused = SessionPlan::of(&defined, &site, &said, &|_| None);
+    assert!(matches!(refused, Err(Refusal::Unread(_))));
+    let plan = SessionPlan::outlook(&defined, &site, &said, &|_| None).expect("an outlook");
+    assert_eq!(plan.unread.len(), 1);
+    assert_eq!(plan.fits, [false, false], "whether they fit is not known");
+    let schedule = Schedule::new(&defined, 1, &plan);
+    let changes = plan.changes(&defined, &schedule.elsewhere(&plan), &said);
+    let slots = ["DIMMs 1: modules in slots 6, and", "DIMMs 2: modules in slots 6, 14, and"];
+    let told = slots.iter().zip(&changes).all(|(slots, told)| told.starts_with(slots));
+    assert!(changes.len() == 2 && told, "{changes:?}");
+    // What the user says is taken, as a run takes it.
+    let said = BTreeMap::from([("DIMMs".to_owned(), "2".to_owned())]);
+    let plan = SessionPlan::outlook(&defined, &site, &said, &|_| None).expect("an outlook");
+    assert_eq!((plan.unread.len(), plan.fits), (0, vec![false, true]));
+}
+
 #[test]
 fn the_head_of_a_file_says_how_its_study_was_begun() {
     let text = format!("about = 'why'\n{THREE}");

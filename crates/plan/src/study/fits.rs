@@ -339,7 +339,13 @@ pub fn change(factor: &Factor, to: &LevelOf, machine: &Machine<'_>) -> Change {
     let (says, steps) = match (moves(machine.host), peer.map(moves)) {
         (None, there) => {
             let both = if there.is_some() { ", on both hosts" } else { "" };
-            (format!("set {} to '{}'{both}", factor.name, to.name), 1)
+            let says = match wanted {
+                Some(slots) => {
+                    format!("modules in slots {}, and no others{both}", slots.join(", "))
+                }
+                None => format!("set {} to '{}'{both}", factor.name, to.name),
+            };
+            (says, 1)
         }
         (Some(here), Some(Some(there))) => {
             (moves_of_two(&here.join(", "), &there.join(", ")), here.len() + there.len())

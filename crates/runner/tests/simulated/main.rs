@@ -147,6 +147,7 @@ fn far_hosts(case: &Case) -> Vec<Far> {
         host: Default::default(),
         interface: Some("eth0".to_owned()),
         away: None,
+        asked: true,
     };
     HOSTS.into_iter().filter(|_| case.names_hosts).map(far).collect()
 }

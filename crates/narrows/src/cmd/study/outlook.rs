@@ -7,7 +7,7 @@ use narrows_model::study::Spread;
 use narrows_model::trial::Trial;
 use narrows_plan::study::Left;
 use narrows_runner::{Defined, Schedule, SessionPlan};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a stored run, about, with one flow and tenths of a second of a second's window (as
 /// files of this version are).
@@ -25,29 +25,53 @@ pub fn print(
     let (runs, seconds) = schedule.runs_left();
     let cut = schedule.cut();
     let mut text = format!(
-        "{}: {} cells, {runs} runs fit this machine, {}, about {}; network cells go {path}; seed \
+        "{}: {}, {runs} runs fit this machine, {}, about {}; network cells go {path}; seed \
          {}\n",
         defined.definition.name,
-        defined.cells.len(),
+        counted(plan.trials.iter()),
         output::lasting(seconds),
         Bytes(bytes(plan, schedule)),
         cut.seed,
     );
-    for step in schedule.next_block() {
+    let block = schedule.next_block();
+    for step in &block {
         let trial = &plan.trials[step.trial];
         text += &format!("  block {}, run {}: {}\n", step.block, step.repeat, trial.label);
     }
-    text += &format!("then again, in another order, up to {} runs a cell\n", cut.repeats);
+    if !block.is_empty() {
+        text += &format!("then again, in another order, up to {} runs a cell\n", cut.repeats);
+    }
     if let Some(Spread { sessions, apart_minutes }) = &cut.spread {
         text += &format!("in {sessions} sessions, at least {apart_minutes} minutes apart\n");
     }
     text += &cannot(plan);
     let elsewhere = schedule.elsewhere(plan);
+    for unread in &plan.unread {
+        text += &format!("not known: {}: {}\n", unread.factor, unread.why);
+    }
+    text += &after_changes(plan, schedule, &elsewhere);
     for change in plan.changes(defined, &elsewhere, &BTreeMap::new()) {
         text += &format!("by hand: {change}\n");
     }
     output::print(&text)?;
     Ok(0)
+}
+
+/// What cells take that fit only a machine which is changed by hand.
+fn after_changes(plan: &SessionPlan, schedule: &Schedule<'_>, elsewhere: &[usize]) -> String {
+    if elsewhere.is_empty() {
+        return String::new();
+    }
+    let (mut runs, mut seconds) = (0, 0.0);
+    for cell in elsewhere {
+        if let Left::Runs(n) = schedule.left(*cell) {
+            runs += n;
+            seconds += f64::from(n) * narrows_plan::run_ns(&plan.trials[*cell]).seconds();
+        }
+    }
+    let lasting = output::lasting(seconds);
+    let cells = counted(elsewhere.iter().filter_map(|cell| plan.trials.get(*cell)));
+    format!("at other states of the machine: {cells}, {runs} runs, {lasting}\n")
 }
 
 /// Bytes that the runs left will take on disk.
@@ -70,17 +94,39 @@ fn record_bytes(trial: &Trial) -> u64 {
 
 /// Cells that cannot run whatever is done by hand, each reason once.
 pub fn cannot(plan: &SessionPlan) -> String {
-    let mut whys = BTreeMap::<&str, Vec<&str>>::new();
+    let mut whys = BTreeMap::<&str, Vec<&Trial>>::new();
     for (trial, why) in plan.trials.iter().zip(&plan.missing) {
         if let Some(why) = why {
-            whys.entry(why).or_default().push(&trial.label);
+            whys.entry(why).or_default().push(trial);
         }
     }
     whys.into_iter()
-        .map(|(why, labels)| {
-            let first = labels.first().copied().unwrap_or_default();
-            let cells = narrows_report::words::counted(labels.len(), "cell");
+        .map(|(why, trials)| {
+            let first = trials.first().map_or("", |trial| trial.label.as_str());
+            let cells = counted(trials.iter().copied());
             format!("cannot run: {cells} such as '{first}': {why}\n")
         })
         .collect()
+}
+
+/// Cells that are repeated, and searches, each of which has a cell for every rate.
+fn counted<'a>(trials: impl Iterator<Item = &'a Trial>) -> String {
+    let (searched, repeated): (Vec<&Trial>, Vec<&Trial>) =
+        trials.partition(|trial| trial.is_searched());
+    let searches: BTreeSet<_> = searched
+        .into_iter()
+        .map(|trial| {
+            let levels = narrows_stats::others(trial).into_iter();
+            levels.map(|level| (&level.factor, &level.level)).collect::<Vec<_>>()
+        })
+        .collect();
+    let words = [(repeated.len(), "cell"), (searches.len(), "search")];
+    let told = words.into_iter().filter(|(count, _)| *count > 0);
+    let told: Vec<String> = told
+        .map(|(count, what)| match (count, what) {
+            (2.., "search") => format!("{count} searches"),
+            _ => narrows_report::words::counted(count, what),
+        })
+        .collect();
+    told.join(" and ")
 }

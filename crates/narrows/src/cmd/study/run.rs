@@ -136,18 +136,23 @@ fn check_terminal(args: &SessionArgs) -> Result<(), Failure> {
 fn reach(defined: &Defined, args: &SessionArgs, begun: Option<&str>) -> Result<Machines, Failure> {
     check_engines(defined)?;
     let named = defined.definition.peers();
-    match (named.is_empty(), args.peer.is_empty(), begun) {
-        (false, true, _) => reach_hosts(&named, args),
+    let hosts = match (named.is_empty(), args.peer.is_empty(), begun) {
+        (false, true, _) => named,
         (false, false, _) => {
             let (peers, named) = (args.peer.join(","), named.join(", "));
             let says = format!("--peer {peers}: the study names its hosts: {named}");
-            Err(Failure::of(Cause::PEERS, says))
+            return Err(Failure::of(Cause::PEERS, says));
         }
-        (true, true, Some(begun)) => {
-            let hosts: Vec<String> = begun.split(BETWEEN_NAMES).map(str::to_owned).collect();
-            reach_hosts(&hosts, args)
+        (true, true, Some(begun)) => begun.split(BETWEEN_NAMES).map(str::to_owned).collect(),
+        (true, ..) => args.peer.clone(),
+    };
+    match reach_hosts(&hosts, args) {
+        // What a study would do is known without them, but for what they have.
+        Err(why) if args.dry_run && !hosts.is_empty() && !why.is_stop() => {
+            note!("not asked: {}; what they have is not known: {}", hosts.join(", "), why.says());
+            Ok(Machines::unasked(&hosts))
         }
-        (true, ..) => reach_hosts(&args.peer, args),
+        reached => reached,
     }
 }
 
@@ -176,6 +181,9 @@ fn session_plan(
     args: &SessionArgs,
 ) -> Result<SessionPlan, Failure> {
     let why_not = |trial: &_| machines.why_not(trial);
+    if args.dry_run {
+        return Ok(SessionPlan::outlook(defined, &machines.site, &said(args), &why_not)?);
+    }
     Ok(SessionPlan::of(defined, &machines.site, &said(args), &why_not)?)
 }
 
