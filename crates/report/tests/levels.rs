@@ -2,7 +2,9 @@
 
 mod planted;
 
+use narrows_model::Fact;
 use narrows_model::study::StoredStudy;
+use narrows_model::trial::Level;
 use narrows_report::Analysis;
 use planted::{host, session, study};
 
@@ -92,6 +94,41 @@ fn one_module_on_one_controller_is_never_said_to_be_balanced() {
     let from = told.find("best for").expect("a recommendation");
     let line = told[from..].lines().next().expect("a line");
     assert!(line.ends_with("DIMMs 1"), "{line}");
+}
+
+/// A column that is not there would be taken for one that nobody asked for.
+#[test]
+fn a_population_that_is_not_known_is_told_as_unknown() {
+    let mut of = study("dimms", &[90.0, 60.0, 30.0, 20.0], 6, None);
+    for (at, trial) in of.trials.iter_mut().enumerate() {
+        let protocol = if at < 2 { "TCP" } else { "UDP" };
+        trial.levels[0].level = (at % 2 + 1).to_string();
+        trial.levels.push(Level { factor: "protocol".into(), level: protocol.into() });
+    }
+    let column = |of: &StoredStudy| {
+        let told = text(of);
+        let after: Vec<&str> = told.lines().skip_while(|line| *line != "Medians").collect();
+        let rows = after.get(1..4).expect("a table");
+        rows.iter()
+            .map(|row| row.split("  ").map(str::trim).filter(|c| !c.is_empty()).nth(1))
+            .map(|cell| cell.unwrap_or_default().to_owned())
+            .collect::<Vec<String>>()
+    };
+    // Nobody changed the machine: memory is not what the study is about.
+    assert_eq!(column(&of)[0], "TCP");
+    let mut blind = host([32; 6]);
+    blind.memory.slots = Fact::absent("planted");
+    of.sessions.push(session(0, "1", blind));
+    assert_eq!(column(&of), ["memory by CPU", "unknown", "unknown"]);
+    assert!(
+        text(&of).contains("how memory is populated is unknown: memory slots"),
+        "{}",
+        text(&of)
+    );
+    of.sessions[0].host = host([32; 6]);
+    let known = column(&of);
+    assert!(known[1].contains("balanced"), "{known:?}");
+    assert!(!text(&of).contains("populated is unknown"));
 }
 
 #[test]

@@ -44,6 +44,8 @@ pub struct StudyResults {
     pub panels: Vec<Panel>,
     /// What time and order did, over all cells.
     pub drift: Drift,
+    /// Why nothing is known of how memory was populated, where levels are changed by hand.
+    pub population_unknown: Option<String>,
 }
 
 impl StudyResults {
@@ -209,6 +211,7 @@ pub fn results(
             })
             .collect(),
         drift: drift(&in_time(stored)),
+        population_unknown: population_unknown(stored, &across),
         confidence_percent: stored
             .study
             .precision
@@ -216,6 +219,16 @@ pub fn results(
         is_choice: stored.study.reading.recommend.unwrap_or_else(|| by_hand(stored, &across)),
         across,
     })
+}
+
+/// Why no session's host tells how its memory is populated; `None` where one does, or where nobody
+/// changed the machine.
+fn population_unknown(stored: &StoredStudy, across: &str) -> Option<String> {
+    if !by_hand(stored, across) || !populations(stored).is_empty() {
+        return None;
+    }
+    let hosts = stored.sessions.iter().map(|session| &session.host);
+    hosts.filter_map(|host| Population::of(host).err()).map(|why| why.to_string()).next()
 }
 
 /// Whether a factor is changed by hand: somebody decides on its level, and not the workload.

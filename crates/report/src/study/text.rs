@@ -24,7 +24,10 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
     for line in words::pairs(analysis) {
         let _ = writeln!(text, "  {line}");
     }
-    for line in recommendation(results).into_iter().chain(cautions(analysis, results)) {
+    let unknown = results.population_unknown.as_ref();
+    let unknown = unknown.map(|why| format!("how memory is populated is unknown: {why}"));
+    let cautions = unknown.into_iter().chain(cautions(analysis, results));
+    for line in recommendation(results).into_iter().chain(cautions) {
         let _ = writeln!(text, "{line}");
     }
     text
