@@ -1,6 +1,6 @@
-//! Messages between two MPI ranks, one here and one at the peer: `narrows mpi`, which the launcher of
-//! the MPI that is installed starts on both hosts. It reaches the other as it is set up to, by ssh
-//! as a rule; an agent is not asked.
+//! Messages between two MPI ranks, one here and one at the peer: `narrows mpi`, which the launcher
+//! of the installed MPI starts on both hosts. It reaches the other as it is set up to, by ssh as a
+//! rule; an agent is not asked.
 
 use super::words::Takes;
 use super::{Engine, Runs};
