@@ -1,4 +1,5 @@
-//! Whole studies with known answers: a mesh, a diagnosis, a search for a rate and one for anomalies.
+//! Whole studies with known answers: a mesh, a diagnosis, a search for a rate and one for
+//! anomalies.
 
 mod told;
 

@@ -11,7 +11,6 @@ use narrows_model::workload::Metric;
 use narrows_model::{Bytes, Fact, Nanos};
 use narrows_plan::placement::{Between, Matrix, Threads, Wanted};
 use narrows_plan::study::{Definition, Ends, PeerHost, cells, trials};
-use narrows_stats::Move;
 
 /// What a move multiplies a test's figure by.
 #[derive(Clone, Copy)]
@@ -41,16 +40,6 @@ impl Planted {
             Axis::ProcessThere => self.process_there,
             Axis::MemoryThere => self.memory_there,
             Axis::InterruptsThere => 1.0,
-        }
-    }
-
-    pub fn of_move(&self, of: &Move) -> f64 {
-        match of {
-            Move::One(axis) => self.of(*axis),
-            Move::Here => self.process_here * self.memory_here,
-            Move::There => self.process_there * self.memory_there,
-            Move::Both => self.of_move(&Move::Here) * self.of_move(&Move::There),
-            Move::Floating => 1.0,
         }
     }
 }
