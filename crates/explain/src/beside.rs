@@ -18,6 +18,10 @@ impl Beside<'_> {
         self.runs_bps.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
+    pub fn high_bps(&self) -> f64 {
+        self.runs_bps.iter().copied().fold(0.0, f64::max)
+    }
+
     pub fn middle_bps(&self) -> f64 {
         median(&self.runs_bps).unwrap_or(0.0)
     }

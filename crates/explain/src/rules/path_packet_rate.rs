@@ -7,12 +7,14 @@
 
 use crate::beside::Beside;
 use crate::evidence::evidence;
-use crate::measured::{Cell, cells, finding, joined};
+use crate::measured::{Blind, Cell, cells, finding, joined};
 use crate::survey::Survey;
 use crate::{Case, Rule};
 use narrows_model::Bytes;
 use narrows_model::load::Params;
-use narrows_model::result::{Activity, Finding, Inapplicable, Needed, Unmeasured, Verdict, Weight};
+use narrows_model::result::{
+    Activity, Finding, Inapplicable, Measure, Needed, Unmeasured, Verdict, Weight,
+};
 use narrows_model::workload::Workload;
 use narrows_stats::LossPlace;
 
@@ -43,6 +45,10 @@ fn judge(case: &Case<'_>) -> Verdict {
             let seen = seen(&cell, other);
             if is_of_packets(&cell, other) {
                 findings.push(found(&cell, other, seen));
+            } else if let (true, Blind::Lacks(missing)) =
+                (cell.is_disturbed(), cell.lacks(Measure::UndisturbedRuns))
+            {
+                survey.lacks(missing);
             } else {
                 survey.fine(seen, cell.runs());
             }
@@ -70,10 +76,11 @@ fn is_apart(cell: &Cell<'_>, other: &Beside<'_>) -> bool {
     own.max(its) >= SIZES_APART * own.min(its)
 }
 
-/// Datagrams a second that come of the cell and of the other.
+/// Datagrams a second that come of the cell and of the other, in the fastest run of each: what
+/// keeps a sender from its pace lowers what comes, and a limit is what is reached at best.
 fn packets(cell: &Cell<'_>, other: &Beside<'_>) -> [f64; 2] {
-    let own = cell.rates().map_or(0.0, |rates| rates.middle);
-    [(own, cell.trial), (other.middle_bps(), other.trial)]
+    let own = cell.rates().map_or(0.0, |rates| rates.high);
+    [(own, cell.trial), (other.high_bps(), other.trial)]
         .map(|(bps, trial)| bps / 8.0 / trial.params.message_bytes.0.max(1) as f64)
 }
 
@@ -141,6 +148,12 @@ mod tests {
         assert!(is_clear(&of(2_000, 400, 1.0)), "as many bytes");
         assert!(is_clear(&of(2_000, 400, 1.6)), "neither");
         assert!(is_found(&of(2_000, 100, 0.5)));
+        let mut busy = study(2_000);
+        with_beside(&mut busy, |params| params.message_bytes = Bytes(400), 1.6);
+        for end in busy.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.threads[0].waited_ns = Some(narrows_model::Nanos(400_000_000));
+        }
+        assert!(is_unknown(&of_study(&RULE, &busy)), "threads waited for a CPU");
         assert!(is_unknown(&of(2_000, 240, 1.2)), "about the same size");
         assert!(is_unknown(&of_study(&RULE, &study(2_000))), "one size");
         assert!(is_idle(&of(9_950, 400, 2.0)), "next to nothing lost");
