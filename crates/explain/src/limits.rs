@@ -10,6 +10,7 @@ use crate::rules::{
     congestion_window, nic_shaped, noisy_host, path_rate_limit, receive_window, round_trip_time,
     segment_size, send_buffer, tcp_retransmits,
 };
+use crate::timers;
 use crate::worth::{Worth, worth};
 use crate::{Case, Judged, findings};
 use holds::Holds;
@@ -19,6 +20,7 @@ use narrows_model::load::Role;
 use narrows_model::reading::keys;
 use narrows_model::result::{Estimate, Finding, PredictedPath, ResourceAt};
 use narrows_model::trial::EndHost;
+use narrows_model::workload::Workload;
 use narrows_stats::Bursts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -193,7 +195,11 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
         worth: worth(case, cell, rule.as_deref(), next.as_ref().map(|next| next.allows)),
         next,
         excludes: excluded(cell, rule.as_deref()),
-        action: (rule.is_none() && sureness == Sureness::Counted).then(|| own_action(cell)),
+        action: match (&rule, sureness) {
+            (None, Sureness::Counted) => Some(own_action(cell)),
+            (None, Sureness::Inferred) => Some(STALLED_ACTION.to_owned()),
+            _ => None,
+        },
         rule,
         what,
         sureness,
@@ -251,6 +257,11 @@ fn losses_come(rule: &str, case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
     };
     Some(says.to_owned())
 }
+
+/// What to do about a timer that a route lengthens, the one limit that is inferred and no rule's.
+const STALLED_ACTION: &str = "take rto_min off the route at the sender (ip route show; ip route \
+                              change ... without it), and see what loses packets on the way; \
+                              measure for several times as long as the timer lasts (-t)";
 
 /// Limits that an end or the path sets to any congestion control: what another one moves under the
 /// same limit says nothing against it.
@@ -314,6 +325,23 @@ fn of_ends(cell: &Cell<'_>, found: &[&Finding]) -> Option<Answer> {
         .or_else(|| full_cpu(cell))
         .or_else(|| disturbed(cell).filter(|_| is_noisy))
         .or_else(|| idle_sender(cell))
+        .or_else(|| stalled(cell))
+}
+
+/// Round trips too few for a figure, of which one was unanswered for nearly all of the window,
+/// where a route makes TCP wait for as long before it sends anything again.
+fn stalled(cell: &Cell<'_>) -> Option<Answer> {
+    let is_trips = cell.trial.kind == Workload::TCP_RR && cell.rates().is_none();
+    let least_ns = timers::of_route_ns(cell).filter(|_| is_trips)?;
+    let window_ns = cell.of_sender(|end| Some(end.window_ns.0 as f64))?;
+    let is_waiting = cell.engaged_share().is_some_and(|share| share >= ENGAGED_MIN);
+    (is_waiting && timers::is_lengthened(cell) && 2.0 * least_ns >= window_ns).then(|| {
+        let what = format!(
+            "TCP's timer, which a route makes at least {:.1} s and which what was lost waits for,",
+            least_ns / 1e9
+        );
+        (None, what, Sureness::Inferred)
+    })
 }
 
 /// What to do about a limit that is the end's own and no rule's to find.

@@ -261,16 +261,17 @@ fn undecided(analysis: &Analysis<'_>, summary: &Summary) -> &'static str {
 
 /// The remedy of what names the bottleneck, else of the heaviest finding; where that was looked
 /// for and is unexplained, what would decide.
-/// What to do about what holds a cell.
 pub fn action(analysis: &Analysis<'_>, summary: &Summary) -> String {
     let limit = limit(analysis, summary);
     if let Some(action) = limit.and_then(|limit| limit.action.clone()) {
         return action;
     }
-    if limit.is_some_and(|limit| limit.sureness == Sureness::Unexplained) {
+    let is_short = summary.estimate.is_none() && summary.labels.contains(&Label::ShortWindow);
+    if limit.is_some_and(|limit| limit.sureness == Sureness::Unexplained) && !is_short {
         return undecided(analysis, summary).to_owned();
     }
-    if limit.is_none() && summary.labels.contains(&Label::ShortWindow) {
+    let is_named = limit.is_some_and(|limit| limit.sureness != Sureness::Unexplained);
+    if !is_named && summary.labels.contains(&Label::ShortWindow) {
         return LONGER.to_owned();
     }
     let rule = limit.and_then(|limit| limit.rule.as_deref());

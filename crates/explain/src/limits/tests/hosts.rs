@@ -3,6 +3,29 @@
 use super::*;
 
 #[test]
+fn round_trips_that_stand_still_wait_for_a_timer_that_a_route_lengthens() {
+    use narrows_model::host::Host;
+    let of = |rto_min_ms: u64, busy_ms: u64, trips: u64| {
+        let mut study = crate::measured::testing::trips(40);
+        let timer = Fact::known(format!("e0 {rto_min_ms}"), "test");
+        let tuning = [("net.route.rto_min_ms".to_owned(), timer)].into();
+        study.host = Host { tuning, ..Host::default() };
+        for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+            end.effective.interface = Some("e0".into());
+            end.round_trips = vec![(Nanos(40_000), trips)];
+        }
+        read(&mut study, "tcp-info", "flow0.busy_ns", busy_ms * 1_000_000);
+        limit_of(&study, &[])
+    };
+    let stalled = of(3_000, 980, 18);
+    assert!(stalled.what.contains("a route makes at least 3.0 s"), "{stalled}");
+    assert!(stalled.action.as_deref().is_some_and(|it| it.contains("rto_min")), "{stalled:?}");
+    for other in [of(3_000, 300, 18), of(300, 980, 18), of(3_000, 980, 1_000)] {
+        assert!(!other.what.contains("TCP's timer, which a route"), "{other}");
+    }
+}
+
+#[test]
 fn what_an_end_waits_for_may_be_a_quota_that_it_cannot_read() {
     use narrows_model::host::{Cpu, Host};
     let of = |quota_cpus: Fact<f64>| {
