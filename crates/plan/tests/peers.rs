@@ -133,6 +133,31 @@ fn an_interface_that_is_not_there_costs_its_cells_alone() {
     assert!(alone.is_some_and(|why| why.contains("--peer")));
 }
 
+/// A pair for each interface, all at once: its sum is what several NICs carry.
+#[test]
+fn a_cell_may_go_over_several_interfaces_at_once() {
+    let of = |lines: &str| {
+        let text = format!("name = 'x'\nrepeats = 1\n[base]\npeers = ['a']\n{lines}\n");
+        planned(&text).map(|mut all| all.remove(0))
+    };
+    let several = of("bind = 'eth0, 192.0.2.7'").expect("a trial");
+    assert_eq!(several.1, None);
+    assert_eq!(pairs(&several), [(u32::MAX, 0), (u32::MAX, 0)]);
+    let bound = several.0.ends_of(Role::Sender).map(|end| end.bind.clone().expect("bound"));
+    let bound: Vec<_> = bound.map(|bind| (bind.device, bind.address.is_some())).collect();
+    assert_eq!(bound, [(Some("eth0".to_owned()), false), (None, true)]);
+    let one = of("bind = 'eth0'").expect("a trial");
+    assert_eq!(one.0.pairs().count(), 1);
+    for (lines, says) in [
+        ("load = 'rdma-write-stream'\nbind = 'eth0,eth1'", "rdma-write-stream goes over one"),
+        ("load = 'packets'\nbind = 'eth0,eth1'", "packets goes over one"),
+        ("mtu = 9000\nbind = 'eth0,eth1'", "mtu is of one interface"),
+    ] {
+        let why = of(lines).expect_err(lines).to_string();
+        assert!(why.contains("bind: ") && why.contains(says), "{lines}: {why}");
+    }
+}
+
 #[test]
 fn states_of_the_interface_are_not_set_on_another() {
     let text = "name = 'x'\nrepeats = 2\n[base]\npeers = ['a']\nmtu = 9000\n[[factor]]\n\

@@ -374,7 +374,8 @@ impl<'a> Run<'a> {
         let report = self.with(at, |end, stop| released(end, early, stop))?;
         let (seat, window_ns) = (&self.seats[at], report.window_ns.0);
         let warm_ns = seat.told_ns.0.saturating_add(seat.trial.timeline.warmup_ns.0);
-        let span = seat.trial.is_of_agents().then(|| Span {
+        let is_placed = seat.trial.is_of_agents() || seat.trial.pairs().count() > 1;
+        let span = is_placed.then(|| Span {
             open_by_ns: Nanos(seat.over_ns.0.saturating_sub(window_ns)),
             close_from_ns: Nanos(warm_ns.saturating_add(window_ns)),
         });

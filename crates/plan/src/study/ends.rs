@@ -7,6 +7,7 @@ use narrows_model::host::Host;
 use narrows_model::load::{Bind, CpuList, Params};
 use narrows_model::options::places;
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Placement};
+use narrows_model::workload::Workload;
 
 /// A host that a study names beside the one that narrows runs on.
 #[derive(Clone, Copy)]
@@ -72,8 +73,53 @@ impl<'a> Cast<'a> {
         far.fold(self.ends.host.last_level_cache_bytes(), Bytes::max)
     }
 
-    /// The ends of the cell's workload, and why they cannot run on these hosts.
+    /// The ends of the cell's workload, and why they cannot run on these hosts: a pair for each
+    /// interface that the cell names, each placed by its own.
     pub fn ends(
+        &self,
+        spot: &Spot,
+        params: &Params,
+    ) -> Result<(Vec<EndSpec>, Option<String>), StudyError> {
+        let each = self.settings.by_interface();
+        if each.is_empty() || self.pattern.is_some() {
+            return self.of_one(spot, params);
+        }
+        self.check_several()?;
+        let (mut ends, mut whys) = (Vec::new(), Vec::new());
+        for settings in &each {
+            let one = Cast { settings, ends: self.ends, pattern: None, far: self.far.clone() };
+            let (pair, why) = one.of_one(spot, params)?;
+            ends.extend(pair);
+            whys.extend(why);
+        }
+        Ok((ends, whys.into_iter().next()))
+    }
+
+    /// Whether the cell's workload can go over several interfaces at once.
+    fn check_several(&self) -> Result<(), StudyError> {
+        let (settings, kind) = (self.settings, self.settings.kind());
+        let wrong = |why: String| Err(StudyError::new(places::BIND.declared.key, why));
+        if !(kind.is_tcp() || kind.is_udp()) || kind == Workload::Packets {
+            return wrong(format!(
+                "{kind} goes over one interface; streams and round trips of TCP and UDP over \
+                 several at once"
+            ));
+        }
+        let not_with = [
+            (settings.interrupts()?.is_some(), places::IRQ.declared.key),
+            (settings.engine().is_some(), "engine"),
+            (settings.told(&places::MTU).is_some(), places::MTU.declared.key),
+            (!settings.offloads.is_empty(), "offloads"),
+            (settings.coalescing != Coalescing::default(), "coalescing"),
+        ];
+        match not_with.into_iter().find(|(told, _)| *told) {
+            Some((_, other)) => wrong(format!("{other} is of one interface, and not of several")),
+            None => Ok(()),
+        }
+    }
+
+    /// The ends of a pattern, or of a pair over one interface.
+    fn of_one(
         &self,
         spot: &Spot,
         params: &Params,

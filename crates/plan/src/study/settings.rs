@@ -223,6 +223,21 @@ impl Settings {
         self.told(&places::BIND).map(|words| Bind::from_words(&words))
     }
 
+    /// The same settings for each of several interfaces or addresses; none where there are not
+    /// several.
+    pub fn by_interface(&self) -> Vec<Self> {
+        let told = self.told(&places::BIND).filter(|told| told.contains(','));
+        let told = told.unwrap_or_default();
+        let names = told.split(',').map(str::trim).filter(|name| !name.is_empty());
+        names
+            .map(|name| {
+                let mut one = self.clone();
+                one.tell(&places::BIND, name.to_owned());
+                one
+            })
+            .collect()
+    }
+
     /// What this host's end runs in, where that is not the host itself.
     pub fn container(&self) -> Result<Option<Container>, StudyError> {
         let told = self.told(&places::IN).filter(|told| told != "host");
