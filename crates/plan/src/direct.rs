@@ -233,8 +233,9 @@ mod tests {
             ..Params::of_network(Bytes(65_536), 4)
         };
         let mut ends = EndSpec::anywhere(false);
-        let is_near = |end: &&mut EndSpec| end.host == EndHost::Controller;
-        ends.iter_mut().filter(is_near).for_each(|end| end.container = Some("box".into()));
+        for end in ends.iter_mut().filter(|end| end.host == EndHost::Controller) {
+            end.container = Some("box".into());
+        }
         let of = trial_of(Workload::TCP_STREAM, params, ends, NetworkPath::Peer, WINDOW);
         let probe = probe(&of);
         assert_eq!(probe.kind, Workload::PathProbe);

@@ -79,11 +79,10 @@ pub fn of_study(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Answe
     let summary = analysis.summaries.get(row.trial)?;
     let (across, level) = (&results.across, &row.level);
     let said = text::recommendation(results);
-    let of_panel = |says: String| match panel.name.as_str() {
-        "" => says,
-        name => format!("{name}: {says}"),
-    };
-    let said = said.or_else(|| text::says(panel, across).into_iter().next().map(of_panel));
+    let said = said.or_else(|| {
+        let says = text::says(panel, across).into_iter().next()?;
+        Some(if panel.name.is_empty() { says } else { format!("{}: {says}", panel.name) })
+    });
     let value = words::exact(median, panel.unit);
     let spread = summary.estimate.as_ref().map_or(String::new(), |of| format!(", {}", ranged(of)));
     Some(Answer {

@@ -69,16 +69,9 @@ impl Machines {
     /// This host, and others that nobody asks anything: what a study would run there, as far as its
     /// file and this host tell.
     pub fn unasked(hosts: &[String]) -> Self {
-        let far = |name: &String| Far {
-            name: name.clone(),
-            host: Host::default(),
-            interface: None,
-            away: None,
-            asked: false,
-        };
         let site = Site {
             host: narrows_host::read(&Root::live()),
-            peers: hosts.iter().map(far).collect(),
+            peers: hosts.iter().map(|name| Far::unasked(name)).collect(),
             path: NetworkPath::Peer,
             interface: None,
         };

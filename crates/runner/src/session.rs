@@ -42,6 +42,12 @@ pub struct Far {
 }
 
 impl Far {
+    /// A host that nobody asked.
+    pub fn unasked(name: &str) -> Self {
+        let (host, interface, away) = (Host::default(), None, None);
+        Self { name: name.to_owned(), host, interface, away, asked: false }
+    }
+
     /// As a plan sees it.
     fn seen(&self) -> PeerHost<'_> {
         PeerHost {

@@ -14,7 +14,6 @@
 use super::{path_capacity, path_policed};
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
-use narrows_model::load::EndReport;
 use narrows_model::reading::{Moment, keys};
 use narrows_model::record::Record;
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
@@ -115,8 +114,10 @@ fn middle(steps: &[Step], of: fn(&Step) -> f64) -> f64 {
 }
 
 fn range(steps: &[Step], of: fn(&Step) -> f64) -> [f64; 2] {
-    let values = || steps.iter().map(of);
-    [values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max)]
+    steps
+        .iter()
+        .map(of)
+        .fold([f64::INFINITY, 0.0], |[low, high], value: f64| [low.min(value), high.max(value)])
 }
 
 /// Whether all runs end at one rate.
@@ -147,11 +148,13 @@ fn is_a_bucket(cell: &Cell<'_>, steps: &[Step]) -> bool {
 
 /// Payload that was acknowledged before the sender's window opened; `None` where nobody told.
 fn before(record: &Record) -> Option<f64> {
-    let at = |end: &EndReport| {
-        let each = end.readings.each(keys::ACKNOWLEDGED_SO_FAR, Moment::Opening);
-        each.map(|(_, bytes)| bytes as f64).reduce(|a, b| a + b)
-    };
-    record.sender().and_then(at)
+    let each = record.sender()?.readings.each(keys::ACKNOWLEDGED_SO_FAR, Moment::Opening);
+    each.map(|(_, bytes)| bytes as f64).reduce(|a, b| a + b)
+}
+
+/// Bytes and seconds of all pieces.
+fn sum(pieces: &[(f64, f64)]) -> (f64, f64) {
+    pieces.iter().fold((0.0, 0.0), |(bytes, time), piece| (bytes + piece.0, time + piece.1))
 }
 
 /// The step of one run; `None` where its slices do not tell.
@@ -163,19 +166,17 @@ fn step(cell: &Cell<'_>, record: &Record) -> Option<Step> {
         .map(|slice| (slice.bytes.0 as f64, slice.length_ns.0 as f64 / 1e9))
         .collect();
     let half = slices.len() / 2;
-    let sum = |of: &[(f64, f64)]| {
-        of.iter().fold((0.0, 0.0), |(bytes, time), slice| (bytes + slice.0, time + slice.1))
-    };
     let (bytes, seconds) = sum(&slices[half..]);
     let slow = (slices.len() >= SLICES_MIN && bytes > 0.0).then(|| bytes / seconds.max(1e-9))?;
     let warmup = (before(record).unwrap_or(0.0), cell.trial.timeline.warmup_ns.0 as f64 / 1e9);
     let mut pieces = vec![warmup];
     pieces.extend(&slices[..half]);
     let ends = (1..=pieces.len()).map(|end| sum(&pieces[..end])).filter(|piece| piece.1 > 0.0);
-    let beyond = |piece: &(f64, f64)| piece.0 - slow * piece.1;
-    let (bytes, seconds) = ends.max_by(|a, b| beyond(a).total_cmp(&beyond(b)))?;
+    // What passed beyond the later rate is greatest where the step is.
+    let ends = ends.map(|(bytes, seconds)| (bytes - slow * seconds, bytes, seconds));
+    let (beyond, bytes, seconds) = ends.max_by(|a, b| a.0.total_cmp(&b.0))?;
     Some(Step {
-        volume_bytes: beyond(&(bytes, seconds)).max(0.0),
+        volume_bytes: beyond.max(0.0),
         fast_bps: 8.0 * bytes / seconds,
         slow_bps: 8.0 * slow,
     })

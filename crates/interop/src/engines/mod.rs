@@ -16,7 +16,7 @@ use narrows_control::tools::ToolServer;
 use narrows_model::load::Role;
 use narrows_model::options::told;
 use narrows_model::record::{External, Stage};
-use narrows_model::trial::{EndSpec, NetworkPath, Placement, Trial};
+use narrows_model::trial::{NetworkPath, Placement, Trial};
 use narrows_model::workload::Workload;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -156,8 +156,8 @@ pub fn engine(trial: &Trial) -> Result<&'static Engine, NoEngine> {
         if trial.path != NetworkPath::Peer {
             return Err(NoEngine::OneHost(engine.name));
         }
-        let is_placed = |end: &EndSpec| !end.place.cpus.is_empty() || end.place.node.is_some();
-        if trial.ends.iter().any(is_placed) {
+        let mut places = trial.ends.iter().map(|end| &end.place);
+        if places.any(|place| !place.cpus.is_empty() || place.node.is_some()) {
             return Err(NoEngine::Placed(engine.name));
         }
     }

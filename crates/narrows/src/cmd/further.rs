@@ -77,8 +77,8 @@ fn more(measurement: &Measurement<'_>, opened: &Opened) -> Result<Vec<Trial>, Fa
     let stored = narrows_store::read(&opened.file)?;
     let limits = Analysis::of(&stored).limits;
     let is_symptom = limits.iter().any(|limit| limit.is_symptom());
-    let is_rate = |rule: &str| [names::PATH_POLICED, names::PATH_VOLUME].contains(&rule);
-    let is_policed = limits.iter().any(|limit| limit.rule.as_deref().is_some_and(is_rate));
+    let mut rules = limits.iter().filter_map(|limit| limit.rule.as_deref());
+    let is_policed = rules.any(|rule| [names::PATH_POLICED, names::PATH_VOLUME].contains(&rule));
     let flows = other_flows(trial).filter(|_| is_policed);
     let others = slower(trial).into_iter().chain(other_size(trial)).chain(flows);
     let all = others.chain(best_effort(trial)).chain([plan::probe(trial)]);
