@@ -5,6 +5,7 @@ use crate::host::Host;
 use crate::interfaces::Interfaces;
 use crate::record::Record;
 use crate::study_kind::StudyKind;
+pub use crate::trial::RATE;
 use crate::trial::{EndHost, NetworkPath, Trial, TrialId};
 use crate::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -117,9 +118,6 @@ pub struct Precision {
 fn ninety_five() -> f64 {
     95.0
 }
-
-/// The factor that a search adds to a study: its levels are the rates.
-pub const RATE: &str = "rate";
 
 /// A search for the highest rate of packets at which no more are lost than allowed: the throughput
 /// of RFC 2544 (section 26.1) and of RFC 8219 where nothing may be lost. Which rate is tried next

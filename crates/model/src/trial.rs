@@ -7,9 +7,11 @@ pub use ends::{EndHost, EndSpec, MemoryLoad, Placement};
 pub use stored::Identity;
 
 use crate::load::{CpuList, Params, Role, Timeline};
-use crate::study::RATE;
 use crate::workload::Workload;
 use serde::{Deserialize, Serialize};
+
+/// The factor that a search adds to a study: its levels are the rates.
+pub const RATE: &str = "rate";
 
 /// Hash of everything else in the trial; the same trial has the same id on every machine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

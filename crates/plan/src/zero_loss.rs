@@ -180,7 +180,10 @@ mod tests {
         assert_eq!((short.runs_max, short.resolution_percent), (9, 50.0));
         assert_eq!(quick.repeats, 3);
 
-        let refused = |text: &str| Definition::parse(text).expect_err(text).to_string();
+        let refused = |text: &str| {
+            let read = Definition::parse(text).and_then(|definition| cells(&definition));
+            read.expect_err(text).to_string()
+        };
         let untold = refused(&format!("name = 'a'\n{search}{levels}"));
         assert!(untold.starts_with("repeats: ") && untold.contains("'memcpy'"), "{untold}");
         let own = "[[factor]]\nname = 'rate'\nset = 'length'\nlevels = [64]\n";

@@ -30,8 +30,7 @@ impl Hunts {
     pub fn of(defined: &Defined) -> Option<Self> {
         let search = defined.definition.search.as_ref()?;
         let mut groups: Vec<(Vec<&Level>, Vec<usize>)> = Vec::new();
-        let has_rate = |cell: &Cell| cell.level(RATE).is_some();
-        let cells = defined.cells.iter().enumerate().filter(|(_, cell)| has_rate(cell));
+        let cells = defined.cells.iter().enumerate().filter(|(_, cell)| cell.level(RATE).is_some());
         for (at, cell) in cells {
             let of = others(cell);
             match groups.iter_mut().find(|(known, _)| *known == of) {

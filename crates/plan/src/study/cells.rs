@@ -62,13 +62,42 @@ pub fn cells(definition: &Definition) -> Result<Vec<Cell>, StudyError> {
     }
     let kept = all.into_iter().filter(|(levels, _)| !is_excluded(definition, levels));
     let cells: Vec<Cell> = kept.map(|(levels, settings)| cell(levels, settings)).collect();
-    if cells.is_empty() { Err(StudyError::new("exclude", "leaves no cell")) } else { Ok(cells) }
+    if cells.is_empty() {
+        return Err(StudyError::new("exclude", "leaves no cell"));
+    }
+    if definition.search.is_some() {
+        check_searched(definition, &cells)?;
+    }
+    Ok(cells)
+}
+
+/// Whether there is something to search, and a number of runs for what is not searched.
+fn check_searched(definition: &Definition, cells: &[Cell]) -> Result<(), StudyError> {
+    if cells.iter().all(|cell| cell.level(RATE).is_none()) {
+        let why = "is of load = \"packets\" without a rate or bitrate, which no cell is";
+        return Err(StudyError::new("search", why));
+    }
+    let repeated = cells.iter().find(|cell| cell.level(RATE).is_none());
+    match repeated.filter(|_| !definition.repeats_told) {
+        Some(cell) => {
+            let why = format!(
+                "says how many runs each cell needs that is not searched, such as '{}', and is \
+                 missing",
+                cell.label()
+            );
+            Err(StudyError::new("repeats", why))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The rates of a search as levels, each with its packets a second.
 fn rates(search: &Search) -> Vec<(Level, u64)> {
-    let level = |rate| Level { factor: RATE.to_owned(), level: Search::level_of(rate) };
-    search.rates().into_iter().map(|rate| (level(rate), rate)).collect()
+    search
+        .rates()
+        .into_iter()
+        .map(|rate| (Level { factor: RATE.to_owned(), level: Search::level_of(rate) }, rate))
+        .collect()
 }
 
 /// The cells of one search, a rate each, in bits of its frames; a cell that is none of a search is
@@ -81,12 +110,14 @@ fn searched(
         return vec![(levels, settings)];
     }
     let frame = settings.message_bytes();
-    let at = |(level, rate): &(Level, u64)| {
-        let mut settings = settings.clone();
-        settings.tell(&flows::BITRATE, BitsPerSecond(*rate as f64 * 8.0 * frame.0 as f64));
-        (levels.iter().cloned().chain([level.clone()]).collect(), settings)
-    };
-    rates.iter().map(at).collect()
+    rates
+        .iter()
+        .map(|(level, rate)| {
+            let mut settings = settings.clone();
+            settings.tell(&flows::BITRATE, BitsPerSecond(*rate as f64 * 8.0 * frame.0 as f64));
+            (levels.iter().cloned().chain([level.clone()]).collect(), settings)
+        })
+        .collect()
 }
 
 fn cell(levels: Vec<Level>, settings: Settings) -> Cell {

@@ -1,6 +1,6 @@
 //! The study's file.
 
-use super::{Cell, Settings, StudyError, cells};
+use super::{Settings, StudyError};
 use narrows_model::options::{flows, runs};
 use narrows_model::study::{Precision, RATE, Reading, Search, Spread};
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,8 @@ pub struct Definition {
     pub about: String,
     /// Runs that each cell needs, in all sessions together.
     pub repeats: u32,
+    /// Whether the file says so: one that only searches need not.
+    pub repeats_told: bool,
     /// Runs of a cell that may fail before it is left alone.
     pub retries: u32,
     /// Seed of the order, when it is fixed.
@@ -174,7 +176,7 @@ impl Definition {
         let factors: Result<Vec<Factor>, _> = raw.factor.into_iter().map(factor).collect();
         let factors = factors?;
         // A search has its own end; beside it may be cells that are repeated.
-        let is_told = raw.repeats.is_some();
+        let repeats_told = raw.repeats.is_some();
         let repeats = raw.repeats.or(raw.search.map(|_| 1)).ok_or_else(|| {
             StudyError::new("repeats", "says how many runs each cell needs, and is missing")
         })?;
@@ -189,6 +191,7 @@ impl Definition {
             name: raw.name,
             about: raw.about,
             repeats,
+            repeats_told,
             retries: raw.retries,
             seed: raw.seed,
             precision: raw.precision,
@@ -201,9 +204,6 @@ impl Definition {
             report: raw.report,
         };
         definition.check()?;
-        if definition.search.is_some() {
-            definition.check_searched(is_told)?;
-        }
         // The file says how many runs each session has.
         let sessions = definition.spread.map_or(1, |spread| spread.sessions);
         Ok(Self { repeats: definition.repeats.saturating_mul(sessions), ..definition })
@@ -345,27 +345,6 @@ impl Definition {
             return wrong("has a factor 'rate' of its own: call the other something else");
         }
         Ok(())
-    }
-
-    /// Whether there is something to search, and a number of runs for what is not searched.
-    fn check_searched(&self, is_told: bool) -> Result<(), StudyError> {
-        let all = cells(self)?;
-        let searched = |cell: &&Cell| cell.level(RATE).is_some();
-        if !all.iter().any(|cell| searched(&cell)) {
-            let why = "is of load = \"packets\" without a rate or bitrate, which no cell is";
-            return Err(StudyError::new("search", why));
-        }
-        match all.iter().find(|cell| !searched(cell)).filter(|_| !is_told) {
-            Some(cell) => {
-                let why = format!(
-                    "says how many runs each cell needs that is not searched, such as '{}', and \
-                     is missing",
-                    cell.label()
-                );
-                Err(StudyError::new("repeats", why))
-            }
-            None => Ok(()),
-        }
     }
 
     /// Whether a factor has these levels.

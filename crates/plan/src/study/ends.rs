@@ -98,12 +98,11 @@ impl<'a> Cast<'a> {
     /// Whether the cell's workload can go over several interfaces at once.
     fn check_several(&self) -> Result<(), StudyError> {
         let (settings, kind) = (self.settings, self.settings.kind());
-        let wrong = |why: String| Err(StudyError::new(places::BIND.declared.key, why));
         if !(kind.is_tcp() || kind.is_udp()) || kind == Workload::Packets {
-            return wrong(format!(
+            return Err(several(format!(
                 "{kind} goes over one interface; streams and round trips of TCP and UDP over \
                  several at once"
-            ));
+            )));
         }
         let not_with = [
             (settings.interrupts()?.is_some(), places::IRQ.declared.key),
@@ -113,7 +112,9 @@ impl<'a> Cast<'a> {
             (settings.coalescing != Coalescing::default(), "coalescing"),
         ];
         match not_with.into_iter().find(|(told, _)| *told) {
-            Some((_, other)) => wrong(format!("{other} is of one interface, and not of several")),
+            Some((_, other)) => {
+                Err(several(format!("{other} is of one interface, and not of several")))
+            }
             None => Ok(()),
         }
     }
@@ -312,6 +313,10 @@ impl<'a> Cast<'a> {
             TwoPlaces { sender: local, receiver: remote }
         })
     }
+}
+
+fn several(why: String) -> StudyError {
+    StudyError::new(places::BIND.declared.key, why)
 }
 
 /// The ends, with the interrupts of the controller's NIC on these CPUs.

@@ -43,12 +43,15 @@ impl Unsaid {
     }
 }
 
+fn is_raw(way: Option<String>) -> bool {
+    way.is_some_and(|way| calls::RAW.contains(&way.as_str()))
+}
+
 /// What is not said of the raw frames that these settings send to another host, or count from it.
 pub fn unsaid(settings: &Settings) -> Option<Unsaid> {
     if settings.kind() != Workload::Packets {
         return None;
     }
-    let is_raw = |way: Option<String>| way.is_some_and(|way| calls::RAW.contains(&way.as_str()));
     let sends_raw = is_raw(settings.told(&flows::SENDER));
     let counts_raw = is_raw(settings.told(&flows::RECEIVER));
     let reverse = settings.told(&flows::REVERSE).unwrap_or(false);

@@ -169,13 +169,15 @@ pub fn results(
 ) -> Option<StudyResults> {
     // The rates of searches are curves of their own; beside them stand the cells that are repeated.
     let repeats = stored.trials.iter().any(|trial| !trial.is_searched());
-    let shown = |trial: &Trial| !(repeats && trial.is_searched());
-    let first = stored.trials.iter().find(|trial| shown(trial))?.levels.first()?;
+    let shown =
+        stored.trials.iter().enumerate().filter(|(_, trial)| !(repeats && trial.is_searched()));
+    let (_, first) = shown.clone().next()?;
+    let first = first.levels.first()?;
     let across = stored.study.reading.across.clone().unwrap_or_else(|| first.factor.clone());
     let margin = stored.study.reading.margin_percent.unwrap_or(MARGIN_PERCENT) / 100.0;
     let kinds = kinds_differ(stored);
     let mut panels: Vec<(String, Metric, Vec<usize>)> = Vec::new();
-    for (at, trial) in stored.trials.iter().enumerate().filter(|(_, trial)| shown(trial)) {
+    for (at, trial) in shown {
         let name = name(trial, &across, kinds);
         // Figures of several kinds are not to be set against each other.
         let metric = summaries[at].metric;

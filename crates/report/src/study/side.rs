@@ -67,7 +67,6 @@ fn by_level(results: &StudyResults, panels: &[&Panel], said: Said<'_>) -> Table 
     let of = |level: &str| rows().find(|row| row.level == level && !row.population.is_empty());
     let populated =
         results.population_unknown.is_some() || levels.iter().any(|level| of(level).is_some());
-    let measured = |level: &str| rows().any(|row| row.level == level && row.done > 0);
     let mut head = vec![results.across.clone()];
     if populated {
         head.push(POPULATION.to_owned());
@@ -77,7 +76,8 @@ fn by_level(results: &StudyResults, panels: &[&Panel], said: Said<'_>) -> Table 
     for level in levels {
         let mut row = vec![level.to_owned()];
         if populated {
-            let unknown = if measured(level) { "unknown" } else { "-" };
+            let measured = rows().any(|row| row.level == *level && row.done > 0);
+            let unknown = if measured { "unknown" } else { "-" };
             row.push(of(level).map_or(unknown.to_owned(), |row| row.population.join(" / ")));
         }
         row.extend(panels.iter().map(|panel| cell(panel, level, said)));
