@@ -120,9 +120,14 @@ pub enum NoEngine {
     /// The tool's ranks are on two hosts, and one is named.
     #[error("ranks of {0} are on two hosts: name the other with --peer")]
     OneHost(&'static str),
-    /// Ranks are placed by their launcher.
-    #[error("{0} puts its ranks on CPUs by itself: no affinity, no memory node")]
-    Placed(&'static str),
+    /// Ranks are placed, and told all else, by their launcher.
+    #[error("{tool} does not take '{option}': the launcher places its two ranks")]
+    Launched {
+        /// Name of the tool.
+        tool: &'static str,
+        /// Key of the option.
+        option: &'static str,
+    },
     /// The program is not on the path.
     #[error("{program} is not installed: apt install {package}")]
     NotInstalled {
@@ -156,9 +161,8 @@ pub fn engine(trial: &Trial) -> Result<&'static Engine, NoEngine> {
         if trial.path != NetworkPath::Peer {
             return Err(NoEngine::OneHost(engine.name));
         }
-        let mut places = trial.ends.iter().map(|end| &end.place);
-        if places.any(|place| !place.cpus.is_empty() || place.node.is_some()) {
-            return Err(NoEngine::Placed(engine.name));
+        if let Some(option) = not_of_ranks(trial) {
+            return Err(NoEngine::Launched { tool: engine.name, option });
         }
     }
     let via = trial.params.rdma.as_ref().and_then(|rdma| rdma.via.as_deref());
@@ -175,6 +179,26 @@ pub fn engine(trial: &Trial) -> Result<&'static Engine, NoEngine> {
     } else {
         Err(NoEngine::NotInstalled { program, package: engine.package })
     }
+}
+
+/// What a trial is told that two ranks of a launcher cannot be; a figure without it would be of
+/// something else.
+fn not_of_ranks(trial: &Trial) -> Option<&'static str> {
+    if trial.params.streams > 1 {
+        return Some("parallel");
+    }
+    let told = told(&trial.params).map(|(option, _)| option.key);
+    told.into_iter().find(|key| !["length", "parallel"].contains(key)).or_else(|| {
+        trial.ends.iter().find_map(|end| {
+            let placed = [
+                (end.bind.is_some(), "bind"),
+                (end.container.is_some(), "in"),
+                (!end.place.cpus.is_empty(), "affinity"),
+                (end.place.node.is_some(), "memory_node"),
+            ];
+            placed.into_iter().find(|(is_told, _)| *is_told).map(|(_, key)| key)
+        })
+    })
 }
 
 /// Checks the words that a study gives a tool; a tool that is not known has none.
@@ -267,6 +291,10 @@ pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<Extern
     let engine = engine(trial).map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
     let own = trial.engine.clone().unwrap_or_default();
     check_words(&own).map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
+    if engine.runs == Runs::Ranks && place.address.is_ipv6() {
+        let why = format!("{} starts ranks by IPv4 addresses: name the peer by one", engine.name);
+        return Err(Ended::Failed(Stage::Start, why));
+    }
     let server = if place.serves && engine.runs == Runs::ClientAndServer {
         let words = server_words(engine, trial);
         let words = words.map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
@@ -287,8 +315,9 @@ pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<Extern
     };
     let command = placed(&program, &words, at);
     let line = format!("{program} {}", words.join(" "));
-    let client = Running::start(command).map_err(unstarted)?;
-    let within = Duration::from_nanos(trial.timeline.window_ns.0) * 2 + SPARE;
+    let mut client = Running::start(command).map_err(unstarted)?;
+    client.grace = engine.grace();
+    let within = within(engine, trial);
     let (status, text) = client.end(within, stop)?;
     drop(server);
     external(engine, &text, line).map_err(|why| {
@@ -301,6 +330,16 @@ pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<Extern
         };
         Ended::Failed(Stage::Collect, says)
     })
+}
+
+/// How long a client may take. Ranks are ended by this program's own limit before that, which says
+/// what became of them.
+fn within(engine: &Engine, trial: &Trial) -> Duration {
+    let twice = Duration::from_nanos(trial.timeline.window_ns.0).saturating_mul(2);
+    match engine.runs {
+        Runs::ClientAndServer => twice + SPARE,
+        Runs::Ranks => twice + mpi::STARTS_WITHIN + SPARE,
+    }
 }
 
 /// Why what a client printed is no result.
@@ -396,9 +435,24 @@ fn placed(
     command
 }
 
+/// How long ranks have to end each other and to leave nothing.
+const GRACE: Duration = Duration::from_secs(8);
+
+impl Engine {
+    /// How long its client is given to end when it is asked to.
+    fn grace(&self) -> Duration {
+        match self.runs {
+            Runs::ClientAndServer => Duration::ZERO,
+            Runs::Ranks => GRACE,
+        }
+    }
+}
+
 /// A tool's process, which ends with this value.
 struct Running {
     child: Child,
+    /// How long it is given to end by itself.
+    grace: Duration,
     text: Option<thread::JoinHandle<String>>,
 }
 
@@ -420,7 +474,7 @@ impl Running {
                 String::from_utf8_lossy(&bytes).into_owned()
             })
         });
-        Ok(Self { child, text })
+        Ok(Self { child, grace: Duration::ZERO, text })
     }
 
     /// Waits for its end: its exit status in words, and what it printed.
@@ -443,10 +497,25 @@ impl Running {
     }
 }
 
+impl Running {
+    /// Asks it to end, where it is given time to.
+    fn ask(&mut self, group: Pid) {
+        let end = Instant::now() + self.grace;
+        let is_over = matches!(self.child.try_wait(), Ok(Some(_)) | Err(_));
+        if self.grace.is_zero() || is_over || killpg(group, Signal::SIGTERM).is_err() {
+            return;
+        }
+        while Instant::now() < end && matches!(self.child.try_wait(), Ok(None)) {
+            thread::sleep(LOOK_UP);
+        }
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Ok(group) = i32::try_from(self.child.id()) {
-            let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
+        if let Ok(group) = i32::try_from(self.child.id()).map(Pid::from_raw) {
+            self.ask(group);
+            let _ = killpg(group, Signal::SIGKILL);
         }
         let _ = self.child.wait();
     }
@@ -489,6 +558,9 @@ fn flows(trial: &Trial) -> Vec<(&'static str, Option<String>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::load::{Params, StreamParams, Timeline};
+    use narrows_model::trial::{EndSpec, TrialId};
+    use narrows_model::{Bytes, Nanos};
 
     fn shell(script: &str) -> Running {
         let mut command = Command::new("sh");
@@ -523,6 +595,55 @@ mod tests {
             thread::sleep(LOOK_UP);
         }
         assert!(killpg(group, None).is_err(), "nothing of the group is left");
+    }
+
+    #[test]
+    fn a_tool_that_is_given_time_cleans_up_behind_itself() {
+        let file = std::env::temp_dir().join(format!("narrows-grace-{}", std::process::id()));
+        let shown = file.display();
+        let script =
+            format!("trap 'rm {shown}; exit' TERM; touch {shown}; while :; do sleep 0.05; done");
+        for (grace, is_left) in [(Duration::from_secs(30), false), (Duration::ZERO, true)] {
+            let mut tool = shell(&script);
+            tool.grace = grace;
+            let until = Instant::now() + Duration::from_secs(30);
+            while !file.exists() && Instant::now() < until {
+                thread::sleep(LOOK_UP);
+            }
+            assert!(file.exists());
+            drop(tool);
+            assert_eq!(file.exists(), is_left, "{grace:?}");
+        }
+        std::fs::remove_file(file).expect("the file of the one that was killed");
+    }
+
+    #[test]
+    fn ranks_of_a_launcher_are_refused_what_they_cannot_be() {
+        let trial = |params: Params, ends| {
+            not_of_ranks(&Trial {
+                id: TrialId(String::new()),
+                label: String::new(),
+                kind: Workload::from("mpi-latency"),
+                params,
+                ends,
+                path: NetworkPath::Peer,
+                timeline: Timeline::new(Nanos(0), Nanos(1), Nanos(0)),
+                levels: Vec::new(),
+                notes: Vec::new(),
+                engine: None,
+            })
+        };
+        let ends = || EndSpec::anywhere(false);
+        let plain = || Params::of_network(Bytes(8), 1);
+        assert_eq!(trial(plain(), ends()), None);
+        assert_eq!(trial(Params { streams: 4, ..plain() }, ends()), Some("parallel"));
+        assert_eq!(trial(Params { rate_bps: Some(1), ..plain() }, ends()), Some("bitrate"));
+        let reverse = StreamParams { reverse: true, ..StreamParams::default() };
+        let params = Params { stream: Some(reverse), ..plain() };
+        assert_eq!(trial(params, ends()), Some("reverse"));
+        let mut placed = ends();
+        placed[0].place.node = Some(1);
+        assert_eq!(trial(plain(), placed), Some("memory_node"));
     }
 
     #[test]

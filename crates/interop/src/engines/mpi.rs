@@ -6,6 +6,10 @@ use super::words::Takes;
 use super::{Engine, Runs};
 use narrows_model::workload::Workload;
 use std::borrow::Cow::Borrowed;
+use std::time::Duration;
+
+/// How long the launcher has to start ranks on both hosts, by ssh to one that may be slow.
+pub const STARTS_WITHIN: Duration = Duration::from_secs(60);
 
 /// The patterns, by the words of their workloads.
 const PATTERNS: [(&str, Workload); 3] = [
@@ -34,6 +38,8 @@ pub static ENGINE: Engine = Engine {
         let mut all = vec!["mpi".to_owned(), pattern.map_or("", |(name, _)| name).to_owned()];
         all.extend(["--sizes".to_owned(), trial.params.message_bytes.0.to_string()]);
         all.extend(["-t".to_owned(), window.to_string()]);
+        let limit = (2.0 * window).ceil() + STARTS_WITHIN.as_secs_f64();
+        all.extend(["--limit".to_owned(), limit.to_string()]);
         all.extend((ENGINE.reach)(address, port));
         all.extend(trial.engine.iter().flat_map(|engine| engine.client.clone()));
         all

@@ -46,7 +46,9 @@ pub fn run(args: &MpiArgs, out: &Path) -> Result<Option<PathBuf>, Failure> {
     if file.exists() {
         let why = failure.says().to_owned();
         Store::open(&file)?.put_ended(&Ended::Interrupted { why })?;
-        note!("what was measured is kept in {}", file.display());
+        if !args.passing {
+            note!("what was measured is kept in {}", file.display());
+        }
     }
     if matches!(ended.how, How::Stopped) { Ok(None) } else { Err(failure) }
 }

@@ -32,7 +32,9 @@ impl Drop for Passing {
 pub fn run(args: &MpiArgs) -> Result<u8, Failure> {
     let folder = Passing::make()?;
     let told = match launch::run(args, &folder.0) {
-        Ok(Some(file)) => measured(&file)?,
+        Ok(Some(file)) => {
+            measured(&file).unwrap_or_else(|failure| Told::Failed(failure.says().to_owned()))
+        }
         Ok(None) => return Ok(STOPPED),
         Err(failure) => Told::Failed(failure.says().to_owned()),
     };
