@@ -14,12 +14,14 @@ use netlink_packet_route::link::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
-use nix::net::if_::if_nametoindex;
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::{InterfaceFlags, if_nametoindex};
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsRawFd;
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// Addresses of the two ends, from the block for documentation (RFC 5737): they cannot be
 /// anybody's.
@@ -62,6 +64,12 @@ impl Namespaces {
             bring_up(names[0], 0)
         })?;
         inside(&files[1], || bring_up(names[1], 1))?;
+        for (file, name) in files.iter().zip(names) {
+            inside(file, || {
+                until_running(name);
+                Ok(())
+            })?;
+        }
         Ok(Self { files, names })
     }
 
@@ -254,6 +262,25 @@ fn switch_on(index: u32, doing: &str) -> Result<(), HostError> {
     ask(RouteNetlinkMessage::SetLink(link), doing)
 }
 
+/// How long an end may take until the kernel calls it running.
+const RUNS_WITHIN: Duration = Duration::from_secs(3);
+
+/// Waits until an end is called running, which follows its carrier by up to a second where links
+/// have just come and gone. Until then UCX, which MPICH uses, takes it for switched off.
+fn until_running(name: &str) {
+    let end = Instant::now() + RUNS_WITHIN;
+    while !is_running(name) && Instant::now() < end {
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Whether an interface of the current namespace is running.
+fn is_running(name: &str) -> bool {
+    getifaddrs().is_ok_and(|mut all| {
+        all.any(|one| one.interface_name == name && one.flags.contains(InterfaceFlags::IFF_RUNNING))
+    })
+}
+
 /// Sends one request to the kernel of the current namespace and waits for its verdict.
 fn ask(message: RouteNetlinkMessage, doing: &str) -> Result<(), HostError> {
     let mut request = NetlinkMessage::from(message);
@@ -274,5 +301,22 @@ fn ask(message: RouteNetlinkMessage, doing: &str) -> Result<(), HostError> {
     match answer.payload {
         NetlinkPayload::Error(error) if error.code.is_some() => Err(machine(doing)(error.to_io())),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ends_run_as_soon_as_they_are_made() {
+        let Ok(pair) = Namespaces::make() else {
+            eprintln!("skipped: both_ends_run: needs root for network namespaces");
+            return;
+        };
+        for (file, name) in pair.files.iter().zip(pair.names) {
+            assert!(inside(file, || Ok(is_running(name))).expect("a namespace"), "{name}");
+        }
+        assert!(!is_running("narrows7"));
     }
 }
