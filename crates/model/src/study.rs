@@ -6,7 +6,7 @@ use crate::interfaces::Interfaces;
 use crate::record::Record;
 use crate::study_kind::StudyKind;
 pub use crate::trial::RATE;
-use crate::trial::{EndHost, NetworkPath, Trial, TrialId};
+use crate::trial::{EndHost, Level, NetworkPath, Trial, TrialId};
 use crate::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -169,6 +169,12 @@ impl Search {
         rates.dedup();
         rates.reverse();
         rates
+    }
+
+    /// Whether a cell with these levels is one of its rates. A study without a search may have a
+    /// factor of this name that is as any other.
+    pub fn has(&self, levels: &[Level]) -> bool {
+        levels.iter().any(|level| level.factor == RATE)
     }
 
     /// The rate of a level of [`RATE`].
@@ -352,18 +358,22 @@ impl StoredStudy {
         }
         by_trial
     }
+    /// Whether a trial is one of the rates of the study's search.
+    pub fn is_searched(&self, trial: &Trial) -> bool {
+        self.study.search.is_some_and(|search| search.has(&trial.levels))
+    }
     /// Leaves the rates out that a search had no need to try.
     pub fn without_untried(mut self) -> Self {
-        if self.study.search.is_some() {
+        if let Some(search) = self.study.search {
             let tried: BTreeSet<&TrialId> = self.records.iter().map(|run| &run.trial).collect();
-            self.trials.retain(|trial| !trial.is_searched() || tried.contains(&trial.id));
+            self.trials.retain(|trial| !search.has(&trial.levels) || tried.contains(&trial.id));
         }
         self
     }
     /// Runs that were planned. How many a search takes shows when it is over: each that was made.
     pub fn planned_runs(&self) -> usize {
         let (searched, repeated): (Vec<&Trial>, Vec<&Trial>) =
-            self.trials.iter().partition(|trial| trial.is_searched());
+            self.trials.iter().partition(|trial| self.is_searched(trial));
         let searched: BTreeSet<&TrialId> = searched.into_iter().map(|trial| &trial.id).collect();
         let made = self.records.iter().filter(|run| searched.contains(&run.trial)).count();
         repeated.len().saturating_mul(self.study.repeats as usize).saturating_add(made)

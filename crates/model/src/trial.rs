@@ -92,11 +92,6 @@ pub struct Pair<'a> {
 }
 
 impl Trial {
-    /// Whether it is one of the rates of a search.
-    pub fn is_searched(&self) -> bool {
-        self.levels.iter().any(|level| level.factor == RATE)
-    }
-
     /// All ends of a role, in order.
     pub fn ends_of(&self, role: Role) -> impl Iterator<Item = &EndSpec> {
         self.ends.iter().filter(move |end| end.role == role)

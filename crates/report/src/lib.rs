@@ -150,7 +150,8 @@ impl<'a> Analysis<'a> {
 
     /// True for a study whose every cell is a rate of a search.
     pub fn only_searches(&self) -> bool {
-        !self.searches.is_empty() && self.stored.trials.iter().all(Trial::is_searched)
+        let mut trials = self.stored.trials.iter();
+        !self.searches.is_empty() && trials.all(|trial| self.stored.is_searched(trial))
     }
 
     /// True for figures of other tools, of a host that is not known.

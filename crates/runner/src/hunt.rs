@@ -30,8 +30,8 @@ impl Hunts {
     pub fn of(defined: &Defined) -> Option<Self> {
         let search = defined.definition.search.as_ref()?;
         let mut groups: Vec<(Vec<&Level>, Vec<usize>)> = Vec::new();
-        let cells = defined.cells.iter().enumerate().filter(|(_, cell)| cell.level(RATE).is_some());
-        for (at, cell) in cells {
+        let cells = defined.cells.iter().enumerate();
+        for (at, cell) in cells.filter(|(_, cell)| search.has(&cell.levels)) {
             let of = others(cell);
             match groups.iter_mut().find(|(known, _)| *known == of) {
                 Some((_, cells)) => cells.push(at),

@@ -88,7 +88,7 @@ pub fn others(trial: &Trial) -> Vec<&Level> {
 pub fn searches(study: &StoredStudy) -> Vec<Searched> {
     let Some(search) = &study.study.search else { return Vec::new() };
     let mut groups: Vec<(Vec<&Level>, Vec<&Trial>)> = Vec::new();
-    for trial in study.trials.iter().filter(|trial| trial.is_searched()) {
+    for trial in study.trials.iter().filter(|trial| search.has(&trial.levels)) {
         let of = others(trial);
         match groups.iter_mut().find(|(known, _)| *known == of) {
             Some((_, trials)) => trials.push(trial),

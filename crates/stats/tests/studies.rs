@@ -157,7 +157,10 @@ fn a_search_draws_a_curve_of_what_was_asked_sent_and_lost() {
     records.push(failed(&slow, 4, "gone"));
     let mut study = study(vec![fast, slow], records);
     assert!(searches(&study).is_empty(), "no study of a search");
+    study.study.repeats = 9;
+    assert_eq!(study.planned_runs(), 2 * 9, "a factor of that name is one as any other");
     study.study.search = Some(search);
+    assert_eq!(study.planned_runs(), 5, "those that were made");
     let all = searches(&study);
     let [one] = all.as_slice() else { panic!("{all:?}") };
     assert_eq!((one.of.as_str(), one.frame_bytes, one.end), ("64", 1000, SearchEnd::Unfinished));

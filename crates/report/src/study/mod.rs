@@ -168,9 +168,9 @@ pub fn results(
     other: Option<&StoredStudy>,
 ) -> Option<StudyResults> {
     // The rates of searches are curves of their own; beside them stand the cells that are repeated.
-    let repeats = stored.trials.iter().any(|trial| !trial.is_searched());
-    let shown =
-        stored.trials.iter().enumerate().filter(|(_, trial)| !(repeats && trial.is_searched()));
+    let repeats = stored.trials.iter().any(|trial| !stored.is_searched(trial));
+    let all = stored.trials.iter().enumerate();
+    let shown = all.filter(|(_, trial)| !(repeats && stored.is_searched(trial)));
     let (_, first) = shown.clone().next()?;
     let first = first.levels.first()?;
     let across = stored.study.reading.across.clone().unwrap_or_else(|| first.factor.clone());

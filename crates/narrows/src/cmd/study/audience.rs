@@ -40,7 +40,7 @@ impl Onlooker<'_> {
 
 impl Audience for Onlooker<'_> {
     fn begins(&mut self) -> Result<(), RunError> {
-        outlook::cannot(self.plan).lines().for_each(said::note);
+        outlook::cannot(self.defined, self.plan).lines().for_each(said::note);
         if !self.tui {
             self.shown = Some(Shown::new(self.live.clone()));
             return Ok(());

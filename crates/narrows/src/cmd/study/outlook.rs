@@ -28,7 +28,7 @@ pub fn print(
         "{}: {}, {runs} runs fit this machine, {}, about {}; network cells go {path}; seed \
          {}\n",
         defined.definition.name,
-        counted(plan.trials.iter()),
+        counted(defined, plan.trials.iter()),
         output::lasting(seconds),
         Bytes(bytes(plan, schedule)),
         cut.seed,
@@ -44,12 +44,12 @@ pub fn print(
     if let Some(Spread { sessions, apart_minutes }) = &cut.spread {
         text += &format!("in {sessions} sessions, at least {apart_minutes} minutes apart\n");
     }
-    text += &cannot(plan);
+    text += &cannot(defined, plan);
     let elsewhere = schedule.elsewhere(plan);
     for unread in &plan.unread {
         text += &format!("not known: {}: {}\n", unread.factor, unread.why);
     }
-    text += &after_changes(plan, schedule, &elsewhere);
+    text += &after_changes(defined, plan, schedule, &elsewhere);
     for change in plan.changes(defined, &elsewhere, &BTreeMap::new()) {
         text += &format!("by hand: {change}\n");
     }
@@ -58,7 +58,12 @@ pub fn print(
 }
 
 /// What cells take that fit only a machine which is changed by hand.
-fn after_changes(plan: &SessionPlan, schedule: &Schedule<'_>, elsewhere: &[usize]) -> String {
+fn after_changes(
+    defined: &Defined,
+    plan: &SessionPlan,
+    schedule: &Schedule<'_>,
+    elsewhere: &[usize],
+) -> String {
     if elsewhere.is_empty() {
         return String::new();
     }
@@ -70,7 +75,7 @@ fn after_changes(plan: &SessionPlan, schedule: &Schedule<'_>, elsewhere: &[usize
         }
     }
     let lasting = output::lasting(seconds);
-    let cells = counted(elsewhere.iter().filter_map(|cell| plan.trials.get(*cell)));
+    let cells = counted(defined, elsewhere.iter().filter_map(|cell| plan.trials.get(*cell)));
     format!("at other states of the machine: {cells}, {runs} runs, {lasting}\n")
 }
 
@@ -93,7 +98,7 @@ fn record_bytes(trial: &Trial) -> u64 {
 }
 
 /// Cells that cannot run whatever is done by hand, each reason once.
-pub fn cannot(plan: &SessionPlan) -> String {
+pub fn cannot(defined: &Defined, plan: &SessionPlan) -> String {
     let mut whys = BTreeMap::<&str, Vec<&Trial>>::new();
     for (trial, why) in plan.trials.iter().zip(&plan.missing) {
         if let Some(why) = why {
@@ -103,16 +108,17 @@ pub fn cannot(plan: &SessionPlan) -> String {
     whys.into_iter()
         .map(|(why, trials)| {
             let first = trials.first().map_or("", |trial| trial.label.as_str());
-            let cells = counted(trials.iter().copied());
+            let cells = counted(defined, trials.iter().copied());
             format!("cannot run: {cells} such as '{first}': {why}\n")
         })
         .collect()
 }
 
 /// Cells that are repeated, and searches, each of which has a cell for every rate.
-fn counted<'a>(trials: impl Iterator<Item = &'a Trial>) -> String {
+fn counted<'a>(defined: &Defined, trials: impl Iterator<Item = &'a Trial>) -> String {
+    let search = defined.definition.search;
     let (searched, repeated): (Vec<&Trial>, Vec<&Trial>) =
-        trials.partition(|trial| trial.is_searched());
+        trials.partition(|trial| search.is_some_and(|search| search.has(&trial.levels)));
     let searches: BTreeSet<_> = searched
         .into_iter()
         .map(|trial| {

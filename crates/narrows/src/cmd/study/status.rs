@@ -4,7 +4,7 @@ use super::of_results;
 use crate::args::StatusArgs;
 use crate::failure::Failure;
 use crate::output;
-use narrows_model::study::{RATE, StoredStudy};
+use narrows_model::study::StoredStudy;
 use narrows_plan::study::{Count, Cut, Left, left};
 use narrows_report::table;
 use narrows_runner::Defined;
@@ -64,7 +64,8 @@ impl Status<'_> {
     }
 
     fn is_searched(&self, cell: usize) -> bool {
-        self.defined.cells[cell].level(RATE).is_some()
+        let search = self.defined.definition.search;
+        search.is_some_and(|search| search.has(&self.defined.cells[cell].levels))
     }
 
     /// A cell in a word: `30`, `12/30`, `3/30 !4` with failures.
