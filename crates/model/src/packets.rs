@@ -35,7 +35,7 @@ pub fn payload_bytes(frame: Bytes, ip_bytes: u64) -> Option<Bytes> {
 pub enum PacketRate {
     /// As fast as they go.
     Max,
-    /// Packets a second, from 1 to a thousand million.
+    /// Packets a second, from 1 to a thousand million; whole ones, as they are read.
     PerSecond(f64),
 }
 
@@ -72,7 +72,9 @@ impl FromStr for PacketRate {
         };
         let rate = number.parse::<f64>().ok().map(|number| number * scale);
         let rate = rate.filter(|rate| (1.0..=1e9).contains(rate));
-        rate.map(Self::PerSecond).ok_or_else(|| NotAPacketRate(text.to_owned()))
+        // 2.01 times a million is not 2010000 in binary, and both are one rate.
+        rate.map(|rate| Self::PerSecond(rate.round()))
+            .ok_or_else(|| NotAPacketRate(text.to_owned()))
     }
 }
 
@@ -112,9 +114,16 @@ mod tests {
         for wrong in ["", "0", "-1", "2G", "nan", "M", "1 M", "1Mb"] {
             assert!(wrong.parse::<PacketRate>().is_err(), "{wrong}");
         }
-        for text in ["14.88M", "14880000", "14880K"] {
-            let rate: PacketRate = text.parse().expect(text);
-            assert_eq!(rate.to_string(), "14880000", "{text}");
+        let texts = [
+            ("14880000", ["14.88M", "14880000", "14880K"]),
+            ("2010000", ["2.01M", "2010000", "2010K"]),
+            ("2", ["1.5", "2", "0.0024k"]),
+        ];
+        for (whole, texts) in texts {
+            for text in texts {
+                let rate: PacketRate = text.parse().expect(text);
+                assert_eq!(rate.to_string(), whole, "{text}");
+            }
         }
     }
 
