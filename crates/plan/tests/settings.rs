@@ -55,22 +55,46 @@ fn a_network_cell_takes_no_option_of_memory() {
     assert_eq!(narrows_model::options::kernels::CHAINS.of(&told), Some(4));
 }
 
-/// A pair of nodes is of two ends; a number alone is where a kernel's memory is.
+/// A pair of nodes is of two ends; a number alone is where a kernel's memory is, where a level says
+/// it. Runs of files whose base says it are of memory that was not bound.
 #[test]
 fn a_kernels_memory_may_be_of_another_node() {
-    let node = |text: &str| params(&format!("load = 'memory-memcpy'\n{text}")).memory?.node;
-    assert_eq!(node("node = 0\nmemory_node = '1'"), Some(1));
-    assert_eq!(node("memory_node = '0,1'"), None, "the base's, for the ends of its networks");
-    assert_eq!(node("node = 1"), None);
-    let wrong = settings("load = 'memory-read'\nmemory_node = 'x'");
-    assert!(wrong.params(Bytes(0), Bytes(0)).is_err());
-    let text = "name = 'a'\nrepeats = 1\n[base]\nload = 'memory-read'\nmemory_node = '7'";
-    let cells = cells(&Definition::parse(text).expect(text)).expect("cells");
+    let all = |base: &str, level: &str| {
+        let text = format!(
+            "name = 'a'\nrepeats = 1\n[base]\n{base}\n[[factor]]\nname = 'of'\n\
+             levels = [{{ name = 'x', {level} }}]\n"
+        );
+        cells(&Definition::parse(&text).expect(&text))
+    };
     let host = Host::default();
     let ends = Ends { host: &host, peers: &[], path: NetworkPath::Loopback, interface: None };
-    let (_, why) = trials(&cells, &ends).expect("trials").remove(0);
-    let why = why.expect("a host without that node");
-    assert!(why.contains("node 7"), "{why}");
+    let planned = |base: &str, level: &str| {
+        let (trial, why) =
+            trials(&all(base, level).expect(level), &ends).expect("trials").remove(0);
+        (trial.params.memory.expect("a kernel").node, why)
+    };
+    let (node, why) = planned("", "load = 'memory-memcpy', node = 0, memory_node = '7'");
+    assert_eq!(node, Some(7));
+    let (over, why_over) =
+        planned("load = 'memory-read'\nmemory_node = '0,1'", "memory_node = '7'");
+    assert_eq!(over, Some(7), "in the base's place");
+    for why in [why, why_over] {
+        let why = why.expect("a host without nodes");
+        assert!(why.contains("node 7") || why.contains("node 0"), "{why}");
+    }
+    for base in ["memory_node = '1'", "memory_node = '0,1'", "node = 1"] {
+        let (node, _) = planned(base, "load = 'memory-read'");
+        assert_eq!(node, None, "{base}: for the ends of networks");
+    }
+    let refused = |level: &str| all("", level).expect_err(level).to_string();
+    for pair in ["0,1", "sender=0"] {
+        let why = refused(&format!("load = 'memory-read', memory_node = '{pair}'"));
+        let says = ["cell 'x'", pair, "name one node"];
+        assert!(says.iter().all(|word| why.contains(word)), "{why}");
+    }
+    let why = refused("load = 'memory-read', memory_node = 'x'");
+    assert!(why.contains("'x' is neither a node nor a dash"), "{why}");
+    assert!(all("", "load = 'tcp-stream', memory_node = '0,1'").is_ok(), "of two ends");
 }
 
 #[test]

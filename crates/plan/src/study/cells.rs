@@ -8,7 +8,7 @@ use blake2::{Blake2s256, Digest};
 use narrows_model::host::Host;
 use narrows_model::load::Params;
 use narrows_model::load::Timeline;
-use narrows_model::options::{flows, kernels, runs};
+use narrows_model::options::{flows, kernels, places, runs};
 use narrows_model::study::{RATE, Search};
 use narrows_model::trial::{EndSpec, Level, NetworkPath, Placement, Trial, TrialId};
 use narrows_model::{BitsPerSecond, Nanos};
@@ -22,6 +22,8 @@ pub struct Cell {
     pub levels: Vec<Level>,
     /// What they set together, over what every cell has.
     pub settings: Settings,
+    /// Node of a memory kernel's memory, where a level names one.
+    pub memory_node: Option<u32>,
 }
 
 impl Cell {
@@ -61,7 +63,9 @@ pub fn cells(definition: &Definition) -> Result<Vec<Cell>, StudyError> {
         all = all.into_iter().flat_map(|cell| searched(cell, &rates)).collect();
     }
     let kept = all.into_iter().filter(|(levels, _)| !is_excluded(definition, levels));
-    let cells: Vec<Cell> = kept.map(|(levels, settings)| cell(levels, settings)).collect();
+    let cells: Result<Vec<Cell>, _> =
+        kept.map(|(levels, settings)| cell(definition, levels, settings)).collect();
+    let cells = cells?;
     if cells.is_empty() {
         return Err(StudyError::new("exclude", "leaves no cell"));
     }
@@ -74,7 +78,8 @@ pub fn cells(definition: &Definition) -> Result<Vec<Cell>, StudyError> {
 /// Whether there is something to search, and a number of runs for what is not searched.
 fn check_searched(definition: &Definition, cells: &[Cell]) -> Result<(), StudyError> {
     if cells.iter().all(|cell| cell.level(RATE).is_none()) {
-        let why = "is of load = \"packets\" without a rate or bitrate, which no cell is";
+        let why = "searches the rate of cells that have load = \"packets\" and neither a rate nor \
+                   a bitrate, and this study has no such cell";
         return Err(StudyError::new("search", why));
     }
     let repeated = cells.iter().find(|cell| cell.level(RATE).is_none());
@@ -120,12 +125,34 @@ fn searched(
         .collect()
 }
 
-fn cell(levels: Vec<Level>, settings: Settings) -> Cell {
+fn cell(
+    definition: &Definition,
+    levels: Vec<Level>,
+    settings: Settings,
+) -> Result<Cell, StudyError> {
     // Serde writes fields in order of declaration, so the text is the same everywhere.
     let text = serde_json::to_string(&(&levels, &settings)).unwrap_or_default();
     let digest = Blake2s256::digest(text);
     let id = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    Cell { id: TrialId(id), levels, settings }
+    let mut cell = Cell { id: TrialId(id), levels, settings, memory_node: None };
+    let own = cell.levels.iter().any(|level| tells_memory_node(definition, level));
+    if own && cell.settings.kind().is_memory() {
+        let node = cell.settings.kernel_node();
+        cell.memory_node = node.map_err(|error| in_cell(&cell, &error))?;
+    }
+    Ok(cell)
+}
+
+/// Whether a level itself says where memory is. A base's word is for the ends of networks: files of
+/// 0.1 have it beside memory kernels, whose runs it does not change.
+fn tells_memory_node(definition: &Definition, level: &Level) -> bool {
+    let factor = definition.factor(&level.factor);
+    let known = factor.and_then(|of| of.levels.iter().find(|one| one.name == level.level));
+    known.is_some_and(|of| of.settings.told(&places::MEMORY_NODE).is_some())
+}
+
+fn in_cell(cell: &Cell, error: &StudyError) -> StudyError {
+    StudyError::new(format!("cell '{}'", cell.label()), error.to_string())
 }
 
 fn is_excluded(definition: &Definition, levels: &[Level]) -> bool {
@@ -146,13 +173,16 @@ pub fn trials(cells: &[Cell], ends: &Ends<'_>) -> Result<Vec<Planned>, StudyErro
 
 fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
     let settings = &cell.settings;
-    let in_cell =
-        |error: StudyError| StudyError::new(format!("cell '{}'", cell.label()), error.to_string());
+    let in_cell = |error: StudyError| in_cell(cell, &error);
     let kind = settings.kind();
     let memory = kind.is_memory();
     let (spot, mut why_not) = spot(settings, ends.host, memory);
     let cast = Cast::of(settings, ends).map_err(in_cell)?;
-    let params = settings.params(cast.cache_bytes(), spot.working_set_bytes).map_err(in_cell)?;
+    let params = settings.params(cast.cache_bytes(), spot.working_set_bytes);
+    let mut params = params.map_err(in_cell)?;
+    if let Some(kernel) = &mut params.memory {
+        kernel.node = cell.memory_node;
+    }
     let own = if memory {
         why_not = why_not.or_else(|| no_memory(ends.host, &params));
         let threads = spot.cpus.iter().copied().take(params.streams as usize);

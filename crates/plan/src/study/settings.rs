@@ -116,10 +116,8 @@ impl Settings {
         if packets::IMIX.of(&params) == Some(true) {
             params.message_bytes = IMIX_BYTES;
         }
-        match &mut params.memory {
-            Some(kernel) if memory => kernel.node = self.kernel_node()?,
-            _ if !memory => self.pace(&mut params)?,
-            _ => {}
+        if !memory {
+            self.pace(&mut params)?;
         }
         let params = params.tidied();
         if let Some(rdma) = &params.rdma
@@ -269,8 +267,15 @@ impl Settings {
 
     /// Node of a memory kernel's memory: a number alone, since `LOCAL,REMOTE` is of two ends.
     pub fn kernel_node(&self) -> Result<Option<u32>, StudyError> {
-        let told = self.told(&places::MEMORY_NODE).filter(|told| !told.contains([',', '=']));
-        told.as_deref().map_or(Ok(None), node)
+        let Some(told) = self.told(&places::MEMORY_NODE) else { return Ok(None) };
+        if told.contains([',', '=']) {
+            let why = format!(
+                "'{told}' is of the ends of a network, and a memory kernel has one end: name one \
+                 node, or leave these cells out by an exclude"
+            );
+            return Err(StudyError::new(MEMORY_NODE, why));
+        }
+        node(&told)
     }
 
     /// The background load.
