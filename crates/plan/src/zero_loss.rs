@@ -196,6 +196,49 @@ mod tests {
         assert!(both.contains("leave one out"), "{both}");
     }
 
+    /// The rates of a search were a factor of its file, and are named as one in what is stored.
+    #[test]
+    fn a_file_may_name_the_rates_of_its_search() {
+        let of = |report: &str, exclude: &str| {
+            let text = format!(
+                "name = 'a'\n[search]\nrate_max_packets_per_second = 1e6\n\
+                 rate_min_packets_per_second = 5e5\nresolution_percent = 10\n[base]\n\
+                 load = 'packets'\n[report]\n{report}\n[[exclude]]\n{exclude}\n"
+            );
+            Definition::parse(&text).and_then(|definition| cells(&definition)).map(|all| all.len())
+        };
+        // Of 15 rates from a million down to half of it.
+        assert_eq!(of("across = 'rate'", "rate = '1000000/s'"), Ok(14));
+        assert_eq!(of("across = 'rate'\nprices = { '1000000/s' = 2 }", "rate = []"), Ok(15));
+        let refused = |report, exclude| of(report, exclude).expect_err(exclude).to_string();
+        let why = refused("", "rate = '7/s'");
+        assert!(why.contains("factor 'rate' has no level '7/s'"), "{why}");
+        let why = refused("across = 'size'", "");
+        assert!(why.contains("there is no factor 'size', but rate"), "{why}");
+        let none = "name = 'a'\nrepeats = 1\n[report]\nacross = 'rate'";
+        assert!(Definition::parse(none).is_err(), "there is no search");
+    }
+
+    #[test]
+    fn what_quick_says_of_a_search_has_its_bounds() {
+        let of = |quick: &str| {
+            let text = format!(
+                "name = 'a'\n[search]\nrate_max_packets_per_second = 1e6\n[quick]\n{quick}\n"
+            );
+            Definition::parse(&text).map(|definition| definition.quick.runs_max)
+        };
+        assert_eq!((of("runs_max = 1"), of("runs_max = 10000")), (Ok(Some(1)), Ok(Some(10_000))));
+        for (quick, key) in [
+            ("runs_max = 0", "quick.runs_max: "),
+            ("runs_max = 10001", "quick.runs_max: "),
+            ("resolution_percent = 0.0", "quick.resolution_percent: "),
+            ("resolution_percent = 51", "quick.resolution_percent: "),
+        ] {
+            let why = of(quick).expect_err(quick).to_string();
+            assert!(why.starts_with(key), "{why}");
+        }
+    }
+
     #[test]
     fn a_search_is_of_packets_within_bounds_and_chooses_its_rates() {
         let of = |head: &str, base: &str| {
@@ -219,5 +262,8 @@ mod tests {
         ] {
             assert!(of(head, base).is_err(), "{head} {base}");
         }
+        let none = of(&format!("repeats = 1\n{search}"), "load = 'tcp-stream'");
+        let none = none.expect_err("nothing to search").to_string();
+        assert!(none.contains("this study has no such cell"), "{none}");
     }
 }

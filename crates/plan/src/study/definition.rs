@@ -5,9 +5,14 @@ use narrows_model::options::{flows, runs};
 use narrows_model::study::{Precision, RATE, Reading, Search, Spread};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 /// More cells than this are a slip of the pen.
 const CELLS_MAX: usize = 100_000;
+/// How narrow the answer of a search may be asked to be, in per cent.
+const RESOLUTION_PERCENT: RangeInclusive<f64> = 0.1..=50.0;
+/// How many runs a search may be given.
+const SEARCH_RUNS: RangeInclusive<u32> = 1..=10_000;
 
 /// A study as its file has it.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +75,17 @@ impl Default for Quick {
 }
 
 impl Quick {
+    /// Whether what it says of a search is within a search's bounds.
+    fn check_search(&self) -> Result<(), StudyError> {
+        if self.runs_max.is_some_and(|runs| !SEARCH_RUNS.contains(&runs)) {
+            return Err(StudyError::new("quick.runs_max", "must be 1 to 10000"));
+        }
+        if self.resolution_percent.is_some_and(|percent| !RESOLUTION_PERCENT.contains(&percent)) {
+            return Err(StudyError::new("quick.resolution_percent", "must be 0.1 to 50"));
+        }
+        Ok(())
+    }
+
     /// Makes runs shorter and flows fewer: always, or only where the length of runs is set.
     fn shorten(&self, settings: &mut Settings, always: bool) {
         if always || settings.told(&runs::SECONDS).is_some() {
@@ -275,8 +291,8 @@ impl Definition {
             }
         }
         if let Some(search) = &self.search {
-            self.check_search(search, search.resolution_percent)?;
-            self.check_search(search, self.quick.resolution_percent.unwrap_or(2.0))?;
+            self.check_search(search)?;
+            self.quick.check_search()?;
         }
         let mut names = BTreeSet::new();
         for factor in &self.factors {
@@ -302,13 +318,12 @@ impl Definition {
 
     /// Prices are of levels that there are, and are amounts.
     fn check_prices(&self) -> Result<(), StudyError> {
-        let across = self.report.across.as_deref().and_then(|name| self.factor(name));
-        let across = across.or_else(|| self.factors.first());
+        let first = || self.factors.first().map(|factor| factor.name.as_str());
+        let across = self.report.across.as_deref().or_else(first).unwrap_or_default();
+        let known = self.levels_of(across).unwrap_or_default();
         for (level, price) in &self.report.prices {
-            let known = across.is_some_and(|of| of.levels.iter().any(|l| l.name == *level));
-            if !known {
-                let of = across.map_or("", |factor| factor.name.as_str());
-                let why = format!("factor '{of}' has no level '{level}'");
+            if !known.contains(level) {
+                let why = format!("factor '{across}' has no level '{level}'");
                 return Err(StudyError::new("report.prices", why));
             }
             if !price.is_finite() || *price < 0.0 {
@@ -319,7 +334,7 @@ impl Definition {
     }
 
     /// Whether a search is one of packets, and within bounds.
-    fn check_search(&self, search: &Search, resolution_percent: f64) -> Result<(), StudyError> {
+    fn check_search(&self, search: &Search) -> Result<(), StudyError> {
         let wrong = |why: &str| Err(StudyError::new("search", why));
         let most = search.rate_max_packets_per_second;
         let least = search.rate_min_packets_per_second.unwrap_or(most / 100.0);
@@ -328,10 +343,10 @@ impl Definition {
                 "rate_max_packets_per_second is 2 to 1e9, and rate_min_packets_per_second is below",
             );
         }
-        if !(0.1..=50.0).contains(&resolution_percent)
+        if !RESOLUTION_PERCENT.contains(&search.resolution_percent)
             || !(0.0..=50.0).contains(&search.loss_percent)
             || !(50.0..=99.9).contains(&search.confidence_percent)
-            || !(1..=10_000).contains(&search.runs_max)
+            || !SEARCH_RUNS.contains(&search.runs_max)
         {
             return wrong(
                 "resolution_percent is 0.1 to 50, loss_percent 0 to 50, confidence_percent 50 to \
@@ -347,14 +362,25 @@ impl Definition {
         Ok(())
     }
 
+    /// Names of a factor's levels; the rates of a search are a factor too.
+    fn levels_of(&self, factor: &str) -> Option<Vec<String>> {
+        match &self.search {
+            Some(search) if factor == RATE => {
+                Some(search.rates().into_iter().map(Search::level_of).collect())
+            }
+            _ => Some(self.factor(factor)?.levels.iter().map(|level| level.name.clone()).collect()),
+        }
+    }
+
     /// Whether a factor has these levels.
     fn names(&self, factor: &str, levels: &[String]) -> Result<(), StudyError> {
-        let Some(known) = self.factor(factor) else {
-            let all: Vec<&str> = self.factors.iter().map(|f| f.name.as_str()).collect();
+        let Some(known) = self.levels_of(factor) else {
+            let own = self.factors.iter().map(|f| f.name.as_str());
+            let all: Vec<&str> = own.chain(self.search.map(|_| RATE)).collect();
             let why = format!("there is no factor '{factor}', but {}", all.join(", "));
             return Err(StudyError::new("exclude or report", why));
         };
-        let missing = levels.iter().find(|level| known.levels.iter().all(|l| l.name != **level));
+        let missing = levels.iter().find(|level| !known.contains(level));
         missing.map_or(Ok(()), |level| {
             let why = format!("factor '{factor}' has no level '{level}'");
             Err(StudyError::new("exclude", why))
