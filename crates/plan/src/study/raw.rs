@@ -13,6 +13,8 @@ pub enum Unsaid {
     Interface,
     /// How fast they go, if it is as fast as they can.
     Rate,
+    /// A bitrate of 0 is told, which limits nothing: as fast as they can is said by its word.
+    Unlimited,
     /// A word would not do: the agent at the other end lends no interface.
     Agent,
 }
@@ -24,6 +26,10 @@ impl fmt::Display for Unsaid {
                 "raw packets leave and are counted only on an interface that is named"
             }
             Self::Rate => "raw packets leave only at a rate that is named, if it is max",
+            Self::Unlimited => {
+                "raw packets leave only at a rate that is named, and a bitrate of 0 names none: a \
+                 rate of max is as fast as they go"
+            }
             Self::Agent => {
                 "an agent sends and counts no raw packets: leave the far end to sockets (sender \
                  sendmmsg, receiver recvmmsg)"
@@ -37,7 +43,7 @@ impl Unsaid {
     pub(super) fn key(self) -> &'static str {
         match self {
             Self::Interface => " (bind = \"eth0\")",
-            Self::Rate => " (rate = \"1M\")",
+            Self::Rate | Self::Unlimited => " (rate = \"1M\")",
             Self::Agent => "",
         }
     }
@@ -62,10 +68,13 @@ pub fn unsaid(settings: &Settings) -> Option<Unsaid> {
     if raw_here && !names_interface {
         return Some(Unsaid::Interface);
     }
-    let names_rate =
-        settings.told(&flows::BITRATE).is_some() || settings.told(&packets::RATE).is_some();
-    if sends_raw && !names_rate {
-        return Some(Unsaid::Rate);
+    if sends_raw && settings.told(&packets::RATE).is_none() {
+        match settings.told(&flows::BITRATE) {
+            None => return Some(Unsaid::Rate),
+            // Less than a bit a second is kept as none.
+            Some(bits) if bits.0 < 1.0 => return Some(Unsaid::Unlimited),
+            Some(_) => {}
+        }
     }
     (there || both && (sends_raw || counts_raw)).then_some(Unsaid::Agent)
 }
@@ -90,6 +99,10 @@ mod tests {
             assert_eq!(of(&format!("{sender} bind='192.0.2.1' rate=9")), Some(Unsaid::Interface));
             for rate in ["rate='max'", "rate=1000", "bitrate='1M'"] {
                 assert_eq!(of(&format!("{sender} bind='eth0' {rate}")), None, "{way} {rate}");
+            }
+            for none in ["bitrate=0", "bitrate='0'"] {
+                let unlimited = of(&format!("{sender} bind='eth0' {none}"));
+                assert_eq!(unlimited, Some(Unsaid::Unlimited), "{way} {none}");
             }
             let receiver = format!("receiver='{way}'");
             assert_eq!(of(&receiver), Some(Unsaid::Agent), "it counts at the far end");
