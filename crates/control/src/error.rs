@@ -73,6 +73,11 @@ pub enum ControlError {
 }
 
 impl ControlError {
+    /// Whether nothing was heard of the other side: it has no address, or nobody answers there.
+    pub fn is_no_answer(&self) -> bool {
+        matches!(self, Self::UnknownHost { .. } | Self::Unreachable(_))
+    }
+
     /// Whether the other side was spoken with and cannot be any more: its process or its host
     /// ended, or the way to it.
     pub fn is_gone(&self) -> bool {

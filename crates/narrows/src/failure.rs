@@ -47,6 +47,17 @@ impl Failure {
         self.cause.exit().code() == STOPPED
     }
 
+    /// Whether it is for want of an answer of other hosts: one that answers and refuses is another
+    /// matter.
+    pub fn is_no_answer(&self) -> bool {
+        [Cause::UNKNOWN_HOST, Cause::UNREACHABLE].contains(&self.cause)
+    }
+
+    /// Whether nobody was called, for want of a key.
+    pub fn is_no_key(&self) -> bool {
+        self.cause == Cause::NO_KEY
+    }
+
     pub fn says(&self) -> &str {
         &self.says
     }

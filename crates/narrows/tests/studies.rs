@@ -6,6 +6,7 @@ use common::starved::patiently;
 use common::{err, fails, folder, is_root, narrows, out, run, serve, serve_at, skip, until_stored};
 use narrows_model::record::{Outcome, Record};
 use serde_json::Value;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -334,12 +335,54 @@ fn a_dry_run_needs_no_host() {
         assert_eq!(output.status.code(), Some(0), "{beside}");
         assert!(told.contains("2 cells, 6 runs fit this machine"), "{told}");
         assert!(told.contains("a.invalid, b.invalid"), "{told}");
-        let why = if key.is_some() { "a.invalid: " } else { "no agent key is given" };
-        let not_asked = beside.contains("not asked: a.invalid, b.invalid") && beside.contains(why);
-        assert!(not_asked, "{beside}");
+        let [how, why] = match key {
+            Some(_) => ["did not answer: a.invalid, b.invalid", "a.invalid: "],
+            None => ["not asked: a.invalid, b.invalid", "no agent key is given"],
+        };
+        assert!(beside.contains(how) && beside.contains(why), "{beside}");
     }
     let mut command = begin(&dir, text, &[]);
     fails(command.env("NARROWS_KEY", &key), 3, "a.invalid");
+}
+
+/// An agent that is there and refuses would refuse the study too.
+#[test]
+fn a_dry_run_is_told_of_a_wrong_key() {
+    let dir = folder("study-wrong-key");
+    let agent = serve(&[], &["-B", "127.0.0.1"]);
+    let text = "name = 'far'\nrepeats = 1\n[base]\nload = 'tcp-stream'\n";
+    let here = format!("127.0.0.1:{}", agent.port);
+    let key = "7".repeat(64);
+    for hosts in [here.clone(), format!("a.invalid,{here}")] {
+        let mut command = begin(&dir, text, &["--dry-run", "--peer", &hosts]);
+        fails(command.env("NARROWS_KEY", &key), 3, "keys do not match");
+    }
+    let closed = TcpListener::bind("127.0.0.1:0").expect("port").local_addr().expect("address");
+    let mut command = begin(&dir, text, &["--dry-run", "--peer", &closed.to_string()]);
+    let output = run(command.env("NARROWS_KEY", &key));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(err(&output).contains("did not answer: 127.0.0.1:"), "{}", err(&output));
+    let mut command = begin(&dir, text, &["--dry-run", "--peer", &here, "--key", "short"]);
+    fails(&mut command, 2, "key");
+}
+
+/// Without a search a factor of the search's name is one as any other.
+#[test]
+fn a_factor_may_be_called_rate() {
+    let dir = folder("study-rate");
+    let text = "name = 'rates'\nrepeats = 2\n[base]\nload = 'memory-read'\nseconds = 0.05\n\
+                warmup_seconds = 0.01\n[[factor]]\nname = 'rate'\nset = 'size'\n\
+                levels = ['1M', '2M']\n";
+    let plan = out(&run(&mut begin(&dir, text, &["--dry-run"])));
+    assert!(plan.contains("rates: 2 cells, 4 runs fit this machine"), "{plan}");
+    let output = run(&mut begin(&dir, text, &[]));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let file = dir.join("rates.narrows");
+    let told = out(&run(narrows().args(["study", "status"]).arg(&file)));
+    assert!(told.contains("rates: 2 of 2 cells done"), "{told}");
+    assert!(told.contains("1M") && told.contains("2M"), "{told}");
+    assert_eq!(status(&file)["cells"][0]["state"], "done");
+    assert_eq!(narrows_store::read(&file).expect("a study").planned_runs(), 4);
 }
 
 #[test]

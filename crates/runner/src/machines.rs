@@ -42,8 +42,10 @@ impl Machines {
         let host = narrows_host::read(&Root::live());
         let reached = calling.map_or(Vec::new(), |(called, calling)| reach(called, calling));
         if !reached.is_empty() && reached.iter().all(Result::is_err) {
-            let first = reached.into_iter().find_map(Result::err);
-            return Err(first.map_or(RunError::NoPeer, RunError::from));
+            // One that answers and refuses says more than those that are not there.
+            let mut whys: Vec<ControlError> = reached.into_iter().filter_map(Result::err).collect();
+            whys.sort_by_key(ControlError::is_no_answer);
+            return Err(whys.into_iter().next().map_or(RunError::NoPeer, RunError::from));
         }
         let (mut peers, mut far) = (Vec::new(), Vec::new());
         for (name, reached) in hosts.iter().zip(reached) {

@@ -146,14 +146,18 @@ fn reach(defined: &Defined, args: &SessionArgs, begun: Option<&str>) -> Result<M
         (true, true, Some(begun)) => begun.split(BETWEEN_NAMES).map(str::to_owned).collect(),
         (true, ..) => args.peer.clone(),
     };
-    match reach_hosts(&hosts, args) {
-        // What a study would do is known without them, but for what they have.
-        Err(why) if args.dry_run && !hosts.is_empty() && !why.is_stop() => {
-            note!("not asked: {}; what they have is not known: {}", hosts.join(", "), why.says());
-            Ok(Machines::unasked(&hosts))
-        }
-        reached => reached,
-    }
+    // What a study would do is known without them, but for what they have. One that refuses is an
+    // error now, as it is when the study is run.
+    reach_hosts(&hosts, args).or_else(|why| {
+        let how = match &why {
+            _ if !args.dry_run || hosts.is_empty() => return Err(why),
+            why if why.is_no_key() => "not asked",
+            why if why.is_no_answer() => "did not answer",
+            _ => return Err(why),
+        };
+        note!("{how}: {}; what they have is not known: {}", hosts.join(", "), why.says());
+        Ok(Machines::unasked(&hosts))
+    })
 }
 
 /// Reaches these hosts; without any, both ends are on this one.
