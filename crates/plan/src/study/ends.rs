@@ -152,7 +152,8 @@ impl<'a> Cast<'a> {
         Ok((ends, away.or(why).or(nowhere).or(unbound)))
     }
 
-    /// What must be said before raw frames leave for another host. Between namespaces nothing leaves.
+    /// What must be said before raw frames leave for another host. Between namespaces nothing
+    /// leaves.
     fn raw_unsaid(&self) -> Option<String> {
         if self.ends.peers.is_empty() {
             return None;

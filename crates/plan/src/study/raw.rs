@@ -43,7 +43,8 @@ impl Unsaid {
     pub(super) fn key(self) -> &'static str {
         match self {
             Self::Interface => " (bind = \"eth0\")",
-            Self::Rate | Self::Unlimited => " (rate = \"1M\")",
+            Self::Rate => " (rate = \"1M\")",
+            Self::Unlimited => " (rate = \"max\")",
             Self::Agent => "",
         }
     }
