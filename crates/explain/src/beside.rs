@@ -36,12 +36,18 @@ impl Beside<'_> {
 const RUNS_LEAST: usize = 2;
 
 impl<'a> Cell<'a> {
-    /// The trials that are as the cell's but for what `alike` takes out of the parameters.
+    /// The trials that are as the cell's but for what `alike` takes out of the parameters: between
+    /// the same ends, for as long, and at another level of one factor at the most. A factor that
+    /// is changed by hand leaves no trace but its level, which must be the same.
     pub fn beside(&self, alike: fn(Params) -> Params) -> Vec<Beside<'a>> {
         let own = alike(self.trial.params.clone());
         let others = self.study.trials.iter().filter(|trial| {
             trial.kind == self.trial.kind
                 && trial.path == self.trial.path
+                && trial.ends == self.trial.ends
+                && trial.timeline == self.trial.timeline
+                && factors_apart(trial, self.trial) <= 1
+                && self.by_hand().all(|factor| trial.level(factor) == self.trial.level(factor))
                 && trial.engine.is_none()
                 && trial.params != self.trial.params
                 && alike(trial.params.clone()) == own
@@ -50,6 +56,12 @@ impl<'a> Cell<'a> {
             .map(|trial| Beside { trial, runs_bps: self.moved(trial) })
             .filter(|beside| beside.runs_bps.len() >= RUNS_LEAST)
             .collect()
+    }
+
+    /// Factors of the study that are changed by hand: sessions note where they found them.
+    fn by_hand(&self) -> impl Iterator<Item = &'a str> {
+        let sessions = self.study.sessions.iter();
+        sessions.flat_map(|session| session.levels.keys().map(String::as_str))
     }
 
     fn moved(&self, trial: &Trial) -> Vec<f64> {
@@ -62,6 +74,87 @@ impl<'a> Cell<'a> {
             Some(8e9 * bytes as f64 / end.window_ns.0 as f64)
         })
         .collect()
+    }
+}
+
+/// In how many factors of their study two trials are at different levels.
+fn factors_apart(one: &Trial, other: &Trial) -> usize {
+    let of = |a: &Trial, b: &Trial| {
+        a.levels.iter().filter(|at| b.level(&at.factor) != Some(&at.level)).count()
+    };
+    of(one, other).max(of(other, one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::with_beside;
+    use crate::Case;
+    use crate::measured::cells;
+    use crate::measured::testing::stream;
+    use narrows_model::Nanos;
+    use narrows_model::host::Host;
+    use narrows_model::load::{Params, Role};
+    use narrows_model::study::{Found, Session};
+    use narrows_model::trial::{EndHost, EndSpec, Level, NetworkPath, Trial};
+
+    /// How many trials stand beside the first of two, of which the second has twice the flows.
+    fn count(change: impl FnOnce(&mut Trial, &mut Trial)) -> usize {
+        let mut study = stream("tcp-stream");
+        with_beside(&mut study, |params| params.streams = 2, 1.0);
+        study.sessions = vec![session()];
+        let [first, second] = study.trials.as_mut_slice() else { panic!("two trials") };
+        change(first, second);
+        let summaries = narrows_stats::summarise(&study);
+        let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+        let cell = cells(&case).next().expect("a cell");
+        cell.beside(|params| Params { streams: 0, ..params }).len()
+    }
+
+    #[test]
+    fn a_trial_beside_another_differs_in_one_thing() {
+        let levels = |flows: &str, switch: &str| {
+            let of = |(factor, level): (&str, &str)| Level {
+                factor: factor.to_owned(),
+                level: level.to_owned(),
+            };
+            [("flows", flows), ("switch", switch)].map(of).to_vec()
+        };
+        assert_eq!(count(|_, _| {}), 1);
+        assert_eq!(count(|_, other| end_of(other).host = EndHost::Peer(1)), 0, "another peer");
+        assert_eq!(count(|_, other| end_of(other).place.cpus.0 = vec![3]), 0, "other CPUs");
+        assert_eq!(count(|_, other| end_of(other).container = Some("c".into())), 0);
+        assert_eq!(count(|_, other| other.timeline.window_ns = Nanos(9)), 0, "another window");
+        let at = |its: &str| {
+            count(|one, other| {
+                (one.levels, other.levels) = (levels("1", "old"), levels("2", its));
+            })
+        };
+        assert_eq!(at("old"), 1, "the factor of its flows alone");
+        assert_eq!(at("new"), 0, "and another one");
+        let by_hand = count(|one, other| {
+            (one.levels, other.levels) = (levels("1", "old"), levels("1", "new"));
+        });
+        assert_eq!(by_hand, 0, "the one that is changed by hand");
+    }
+
+    /// A session that found a switch of the factor that is changed by hand.
+    fn session() -> Session {
+        let found = Found { level: "old".to_owned(), read: false };
+        Session {
+            number: 0,
+            began_unix_ns: Nanos(0),
+            narrows_version: String::new(),
+            host: Host::default(),
+            peer_hosts: Vec::new(),
+            path: NetworkPath::Peer,
+            levels: [("switch".to_owned(), found)].into(),
+            cannot: Default::default(),
+            ended: None,
+        }
+    }
+
+    fn end_of(trial: &mut Trial) -> &mut EndSpec {
+        trial.end_mut(Role::Receiver).expect("an end")
     }
 }
 
