@@ -63,7 +63,7 @@ fn is_lossy(cell: &Cell<'_>) -> bool {
     let Some(loss) = cell.summary.loss.as_ref().filter(|_| cell.is_paced()) else { return false };
     let place = loss.places().into_iter().max_by_key(|(_, lost)| *lost);
     let is_on_the_way = place.is_some_and(|(place, _)| {
-        !matches!(place, LossPlace::ReceiverHost | LossPlace::ReceiverSocket)
+        matches!(place, LossPlace::Path | LossPlace::OneHost | LossPlace::Unknown)
     });
     let all = loss.all_datagrams() as f64;
     cell.trial.kind == Workload::UDP_STREAM
@@ -71,9 +71,32 @@ fn is_lossy(cell: &Cell<'_>) -> bool {
         && loss.lost_datagrams as f64 >= LOST_SHARE * all
 }
 
+/// Whether the packets of both are of sizes that tell bytes from packets, and one for a datagram.
 fn is_apart(cell: &Cell<'_>, other: &Beside<'_>) -> bool {
-    let [own, its] = [cell.trial, other.trial].map(|trial| trial.params.message_bytes.0 as f64);
-    own.max(its) >= SIZES_APART * own.min(its)
+    let sizes = [cell.trial, other.trial].map(|trial| trial.params.message_bytes.0);
+    let is_whole = sizes.iter().all(|size| size + HEADERS_BYTES <= mtu_bytes(cell));
+    let [own, its] = sizes.map(|size| frame_bytes(size) as f64);
+    is_whole && own.max(its) >= SIZES_APART * own.min(its)
+}
+
+/// Bytes of the headers of UDP and IPv4. With IPv6 it is 20 more, which brings sizes nearer to each
+/// other and leaves the least ratio above what is one figure: 1.15.
+const HEADERS_BYTES: u64 = 28;
+/// Header and check sequence of an Ethernet frame, and the least that a frame has.
+const FRAME_BYTES: u64 = 18;
+const FRAME_LEAST_BYTES: u64 = 64;
+/// Of an interface that nobody asked: that of Ethernet.
+const MTU_BYTES: u64 = 1500;
+
+/// A datagram of this payload on the wire.
+fn frame_bytes(payload: u64) -> u64 {
+    (payload + HEADERS_BYTES + FRAME_BYTES).max(FRAME_LEAST_BYTES)
+}
+
+/// The largest packet that leaves the sender whole.
+fn mtu_bytes(cell: &Cell<'_>) -> u64 {
+    let nic = cell.sender().and_then(|end| end.nic());
+    nic.and_then(|nic| nic.mtu_bytes.value()).map_or(MTU_BYTES, |mtu| mtu.0)
 }
 
 /// Datagrams a second that come of the cell and of the other, in the fastest run of each: what
@@ -155,7 +178,54 @@ mod tests {
         }
         assert!(is_unknown(&of_study(&RULE, &busy)), "threads waited for a CPU");
         assert!(is_unknown(&of(2_000, 240, 1.2)), "about the same size");
+        assert!(is_unknown(&of(2_000, 2_000, 10.0)), "two packets for a datagram");
         assert!(is_unknown(&of_study(&RULE, &study(2_000))), "one size");
         assert!(is_idle(&of(9_950, 400, 2.0)), "next to nothing lost");
+    }
+
+    #[test]
+    fn small_datagrams_are_as_large_as_their_frames() {
+        assert_eq!([1, 18, 19, 200].map(frame_bytes), [64, 64, 65, 246]);
+        let of = |size: u64| {
+            let mut study = study(2_000);
+            for trial in &mut study.trials {
+                trial.params.message_bytes = Bytes(size);
+            }
+            for flow in study
+                .records
+                .iter_mut()
+                .flat_map(|record| &mut record.reports)
+                .map(|one| &mut one.report.flows[0])
+            {
+                flow.bytes = Bytes(size * flow.messages);
+            }
+            with_beside(&mut study, |params| params.message_bytes = Bytes(2 * size), 2.0);
+            of_study(&RULE, &study)
+        };
+        assert!(is_unknown(&of(8)), "64 B either");
+        assert!(is_unknown(&of(40)), "86 and 126 B");
+        assert!(is_found(&of(100)), "146 and 246 B");
+    }
+
+    #[test]
+    fn what_an_interface_drops_is_not_lost_on_the_way() {
+        use narrows_stats::summarise;
+        let of = |change: fn(&mut narrows_stats::Loss)| {
+            let mut study = study(2_000);
+            with_beside(&mut study, |params| params.message_bytes = Bytes(400), 2.0);
+            let mut summaries = summarise(&study);
+            for loss in summaries.iter_mut().filter_map(|summary| summary.loss.as_mut()) {
+                loss.lost_unplaced_datagrams = 0;
+                change(loss);
+            }
+            let places = summaries[0].loss.as_ref().map(|loss| loss.places());
+            assert!(places.is_some_and(|all| all.iter().any(|(_, lost)| *lost > 0)));
+            judge(&Case { study: &study, summaries: &summaries, predictions: &[] })
+        };
+        assert!(is_found(&of(|loss| loss.lost_on_path_datagrams = 24_000)));
+        assert!(is_found(&of(|loss| loss.lost_unplaced_datagrams = 24_000)));
+        assert!(is_idle(&of(|loss| loss.lost_at_receiver_interface_datagrams = 24_000)));
+        assert!(is_idle(&of(|loss| loss.lost_at_sender_interface_datagrams = 24_000)));
+        assert!(is_idle(&of(|loss| loss.lost_corrupted_datagrams = 24_000)));
     }
 }
