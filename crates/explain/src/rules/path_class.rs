@@ -44,7 +44,11 @@ fn look(cell: &Cell<'_>) -> Looked {
     let seen = says(first);
     // Every probe must say so: what changes between two trains is no class.
     let is_slower = all.iter().all(|classes| is_faster(classes) || is_kept(classes));
-    let wrong = (is_slower && !cell.is_busy()).then(|| {
+    // Trains tell of the path; whether it is what holds the stream, a full CPU hides.
+    if is_slower && cell.is_busy() {
+        return Err(cell.lacks(Measure::UndisturbedRuns));
+    }
+    let wrong = is_slower.then(|| {
         let says = format!(
             "The path treats DSCP {} worse than others in {}, a class that is shaped or policed: \
              {seen}",
@@ -65,8 +69,11 @@ fn remedy(own: u8, other: u8) -> String {
 }
 
 /// What the same stream in another class says, where it is faster in each run than this one in any;
-/// `None` where none was measured or is.
+/// `None` where none was measured or is, or where a CPU may be what this one waits for.
 fn against_stream(cell: &Cell<'_>) -> Option<Looked> {
+    if cell.is_busy() {
+        return None;
+    }
     let own = dscp(&cell.trial.params);
     let high_bps = cell.rates()?.high;
     let others = cell.beside(without_class);
@@ -86,7 +93,7 @@ fn against_stream(cell: &Cell<'_>) -> Option<Looked> {
     );
     let remedy = remedy(own, other_dscp);
     let found = finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy);
-    Some(cell.saw(seen, (!cell.is_busy()).then_some(found)))
+    Some(cell.saw(seen, Some(found)))
 }
 
 /// The class that packets have: 0, best effort, where none was asked for.
@@ -169,5 +176,36 @@ mod tests {
         assert!(is_found(&found), "{found:?}");
         assert!(format!("{found:?}").contains("DSCP 10 worse"), "{found:?}");
         assert!(is_unknown(&of(0, 1.4)), "about the same, and no trains");
+    }
+
+    #[test]
+    fn a_full_cpu_leaves_it_to_the_trains() {
+        use crate::beside::testing::with_beside;
+        let of = |trains_mbps: Option<f64>| {
+            let mut study = stream("tcp-stream");
+            let in_class = |dscp| Some(SocketParams { dscp: Some(dscp), ..Default::default() });
+            study.trials[0].params.socket = in_class(8);
+            for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+                end.report.threads[0].system_ns = end.report.threads[0].wall_ns;
+            }
+            with_beside(&mut study, |params| params.socket = in_class(0), 1.6);
+            if let Some(mbps) = trains_mbps {
+                let of = |class, is_own, mbps| {
+                    let trains = vec![at(2000.0, mbps, 100); 4];
+                    Marked { class, is_own, trains }
+                };
+                let marked = vec![of(0x20, true, mbps), of(0, false, 950.0)];
+                let there = WayProbe { marked, ..WayProbe::default() };
+                with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_unknown(&of(None)), "nothing but the CPU's rate");
+        assert!(is_unknown(&of(Some(20.0))), "trains are slower, and a CPU was full");
+        let clear = of(Some(950.0));
+        assert!(
+            is_clear(&clear) && format!("{clear:?}").contains("packets of DSCP 8"),
+            "{clear:?}"
+        );
     }
 }
