@@ -109,12 +109,12 @@ const DISTURBED_SHARE: f64 = 0.1;
 /// From here on the CPU may be what holds a flow back.
 const BUSY_SHARE: f64 = 0.85;
 
-/// The network cells with runs of our own that ended well, each of one pair of ends.
+/// The network cells with runs of our own that ended well, each of one pair of ends. A summary is
+/// of all pairs and a record's first end of one, so that rules see trials of many taken apart.
 pub fn cells<'a>(case: &'a Case<'a>) -> impl Iterator<Item = Cell<'a>> {
     let mut runs = case.study.by_trial();
     case.study.trials.iter().filter_map(move |trial| {
-        let is_of_agents = trial.is_of_agents() && trial.pairs().count() == 1;
-        trial.controllers().map(drop).or(is_of_agents.then_some(()))?;
+        (trial.pairs().count() == 1).then_some(())?;
         let summary = case.summaries.iter().find(|summary| summary.label == trial.label)?;
         let mut done = runs.remove(&trial.id).unwrap_or_default();
         done.retain(|record| record.outcome == Outcome::Done && record.sender().is_some());

@@ -41,10 +41,39 @@ fn of_pair(study: &StoredStudy, trial: &Trial, at: usize, pair: Pair<'_>) -> Tri
     let both = [pair.receiver.clone(), pair.sender.clone()];
     Trial {
         id: TrialId(format!("{} {at}", trial.id.0)),
-        label: format!("{}, {from} to {to}", trial.label),
+        label: format!("{}, {from} to {to}{}", trial.label, by(trial, &pair)),
         ends: both.into_iter().chain(background).chain(others).collect(),
         ..trial.clone()
     }
+}
+
+/// By which interfaces or addresses a pair of a trial talks, where several join the same hosts.
+/// Cells are told apart by their labels.
+fn by(trial: &Trial, pair: &Pair<'_>) -> String {
+    let hosts = |pair: &Pair<'_>| [pair.sender.host, pair.receiver.host];
+    let alike = trial.pairs().filter(|other| hosts(other) == hosts(pair));
+    let others: Vec<Pair<'_>> = alike.collect();
+    if others.len() < 2 {
+        return String::new();
+    }
+    let named: Vec<String> = others.iter().map(bound).collect();
+    let own = bound(pair);
+    let is_alone = named.iter().filter(|name| **name == own).count() == 1;
+    let number = others.iter().position(|other| std::ptr::eq(other.sender, pair.sender));
+    match number.filter(|_| !is_alone) {
+        Some(number) => format!("{own}, pair {}", number + 1),
+        None => own,
+    }
+}
+
+/// What the ends of a pair are bound to: ` by eth0`.
+fn bound(pair: &Pair<'_>) -> String {
+    let of = |end: &EndSpec| {
+        let bind = end.bind.as_ref()?;
+        bind.device.clone().or_else(|| bind.address.map(|address| address.to_string()))
+    };
+    let both: Vec<String> = [pair.sender, pair.receiver].into_iter().filter_map(of).collect();
+    if both.is_empty() { String::new() } else { format!(" by {}", both.join(" and ")) }
 }
 
 /// What a run says of one pair. To it, the other pairs are a load beside it, as a background load
@@ -72,6 +101,7 @@ mod tests {
     use crate::{Case, judge};
     use narrows_model::Fact;
     use narrows_model::host::Host;
+    use narrows_model::load::Bind;
     use narrows_model::record::Span;
     use narrows_model::result::Verdict;
     use narrows_model::trial::{EndHost, Placement};
@@ -114,6 +144,44 @@ mod tests {
             Verdict::Clear { .. } => Vec::new(),
             other => panic!("{other:?}"),
         }
+    }
+
+    /// Two interfaces here send to one peer, and the window of a pair's receiver is small.
+    #[test]
+    fn pairs_of_the_same_hosts_are_told_apart_by_their_interfaces() {
+        let mut study = fan_out(Some(1));
+        let mut at = 0;
+        for end in &mut study.trials[0].ends {
+            let sends = end.role == Role::Sender;
+            end.host = if sends { EndHost::Controller } else { EndHost::Peer(0) };
+            if sends {
+                end.bind = Some(Bind::from_words(["eth0", "eth1"][at]));
+                at += 1;
+            }
+        }
+        let [finding] = found(&study).try_into().expect("one finding");
+        let from = &finding.evidence[0].from;
+        assert!(from.contains("by eth1"), "{finding:?}");
+        let own = apart(&study).expect("two pairs");
+        let summaries = narrows_stats::summarise(&own);
+        assert_ne!(summaries[0].label, summaries[1].label);
+        // Bound to nothing, they have numbers.
+        study.trials[0].ends.iter_mut().for_each(|end| end.bind = None);
+        let own = apart(&study).expect("two pairs");
+        assert!(own.trials[1].label.ends_with("pair 2"), "{}", own.trials[1].label);
+    }
+
+    #[test]
+    fn a_trial_of_many_pairs_is_no_cell_by_itself() {
+        use crate::measured::cells;
+        let mut study = fan_out(None);
+        study.trials[0].ends[0].host = EndHost::Controller;
+        let count = |study: &StoredStudy| {
+            let summaries = narrows_stats::summarise(study);
+            cells(&Case { study, summaries: &summaries, predictions: &[] }).count()
+        };
+        assert_eq!(count(&study), 0);
+        assert_eq!(count(&apart(&study).expect("two pairs")), 2);
     }
 
     #[test]
