@@ -11,6 +11,8 @@ pub struct Beside<'a> {
     pub trial: &'a Trial,
     /// Payload that came, in bits a second, of each run.
     runs_bps: Vec<f64>,
+    /// The same of each run's flows.
+    pub flows_bps: Vec<Vec<f64>>,
 }
 
 impl Beside<'_> {
@@ -53,7 +55,11 @@ impl<'a> Cell<'a> {
                 && alike(trial.params.clone()) == own
         });
         others
-            .map(|trial| Beside { trial, runs_bps: self.moved(trial) })
+            .map(|trial| {
+                let flows_bps = self.flows_bps(trial);
+                let runs_bps = flows_bps.iter().map(|flows| flows.iter().sum()).collect();
+                Beside { trial, runs_bps, flows_bps }
+            })
             .filter(|beside| beside.runs_bps.len() >= RUNS_LEAST)
             .collect()
     }
@@ -64,14 +70,15 @@ impl<'a> Cell<'a> {
         sessions.flat_map(|session| session.levels.keys().map(String::as_str))
     }
 
-    fn moved(&self, trial: &Trial) -> Vec<f64> {
+    /// Payload that came of each flow of each of a trial's runs, in bits a second.
+    pub fn flows_bps(&self, trial: &Trial) -> Vec<Vec<f64>> {
         let runs = self.study.records.iter().filter(|record| {
             record.trial == trial.id && record.outcome == Outcome::Done && record.sender().is_some()
         });
         runs.filter_map(|record| {
             let end = record.receiver().filter(|end| end.window_ns.0 > 0)?;
-            let bytes: u64 = end.flows.iter().map(|flow| flow.bytes.0).sum();
-            Some(8e9 * bytes as f64 / end.window_ns.0 as f64)
+            let bps = |bytes: u64| 8e9 * bytes as f64 / end.window_ns.0 as f64;
+            Some(end.flows.iter().map(|flow| bps(flow.bytes.0)).collect())
         })
         .collect()
     }

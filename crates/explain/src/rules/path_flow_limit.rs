@@ -4,6 +4,10 @@
 //! get N times the rate, and each gets the same in every run. A limit on all of them together
 //! leaves each an Nth. So it is found only where a stream that a rate of the path holds was
 //! measured with two numbers of flows.
+//!
+//! As much for each is not enough: a flow that its round trip and losses hold far below a limit on
+//! all of them moves as much beside others. So each must have about the rate that packet trains
+//! tell, which are a flow of their own.
 
 use super::{path_capacity, path_policed, path_volume};
 use crate::beside::Beside;
@@ -12,7 +16,10 @@ use crate::measured::{Cell, cells, finding, joined};
 use crate::survey::Survey;
 use crate::{Case, Rule};
 use narrows_model::load::Params;
-use narrows_model::result::{Activity, Finding, Inapplicable, Needed, Unmeasured, Verdict, Weight};
+use narrows_model::result::{
+    Activity, Finding, Inapplicable, Measure, Missing, Needed, Unmeasured, Verdict, Weight,
+};
+use narrows_stats::{Bursts, Range};
 
 pub static RULE: Rule = Rule {
     name: "path-flow-limit",
@@ -26,6 +33,12 @@ pub static RULE: Rule = Rule {
 /// 1.1.
 const SAME_EACH: std::ops::RangeInclusive<f64> = 0.8..=1.25;
 
+/// What a flow moves of the rate that trains tell, where that holds it. A limit of that rate on all
+/// flows leaves each of two at most a half, and then one that moved as much had at most 0.63 of it.
+const NEAR: std::ops::RangeInclusive<f64> = 0.7..=1.25;
+/// The slowest flow of a run must have so much of what the fastest has.
+const EVEN: f64 = 0.5;
+
 fn judge(case: &Case<'_>) -> Verdict {
     let (mut survey, mut findings) = (Survey::default(), Vec::new());
     for cell in cells(case).filter(is_held_at_a_rate) {
@@ -35,7 +48,13 @@ fn judge(case: &Case<'_>) -> Verdict {
         }
         for other in &others {
             match each(&cell, other) {
-                Some(share) if SAME_EACH.contains(&share) => findings.push(found(&cell, other)),
+                Some(share) if SAME_EACH.contains(&share) => match lacking(&cell, other) {
+                    None => findings.push(found(&cell, other)),
+                    Some(missing) => {
+                        survey.fine(seen(&cell, other, share), cell.runs());
+                        survey.lacks(missing);
+                    }
+                },
                 Some(share) => survey.fine(seen(&cell, other, share), cell.runs()),
                 None => {}
             }
@@ -55,6 +74,44 @@ fn is_held_at_a_rate(cell: &Cell<'_>) -> bool {
 fn each(cell: &Cell<'_>, other: &Beside<'_>) -> Option<f64> {
     let own = cell.rates()?.middle / flows(&cell.trial.params);
     (own > 0.0).then(|| other.middle_bps() / flows(&other.trial.params) / own)
+}
+
+/// What lacks to say that it is a limit which gives each flow as much: a rate of one flow, or flows
+/// that keep to it in every run.
+fn lacking(cell: &Cell<'_>, other: &Beside<'_>) -> Option<Missing> {
+    let lacks = |lacks| Unmeasured::In { lacks, trial: cell.trial.label.clone() };
+    let Some(limit) = rate_of_one(cell) else { return Some(lacks(Measure::TrainRate).into()) };
+    let own = cell.flows_bps(cell.trial);
+    let is_held = |runs: &[Vec<f64>], trial_flows: f64| {
+        runs.iter().all(|run| {
+            let near = cell.in_packets(run.iter().sum::<f64>() / trial_flows) / limit.middle;
+            run.len() as f64 == trial_flows && NEAR.contains(&near) && is_even(run)
+        })
+    };
+    let both = is_held(&own, flows(&cell.trial.params))
+        && is_held(&other.flows_bps, flows(&other.trial.params));
+    if both {
+        return None;
+    }
+    // Still more flows would reach a limit on all of them.
+    let more = Unmeasured::Run(Needed::StreamWithOtherFlows);
+    Some(if cell.is_disturbed() { lacks(Measure::UndisturbedRuns) } else { more }.into())
+}
+
+/// The rate of IP packets that trains of one flow tell.
+fn rate_of_one(cell: &Cell<'_>) -> Option<Range> {
+    match cell.bursts() {
+        Some(Bursts::Limited(limited)) => limited.rate_bps,
+        _ => cell.carried(),
+    }
+    .filter(|rate| rate.middle > 0.0)
+}
+
+fn is_even(run: &[f64]) -> bool {
+    let [low, high] = run
+        .iter()
+        .fold([f64::INFINITY, 0.0_f64], |[low, high], bps| [low.min(*bps), high.max(*bps)]);
+    low >= EVEN * high
 }
 
 fn flows(params: &Params) -> f64 {
@@ -104,7 +161,11 @@ mod tests {
     use super::*;
     use crate::beside::testing::with_beside;
     use crate::measured::testing::{of_study, read, slices, stream};
+    use crate::probes::testing::{way, with_probes};
     use crate::setting::testing::{is_clear, is_found, is_idle, is_unknown};
+    use narrows_model::load::{EndReport, Role};
+    use narrows_model::probe::PathProbe;
+    use narrows_model::record::Record;
     use narrows_model::study::StoredStudy;
 
     /// A stream that a policer holds: rows of losses, and no queue.
@@ -127,14 +188,34 @@ mod tests {
         study
     }
 
+    /// One flow at this rate, another trial of so many flows with so many times as much in all, and
+    /// a probe whose trains a policer of 21 Mb/s drops.
+    fn with_flows(mbps: u64, flows: u32, times: f64) -> StoredStudy {
+        let mut study = policed();
+        read(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
+        for end in study.records.iter_mut().flat_map(of_receiver) {
+            end.flows[0].bytes.0 = 125_000 * mbps;
+        }
+        with_beside(&mut study, |params| params.streams = flows, times);
+        let is_other = |record: &&mut Record| record.trial.0 == "beside";
+        for end in study.records.iter_mut().filter(is_other).flat_map(of_receiver) {
+            end.flows[0].bytes.0 /= u64::from(flows);
+            end.flows = vec![end.flows[0].clone(); flows as usize];
+        }
+        let there = way(13, 60, 177);
+        with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
+        study
+    }
+
+    fn of_receiver(record: &mut Record) -> impl Iterator<Item = &mut EndReport> {
+        record.of_mut(Role::Receiver)
+    }
+
     #[test]
     fn flows_that_each_have_the_same_are_limited_each_by_itself() {
-        let of = |flows: u32, times: f64| {
-            let mut study = policed();
-            with_beside(&mut study, |params| params.streams = flows, times);
-            of_study(&RULE, &study)
-        };
-        assert!(is_found(&of(4, 4.0)));
+        let of = |flows: u32, times: f64| of_study(&RULE, &with_flows(20, flows, times));
+        let four = of(4, 4.0);
+        assert!(is_found(&four), "{four:?}");
         assert!(is_found(&of(4, 3.3)));
         assert!(is_clear(&of(4, 1.0)), "a limit on all of them");
         assert!(is_clear(&of(4, 3.0)), "neither the one nor the other");
@@ -145,12 +226,40 @@ mod tests {
     }
 
     #[test]
+    fn flows_that_something_else_holds_below_a_limit_on_all_are_not_limited_each() {
+        // One flow has a quarter of what trains pass, and four have nine tenths of it.
+        let shared = of_study(&RULE, &with_flows(5, 4, 3.6));
+        assert!(is_unknown(&shared), "{shared:?}");
+        let mut untold = with_flows(20, 4, 4.0);
+        untold.trials.retain(|trial| trial.id.0 != "probe");
+        untold.records.retain(|record| record.trial.0 != "probe");
+        assert!(is_unknown(&of_study(&RULE, &untold)), "no trains");
+    }
+
+    #[test]
+    fn uneven_flows_and_runs_are_not_limited_each() {
+        let mut uneven = with_flows(20, 4, 4.0);
+        for end in uneven.records.iter_mut().flat_map(of_receiver) {
+            if let [first, second, ..] = end.flows.as_mut_slice() {
+                let moved = first.bytes.0 / 2;
+                first.bytes.0 -= moved;
+                second.bytes.0 += moved;
+            }
+        }
+        assert!(is_unknown(&of_study(&RULE, &uneven)), "one has a third of another");
+        let mut apart = with_flows(20, 4, 4.0);
+        for flow in of_receiver(&mut apart.records[3]).flat_map(|end| &mut end.flows) {
+            flow.bytes.0 /= 2;
+        }
+        assert!(is_unknown(&of_study(&RULE, &apart)), "a run at half of the rate");
+    }
+
+    #[test]
     fn the_rate_of_a_flow_and_both_sums_are_told() {
-        let mut study = policed();
-        read(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
-        with_beside(&mut study, |params| params.streams = 4, 4.0);
-        let Verdict::Found { findings } = of_study(&RULE, &study) else { panic!("not found") };
+        let Verdict::Found { findings } = of_study(&RULE, &with_flows(20, 4, 4.0)) else {
+            panic!("not found")
+        };
         let says = &findings[0].says;
-        assert!(says.contains("one flow moved 10000 Mb/s in all, 4 flows 40000 Mb/s"), "{says}");
+        assert!(says.contains("one flow moved 20 Mb/s in all, 4 flows 80 Mb/s"), "{says}");
     }
 }

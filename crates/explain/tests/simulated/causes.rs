@@ -135,6 +135,19 @@ fn train(noise: &mut Noise, came: u32, mbps: f64) -> Train {
     }
 }
 
+/// A train of 256 full packets sent within this time, of which a policer let so many pass.
+fn dropped(noise: &mut Noise, came: u32, sent_ns: u64) -> Train {
+    Train {
+        packet_bytes: Bytes(1500),
+        sent: 256,
+        sent_ns: Nanos(noise.about(sent_ns as f64)),
+        came,
+        head: 7,
+        head_ns: Nanos(sent_ns / 36),
+        ..Train::default()
+    }
+}
+
 /// Rows of losses, and nothing that queues.
 fn policed(study: &mut StoredStudy, noise: &mut Noise) {
     senders(study, |end| {
@@ -443,6 +456,16 @@ pub const CAUSES: &[Cause] = &[
         plant: |study, noise| {
             policed(study, noise);
             beside(study, noise, "tcp-stream", |params| params.streams = 4, 4.0);
+            let of = study.trials.last().map(|trial| trial.id.clone());
+            let runs = study.records.iter_mut().filter(|run| Some(&run.trial) == of.as_ref());
+            for end in runs.flat_map(|run| run.of_mut(Role::Receiver)) {
+                end.flows[0].bytes.0 /= 4;
+                end.flows = vec![end.flows[0].clone(); 4];
+            }
+            // The rate of one flow and its headers: 40.4 Gb/s.
+            let trains = vec![dropped(noise, 13, 1_000); 10];
+            let paced = vec![dropped(noise, 177, 52_500); 6];
+            probed(study, &WayProbe { trains, paced, ..WayProbe::default() });
         },
     },
     Cause {
@@ -455,6 +478,7 @@ pub const CAUSES: &[Cause] = &[
             }
             for trial in study.trials.iter_mut().filter(|trial| trial.label == "udp-stream") {
                 trial.params.rate_bps = Some(400_000_000_000);
+                trial.params.message_bytes = Bytes(8000);
             }
             let half = |params: &mut Params| params.message_bytes.0 /= 2;
             beside(study, noise, "udp-stream", half, 0.5);
