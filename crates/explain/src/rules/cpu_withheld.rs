@@ -12,7 +12,7 @@ use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::{EndReport, ThreadUsage};
 use narrows_model::reading::{Scope, keys};
-use narrows_model::result::{Measure, Needed, Verdict, Weight};
+use narrows_model::result::{Measure, Missing, Needed, Verdict, Weight};
 use std::collections::BTreeSet;
 
 pub static RULE: Rule = Rule {
@@ -38,21 +38,36 @@ fn look(cell: &Cell<'_>) -> Looked {
     }
     let [sender, receiver] = [cell.sender(), cell.receiver()];
     let ends = [
-        ("sender", withheld(cell.of_sender(|end| waited(end, sender)), sender)),
-        ("receiver", withheld(cell.of_receiver(|end| waited(end, receiver)), receiver)),
+        ("sender", sender, cell.of_sender(|end| waited(end, sender))),
+        ("receiver", receiver, cell.of_receiver(|end| waited(end, receiver))),
     ];
-    let told = ends.into_iter().filter_map(|(name, told)| Some((name, told?)));
-    let worst = told.max_by(|a, b| a.1.0.total_cmp(&b.1.0));
-    let (name, (beyond, at)) = worst.ok_or_else(|| cell.lacks(Measure::TimeWaitedForCpus))?;
+    let told = ends.into_iter().filter_map(|(name, end, beyond)| Some((name, end, beyond?)));
+    let worst = told.max_by(|a, b| a.2.total_cmp(&b.2));
+    let (name, end, beyond) = worst.ok_or_else(|| cell.lacks(Measure::TimeWaitedForCpus))?;
     let seen = format!(
         "the {name}'s thread waited for a CPU for {:.0} % of the time more than all its CPUs were \
          busy",
         100.0 * beyond.max(0.0)
     );
-    let wrong = (beyond >= BEYOND_SHARE).then(|| {
+    let is_withheld = beyond >= BEYOND_SHARE;
+    let throttled = |why: &str| {
+        let of = format!("nr_throttled of the {name}'s control group, {why}");
+        Blind::Lacks(Missing::unread(of))
+    };
+    let quota = match end.map(|end| quota(&end)) {
+        Some(Quota::Ample) if is_withheld => {
+            return Err(throttled("whose quota leaves it all its CPUs"));
+        }
+        Some(Quota::Small(cpus)) => format!("the quota of {cpus} CPUs of its control group"),
+        _ => "a quota of CPU time that the process itself cannot see".to_owned(),
+    };
+    if is_withheld && end.is_some_and(|end| is_isolated(&end)) {
+        return Err(throttled("some of whose CPUs are isolated"));
+    }
+    let at = end.map_or("at that end", |end| end.at);
+    let wrong = is_withheld.then(|| {
         let says = format!(
-            "The {name} was kept from CPUs that were idle in {}: {seen}; a quota of CPU time that \
-             the process itself cannot see",
+            "The {name} was kept from CPUs that were idle in {}: {seen}; {quota}",
             cell.trial.label
         );
         let remedy = format!(
@@ -65,8 +80,34 @@ fn look(cell: &Cell<'_>) -> Looked {
     cell.saw(seen, wrong)
 }
 
-fn withheld<'a>(beyond: Option<f64>, end: Option<End<'a>>) -> Option<(f64, &'a str)> {
-    Some((beyond?, end.map_or("at that end", |end| end.at)))
+/// What is known of an end's quota of CPU time.
+enum Quota {
+    /// None is seen, which in a container says little.
+    Unseen,
+    /// It is seen, and is less than the CPUs that the process may use.
+    Small(f64),
+    /// It is seen, and leaves the process all of those.
+    Ample,
+}
+
+fn quota(end: &End<'_>) -> Quota {
+    let cpu = &end.host.cpu;
+    let Some(quota) = cpu.quota_cpus.value() else { return Quota::Unseen };
+    match cpu.allowed.value() {
+        Some(allowed) if *quota >= allowed.len() as f64 => Quota::Ample,
+        _ => Quota::Small(*quota),
+    }
+}
+
+/// Whether some of the CPUs that an end's threads may use are isolated. A thread that is bound to
+/// one CPU has no other to be moved to.
+fn is_isolated(end: &End<'_>) -> bool {
+    let isolated = end.host.cpu.isolated.value().map_or(&[][..], Vec::as_slice);
+    let threads = end.report.map_or(&[][..], |report| report.threads.as_slice());
+    threads.iter().filter(|thread| thread.cpu.is_none()).any(|thread| {
+        let own = cpus(thread, Some(*end));
+        own.len() != 1 && isolated.iter().any(|cpu| own.is_empty() || own.contains(cpu))
+    })
 }
 
 /// What the thread that waited longest waited beyond the time in which all its CPUs were busy, as a
@@ -105,12 +146,20 @@ fn idle(end: &EndReport, cpus: &BTreeSet<u32>) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::measured::testing::{of_study, stream};
-    use crate::setting::testing::{is_clear, is_found, is_unknown};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, known};
     use narrows_model::Nanos;
+    use narrows_model::host::{Cpu, Host};
 
     /// A thread of each end that waits for such a share of its second, and its host's idle CPUs.
     fn of(waited_percent: u64, idle_percent: [u64; 2], pinned: Option<u32>) -> Verdict {
+        on(Cpu::default(), waited_percent, idle_percent, pinned)
+    }
+
+    /// The same between hosts of such CPUs.
+    fn on(cpu: Cpu, waited_percent: u64, idle_percent: [u64; 2], pinned: Option<u32>) -> Verdict {
         let mut study = stream("tcp-stream");
+        study.host = Host { cpu, ..Host::default() };
+        study.peer_hosts = vec![study.host.clone()];
         for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
             end.report.threads[0].waited_ns = Some(Nanos(10_000_000 * waited_percent));
             end.report.threads[0].cpu = pinned;
@@ -131,5 +180,26 @@ mod tests {
         assert!(is_clear(&of(80, [90, 5], Some(1))), "the idle one is not its own");
         assert!(is_found(&of(80, [90, 5], Some(0))));
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn a_quota_that_is_seen_is_named_and_isolated_cpus_tell_nothing() {
+        let quota = |cpus: f64| {
+            let (allowed, quota_cpus) = (known(vec![0, 1]), known(cpus));
+            on(Cpu { allowed, quota_cpus, ..Cpu::default() }, 80, [60, 40], None)
+        };
+        let seen = quota(0.5);
+        assert!(is_found(&seen), "{seen:?}");
+        let says = format!("{seen:?}");
+        assert!(says.contains("the quota of 0.5 CPUs of its control group"), "{says}");
+        assert!(!says.contains("cannot see"), "{says}");
+        assert!(is_unknown(&quota(2.0)), "it leaves both");
+        let isolated = |pinned: Option<u32>| {
+            let cpu =
+                Cpu { allowed: known(vec![0, 1]), isolated: known(vec![0]), ..Cpu::default() };
+            on(cpu, 80, [60, 40], pinned)
+        };
+        assert!(is_unknown(&isolated(None)), "nothing is moved to the isolated one");
+        assert!(is_found(&isolated(Some(0))), "bound to it");
     }
 }
