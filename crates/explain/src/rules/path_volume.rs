@@ -28,8 +28,12 @@ pub static RULE: Rule = Rule {
 
 /// How many times faster the first of a run must be than its last half.
 const STEP: f64 = 2.0;
-/// Less than that a queue or a socket's buffer holds too.
+/// A smaller volume is a policer's ordinary bucket, and what a first loss lets pass: a choice, and
+/// no bound of what buffers hold. Of a stream whose TCP did not count the time at its windows, the
+/// largest receive buffer may be what filled first.
 const VOLUME_MIN_BYTES: f64 = 1e6;
+/// That buffer where the receiver's setting was not read: Linux's default (`tcp_rmem`).
+const RECEIVE_BUFFER_BYTES: u64 = 6 << 20;
 /// How far apart the volumes of the runs may be. What losses at random let pass before the first of
 /// them is spread exponentially: three such are within this factor in 4 of 100 cases, six in less
 /// than 1 of 1,000.
@@ -68,7 +72,10 @@ fn look(cell: &Cell<'_>) -> Looked {
     if steps.len() < RUNS_MIN {
         return Err(cell.lacks(Measure::Slices));
     }
-    let is_emptied = !is_a_volume(&steps) && is_a_bucket(cell, &steps);
+    // Where a run was left out, the first of the rest need not be the first there was.
+    let made = cell.study.records.iter().filter(|record| record.trial == cell.trial.id).count();
+    let is_first = steps.len() == made;
+    let is_emptied = is_first && !is_a_volume(&steps) && is_a_bucket(cell, &steps);
     let of = if is_emptied { &steps[..1] } else { &steps };
     let [volume, fast, slow] = [
         middle(of, |step| step.volume_bytes),
@@ -87,6 +94,9 @@ fn look(cell: &Cell<'_>) -> Looked {
     let is_random = matches!(cell.bursts(), Some(Bursts::AtRandom { .. }));
     let is_free = !cell.is_busy() && !cell.is_limited_by_buffers();
     let wrong = (is_emptied || is_a_volume(&steps)) && is_free && !is_random;
+    if wrong && volume <= uncounted_bytes(cell) {
+        return Err(cell.lacks(Measure::TcpTimeAtLimits));
+    }
     if !wrong && !is_known {
         return Err(cell.lacks(Measure::BytesBeforeWindow));
     }
@@ -107,6 +117,15 @@ fn look(cell: &Cell<'_>) -> Looked {
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
     });
     cell.saw(seen, wrong)
+}
+
+/// What the receiver's buffer may have taken of a stream whose TCP did not count when it was full.
+fn uncounted_bytes(cell: &Cell<'_>) -> f64 {
+    if cell.limited_share(keys::LIMITED_BY_WINDOW).is_some() {
+        return 0.0;
+    }
+    let most = cell.receiver().and_then(|end| end.largest_bytes("net.ipv4.tcp_rmem"));
+    most.unwrap_or(RECEIVE_BUFFER_BYTES) as f64
 }
 
 fn middle(steps: &[Step], of: fn(&Step) -> f64) -> f64 {
@@ -187,9 +206,11 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, slices, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
-    use narrows_model::Nanos;
+    use narrows_model::host::Host;
     use narrows_model::load::Role;
+    use narrows_model::record::Outcome;
     use narrows_model::study::StoredStudy;
+    use narrows_model::{Fact, Nanos};
 
     /// Three runs with a warm-up of half a second, by their slices, and in that so many megabytes.
     fn study(slices_mb: [u64; 10], before_mb: Option<[u64; 3]>) -> StoredStudy {
@@ -222,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_bucket_that_only_the_first_run_found_full_is_found_behind_a_queue() {
-        let of = |before: [u64; 3], least_us: u64| {
+        let emptied = |before: [u64; 3], least_us: u64| {
             let mut study = study([10; 10], Some(before));
             for (key, value) in [
                 ("rtt_min_ns", 10_000),
@@ -237,8 +258,9 @@ mod tests {
             ] {
                 read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
             }
-            of_study(&RULE, &study)
+            study
         };
+        let of = |before, least_us| of_study(&RULE, &emptied(before, least_us));
         // 50 MB are what the later rate moves in the warm-up.
         let found = of([250, 55, 54], 20_000);
         assert!(is_found(&found), "{found:?}");
@@ -246,6 +268,46 @@ mod tests {
         assert!(is_clear(&of([250, 55, 54], 12)), "nothing holds the stream at a rate");
         assert!(is_clear(&of([250, 160, 54], 20_000)), "two runs of three");
         assert!(is_clear(&of([54, 55, 250], 20_000)), "the last run");
+        // Of four runs the first has no slices, or failed.
+        let of = |change: fn(&mut Record)| {
+            let mut study = emptied([250, 55, 54], 20_000);
+            let mut before = study.records[0].clone();
+            change(&mut before);
+            study.records.iter_mut().for_each(|record| record.repeat += 1);
+            study.records.insert(0, before);
+            of_study(&RULE, &study)
+        };
+        let untold = of(|record| {
+            record.of_mut(Role::Receiver).for_each(|end| end.intervals.clear());
+        });
+        assert!(is_clear(&untold), "{untold:?}");
+        let failed = of(|record| {
+            record.outcome = Outcome::Skipped { missing: Vec::new() };
+        });
+        assert!(is_clear(&failed), "{failed:?}");
+    }
+
+    #[test]
+    fn a_receive_buffer_that_nobody_watched_is_no_volume() {
+        let of = |setting: Option<&str>, counted: bool| {
+            // 6 MB beyond the 5 that the later rate moves in the warm-up.
+            let slices = [0, 1, 1, 1, 1, 1, 1, 1, 1, 1];
+            let mut study = study(slices, Some([11, 11, 11]));
+            if let Some(sizes) = setting {
+                let value = Fact::known(sizes.to_owned(), "test");
+                study.peer_hosts = vec![Host::default()];
+                study.peer_hosts[0].tuning.insert("net.ipv4.tcp_rmem".into(), value);
+            }
+            if counted {
+                read(&mut study, "tcp-info", "flow0.limited_by_receive_window_ns", 0);
+            }
+            of_study(&RULE, &study)
+        };
+        let unwatched = of(None, false);
+        assert!(is_unknown(&unwatched), "6 MiB by default: {unwatched:?}");
+        assert!(is_found(&of(None, true)), "its window was never full");
+        assert!(is_unknown(&of(Some("4096 131072 6291456"), false)));
+        assert!(is_found(&of(Some("4096 131072 4194304"), false)), "4 MiB at the most");
     }
 
     #[test]
