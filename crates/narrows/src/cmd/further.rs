@@ -1,7 +1,8 @@
 //! What a direct measurement asks further where its answer is a symptom: that something is lost
 //! does not say whether at random, by a policer or in a queue that is too short. A probe of the
 //! path tells, and a UDP stream at half of its pace and with datagrams of another size; of what is
-//! policed the same stream with another number of flows, and in best effort where it has a class.
+//! policed the same stream with another number of flows; and of each that has a class the same in
+//! best effort.
 
 use super::measurement::{Measurement, Opened};
 use super::variants::{best_effort, other_flows, other_size, slower};
@@ -18,7 +19,8 @@ use narrows_runner::{CourseEnd, RunError};
 const REPEATS: u32 = 2;
 
 /// What is said on standard error before it begins.
-const SAYS: &str = "that is a symptom: probing the path to tell what causes it";
+const SAYS: &str = "what limits it (loss, a policer or the like) is a symptom: probing the path for \
+                    its cause";
 
 /// Makes the runs of a measurement, and those that its answer calls for; how they ended.
 pub fn course(
