@@ -19,8 +19,8 @@ use narrows_runner::{CourseEnd, RunError};
 const REPEATS: u32 = 2;
 
 /// What is said on standard error before it begins.
-const SAYS: &str = "what limits it (loss, a policer or the like) is a symptom: probing the path for \
-                    its cause";
+const SAYS: &str = "what limits it (loss, a policer or the like) is a symptom: probing the path \
+                    for its cause";
 
 /// Makes the runs of a measurement, and those that its answer calls for; how they ended.
 pub fn course(
