@@ -1,4 +1,5 @@
-//! The page of a study: its conclusion first, boxes of runs enough, and nothing of what was not run.
+//! The page of a study: its conclusion first, boxes of runs enough, and nothing of what was not
+//! run.
 
 mod planted;
 

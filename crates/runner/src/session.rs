@@ -37,7 +37,8 @@ pub struct Far {
     pub interface: Option<String>,
     /// Why it takes no part in this session.
     pub away: Option<String>,
-    /// Whether it was asked what it is; of one that was not nothing is known, and nothing is missing.
+    /// Whether it was asked what it is; of one that was not nothing is known, and nothing is
+    /// missing.
     pub asked: bool,
 }
 

@@ -49,8 +49,8 @@ pub struct StudyResults {
 }
 
 impl StudyResults {
-    /// The panels that have something to show. Those whose cells could not run are named where it is
-    /// said why.
+    /// The panels that have something to show. Those whose cells could not run are named where it
+    /// is said why.
     pub fn shown(&self) -> impl Iterator<Item = &Panel> {
         self.panels.iter().filter(|panel| panel.is_shown())
     }

@@ -29,7 +29,8 @@ pub fn section(analysis: &Analysis<'_>, results: &StudyResults) -> Markup {
     }
 }
 
-/// What the papers' figures are: several panels over one axis. `None` where there is no such figure.
+/// What the papers' figures are: several panels over one axis. `None` where there is no such
+/// figure.
 fn overview(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Markup> {
     let mut figures: Vec<(String, String)> = Vec::new();
     figures.extend(

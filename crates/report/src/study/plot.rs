@@ -79,8 +79,8 @@ pub(super) fn scale(unit: Unit, high: f64) -> (f64, &'static str) {
     fits.or(scales.last()).copied().unwrap_or((1.0, ""))
 }
 
-/// One cell's box around `x`, so wide to each side, or its runs and their median where they are few;
-/// its unit, and the class that it is drawn with.
+/// One cell's box around `x`, so wide to each side, or its runs and their median where they are
+/// few; its unit, and the class that it is drawn with.
 pub(super) fn one(
     svg: &mut Svg,
     summary: &Summary,
