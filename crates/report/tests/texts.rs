@@ -140,17 +140,20 @@ fn failed_runs_are_counted_by_their_reason_over_all_cells() {
     has("  3 runs failed (size small, large): no route\n  1 run failed (size small): killed\n");
 }
 
-#[test]
-fn a_profiles_classes_stand_by_the_largest_share_of_either_end() {
-    let class = |class, share: f64| ClassShare {
+fn class(class: Class, share: f64) -> ClassShare {
+    ClassShare {
         class,
         samples: 0,
         share,
         cumulative: 0.0,
         by_chance: 0.012,
         cpu_seconds_per_gigabyte: (share > 0.3).then_some(0.25),
-    };
-    let end = |role, classes: Vec<ClassShare>, outside_threads| EndProfile {
+    }
+}
+
+/// An end of 1,480 samples in two runs, by its classes and the share outside its threads.
+fn profiled_end(role: Role, classes: Vec<ClassShare>, outside_threads: f64) -> EndProfile {
+    EndProfile {
         role,
         runs: 2,
         by: None,
@@ -172,8 +175,12 @@ fn a_profiles_classes_stand_by_the_largest_share_of_either_end() {
             others: 0,
         }),
         flame: Default::default(),
-    };
-    let sender = end(
+    }
+}
+
+#[test]
+fn a_profiles_classes_stand_by_the_largest_share_of_either_end() {
+    let sender = profiled_end(
         Role::Sender,
         vec![
             class(Class::TcpUdpIp, 0.4),
@@ -182,7 +189,7 @@ fn a_profiles_classes_stand_by_the_largest_share_of_either_end() {
         ],
         0.0004,
     );
-    let receiver = end(
+    let receiver = profiled_end(
         Role::Receiver,
         vec![class(Class::Copy, 0.7), class(Class::TcpUdpIp, 0.2), class(Class::Locks, 0.0004)],
         0.05,
