@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Six cells of memory kernels, which need neither root nor a network.
 const MEMORY: &str = r#"
@@ -130,6 +130,11 @@ fn a_killed_study_goes_on_and_loses_nothing() {
         let mut command = if attempt == 0 { begin(&dir, MEMORY, &[]) } else { resume(&file) };
         let mut child =
             command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
+        // Before it has a file there is nothing to go on with.
+        let end = Instant::now() + Duration::from_secs(30);
+        while !file.exists() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         std::thread::sleep(Duration::from_millis(350 + 97 * (attempt % 7)));
         let ended = child.try_wait().expect("wait").is_some();
         let _ = child.kill();
