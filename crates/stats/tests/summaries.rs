@@ -1,38 +1,20 @@
 //! Figures of runs whose every count is known: rates of the window that was measured and not of the
 //! one that was ordered, bits of a network and bytes of memory, CPU of the busiest thread.
 
+mod told;
+
 use narrows_model::host::Host;
-use narrows_model::load::{EndReport, FlowTally, Params, StreamParams, ThreadUsage, Timeline};
+use narrows_model::load::{EndReport, FlowTally, StreamParams, ThreadUsage};
 use narrows_model::record::{Fault, Lost, LostBy, Outcome, Record, Reported, Stage, Stamp};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{EndSpec, MemoryLoad, NetworkPath, Placement, Trial, TrialId};
+use narrows_model::trial::{EndSpec, MemoryLoad, Placement, Trial};
 use narrows_model::units::Unit;
 use narrows_model::workload::Metric;
 use narrows_model::{Bytes, Nanos};
 use narrows_stats::{Label, Summary, copy_share, summarise, together};
+use told::trial;
 
 const MS: u64 = 1_000_000;
-
-fn trial(kind: &str, label: &str) -> Trial {
-    Trial {
-        id: TrialId(label.into()),
-        label: label.into(),
-        kind: kind.into(),
-        params: Params::of_network(Bytes(1000), 1),
-        ends: EndSpec::anywhere(false),
-        path: NetworkPath::Peer,
-        // A second was ordered.
-        timeline: Timeline {
-            warmup_ns: Nanos(0),
-            window_ns: Nanos(1000 * MS),
-            cooldown_ns: Nanos(0),
-            interval_ns: None,
-        },
-        levels: Vec::new(),
-        notes: Vec::new(),
-        engine: None,
-    }
-}
 
 fn flow(bytes: u64, messages: u64) -> FlowTally {
     FlowTally { bytes: Bytes(bytes), messages, ..FlowTally::default() }

@@ -1,5 +1,9 @@
 //! A memory job and traffic on a simulated host: what each costs the other is planted.
 
+#[path = "../chance/mod.rs"]
+mod chance;
+
+pub use chance::Chance;
 use narrows_model::host::{CpuPlace, Host, Nic, Node};
 use narrows_model::interfaces::Interfaces;
 use narrows_model::load::{EndReport, FlowTally, Role, ThreadUsage};
@@ -58,22 +62,6 @@ pub fn host() -> Host {
     host
 }
 
-/// Numbers between 0 and 1 that look like chance (Knuth's linear congruence).
-pub struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> f64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// Around 1 by so much, the sum of three even numbers.
-    pub fn around(&mut self, spread: f64) -> f64 {
-        1.0 + spread * (self.next() + self.next() + self.next() - 1.5)
-    }
-}
-
 /// The study that the command makes of such a host, with its runs simulated: a block is slow or
 /// quick as a whole, and each run by 1 % of its own.
 pub fn simulated(repeats: u32, planted: &Planted, seed: u64) -> StoredStudy {
@@ -101,7 +89,7 @@ pub fn simulated(repeats: u32, planted: &Planted, seed: u64) -> StoredStudy {
     study.study.reading = definition.report;
     study.study.interfaces = Interfaces::one(interface.map(str::to_owned));
     study.peer_hosts = vec![host.clone()];
-    let mut chance = Chance(seed);
+    let mut chance = Chance::of(seed);
     for block in 0..repeats {
         let slow = chance.around(0.1);
         for trial in &study.trials {

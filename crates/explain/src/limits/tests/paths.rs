@@ -2,6 +2,19 @@
 
 use super::*;
 
+/// A short path on which so many of 900,000 segments were sent again.
+fn sends_again(study: &mut StoredStudy, segments: u64) {
+    for (key, value) in [
+        ("rtt_min_ns", 40_000),
+        ("rtt_ns", 41_000),
+        ("send_mss_bytes", 1448),
+        ("sent_segments", 900_000),
+        ("retransmitted_segments", segments),
+    ] {
+        read(study, "tcp-info", &format!("flow0.{key}"), value);
+    }
+}
+
 #[test]
 fn the_cause_is_named_before_what_follows_from_it() {
     let limit = limit_of(&shaped(), &[]);
@@ -129,15 +142,7 @@ fn a_route_that_sets_another_congestion_control_is_named_with_the_losses() {
         for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
             end.report.effective.congestion = Some("reno".into());
         }
-        for (key, value) in [
-            ("rtt_min_ns", 40_000),
-            ("rtt_ns", 41_000),
-            ("send_mss_bytes", 1448),
-            ("sent_segments", 900_000),
-            ("retransmitted_segments", lost),
-        ] {
-            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
-        }
+        sends_again(&mut study, lost);
         limit_of(&study, &[]).rule
     };
     assert_eq!(of("bbr", 4_500).as_deref(), Some("congestion-control"));
@@ -151,15 +156,7 @@ fn losses_at_random_are_called_so() {
     use narrows_model::probe::PathProbe;
     let of = |slow: u32| {
         let mut study = stream("tcp-stream");
-        for (key, value) in [
-            ("rtt_min_ns", 40_000),
-            ("rtt_ns", 41_000),
-            ("send_mss_bytes", 1448),
-            ("sent_segments", 900_000),
-            ("retransmitted_segments", 9_000),
-        ] {
-            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
-        }
+        sends_again(&mut study, 9_000);
         let there = way(251, 60, slow);
         with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
         limit_of(&study, &[]).what
@@ -200,15 +197,7 @@ fn a_shaper_is_told_with_its_interface_and_rate_and_segments_with_both_mtus() {
 fn bursts_of_losses_are_called_so() {
     let of = |repairs: u64| {
         let mut study = stream("tcp-stream");
-        for (key, value) in [
-            ("rtt_min_ns", 40_000),
-            ("rtt_ns", 41_000),
-            ("send_mss_bytes", 1448),
-            ("sent_segments", 900_000),
-            ("retransmitted_segments", 9_000),
-        ] {
-            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
-        }
+        sends_again(&mut study, 9_000);
         for (key, count) in
             [("TCPSackRecovery", repairs), ("TCPRenoRecovery", 0), ("TCPTimeouts", 0)]
         {
@@ -224,16 +213,8 @@ fn bursts_of_losses_are_called_so() {
 fn a_queue_that_overflows_now_and_then_or_in_consequence_holds_nothing() {
     let of = |dropped: u64, acknowledgements: u64| {
         let mut study = stream("tcp-stream");
-        for (key, value) in [
-            ("rtt_min_ns", 40_000),
-            ("rtt_ns", 41_000),
-            ("send_mss_bytes", 1448),
-            ("sent_segments", 900_000),
-            ("retransmitted_segments", dropped),
-            ("received_segments", acknowledgements),
-        ] {
-            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
-        }
+        sends_again(&mut study, dropped);
+        read(&mut study, "tcp-info", "flow0.received_segments", acknowledgements);
         for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
             end.effective.interface = Some("tap0".into());
             end.readings.put_words("interface", "tap0.tx_dropped_packets", dropped);
