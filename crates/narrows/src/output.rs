@@ -326,14 +326,9 @@ pub fn unwritable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
     Failure::of(Cause::UNWRITABLE, format!("{} cannot be written: {error}", path.display()))
 }
 
-/// Says where a study is, and the head of its chain: whoever notes that elsewhere can show later
-/// that the file is as it was.
-pub fn made(file: &Path, more: &str) -> Result<(), Failure> {
-    if let Some(head) = narrows_store::chain_head(file)? {
-        note!("chain head {head}");
-    }
+/// Says where a study is. `narrows verify` has the head of its chain, for who wants to note it.
+pub fn made(file: &Path, more: &str) {
     note!("study {}{more}", file.display());
-    Ok(())
 }
 
 /// When every run failed, that is the result, and no success.

@@ -48,7 +48,7 @@ pub fn run(args: &CreditsArgs) -> Result<u8, Failure> {
     } else {
         output::print(&told.text())?
     }
-    output::made(&file, "")?;
+    output::made(&file, "");
     output::nothing_measured(&file)?;
     Ok(output::exit_code(&end, 0))
 }

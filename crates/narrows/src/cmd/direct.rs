@@ -51,7 +51,7 @@ pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
     let asked = opened.trials.clone();
     let end = further::course(&measurement, &mut opened, &steps)?;
     let verdict = output::present_asked(&opened.file, out, None, Some(&asked))?;
-    output::made(&opened.file, "")?;
+    output::made(&opened.file, "");
     output::nothing_measured(&opened.file)?;
     demands::judged(&opened.file, &out.demands, output::exit_code(&end, verdict))
 }

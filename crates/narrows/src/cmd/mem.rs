@@ -63,7 +63,7 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
         let cells: Vec<numademo::KernelRate> = cells.collect();
         output::print_json_or_text(false, &numademo::text(&cells, plan::LOCAL))?;
     }
-    output::made(&file, &format!(", report {}", html.display()))?;
+    output::made(&file, &format!(", report {}", html.display()));
     output::nothing_measured(&file)?;
     demands::judged(&file, &args.out.demands, output::exit_code(&end, verdict))
 }

@@ -224,7 +224,7 @@ fn present(args: &MeshArgs, path: &Path, crowd: &Crowd, stopped: bool) -> Result
         report::text(&mesh, &stored, names, &screen::of_output())
     };
     output::print_json_or_text(args.json, &text)?;
-    output::made(path, "")?;
+    output::made(path, "");
     Ok(match (stopped, mesh.best, mesh.named.is_empty()) {
         (true, _, _) => STOPPED,
         (false, None, _) => CONNECT,

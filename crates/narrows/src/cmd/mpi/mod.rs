@@ -37,7 +37,7 @@ fn present(args: &MpiArgs, file: &Path) -> Result<u8, Failure> {
         output::print(&said::text(&narrows_store::read(file)?))?;
         0
     };
-    output::made(file, "")?;
+    output::made(file, "");
     demands::judged(file, &args.out.demands, code)
 }
 

@@ -217,7 +217,7 @@ impl Study<'_> {
         let analysis = narrows_report::Analysis::of(&stored);
         output::present_study(self.file, &self.args.format, &analysis)?;
         self.say_changes(&engine);
-        output::made(self.file, "")?;
+        output::made(self.file, "");
         if end == CourseEnd::Complete {
             output::nothing_measured(self.file)?;
         } else {
