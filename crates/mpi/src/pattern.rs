@@ -302,6 +302,7 @@ fn once(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::RefCell;
 
     #[test]
     fn pairs_lie_across_hosts_however_ranks_are_laid_out() {
@@ -367,5 +368,135 @@ mod tests {
         use Pattern::{Allreduce, Alltoall, Bandwidth, BothWays, Pairs, PingPong};
         let least = [PingPong, Bandwidth, BothWays, Pairs, Alltoall, Allreduce];
         assert_eq!(least.map(Pattern::least_bytes), [0, 1, 1, 1, 1, 8]);
+    }
+
+    /// A rank whose calls are written down, and that nobody answers.
+    struct Told(RefCell<Vec<String>>, usize);
+
+    impl Told {
+        fn call(&self, says: String) {
+            self.0.borrow_mut().push(says);
+        }
+    }
+
+    impl Mpi for Told {
+        fn rank(&self) -> usize {
+            0
+        }
+        fn size(&self) -> usize {
+            self.1
+        }
+        fn version(&self) -> &str {
+            "told"
+        }
+        fn host(&self) -> String {
+            "here".to_owned()
+        }
+        fn barrier(&self) {
+            self.call("barrier".to_owned());
+        }
+        fn send(&self, bytes: &[u8], to: usize) {
+            self.call(format!("send {} to {to}", bytes.len()));
+        }
+        fn receive(&self, into: &mut [u8], from: usize) {
+            self.call(format!("receive {} from {from}", into.len()));
+        }
+        fn exchange(&self, window: Window<'_>, with: usize) {
+            let Window { out, into, each, sends, receives } = window;
+            assert!(out.len() >= each * sends && into.len() >= each * receives, "room for all");
+            self.call(format!("{sends} there, {receives} back of {each} with {with}"));
+        }
+        fn sum(&self, of: &[f64], into: &mut [f64]) {
+            self.call(format!("sum {} into {}", of.len(), into.len()));
+        }
+        fn to_all(&self, out: &[u8], into: &mut [u8], each: usize) {
+            self.call(format!("{each} of {} to all, {}", out.len(), into.len()));
+        }
+        fn gather(&self, _: &[u8], _: &mut [u8]) {}
+        fn share(&self, bytes: &mut [u8]) {
+            self.call(format!("share {}", bytes.len()));
+        }
+        fn finish(&self) {}
+    }
+
+    /// The calls of one iteration, and what the rank says of those that counted.
+    fn run_of(pattern: Pattern, leads: bool, partner: Option<usize>) -> (Vec<String>, Summary) {
+        let mpi = Told(RefCell::default(), 3);
+        let message = Message { bytes: 100, window: 4 };
+        let part = RankRole { partner, leads, far: 2, crosses: true };
+        // No time at all: the fewest iterations.
+        let told = run(&mpi, pattern, &message, &part, Duration::ZERO);
+        let calls = mpi.0.into_inner();
+        let edges = calls.iter().filter(|call| *call == "barrier").count();
+        assert_eq!((calls.first(), calls.last(), edges), (calls.last(), calls.first(), 2));
+        let at = calls.iter().position(|call| call == "share 8").expect("the number is shared");
+        let (warm, timed) = (&calls[1..at], &calls[at + 1..calls.len() - 1]);
+        assert_eq!(warm.len(), timed.len(), "twice ten before, twenty that count");
+        let once = timed[..timed.len() / 20].to_vec();
+        for iteration in warm.chunks(once.len().max(1)).chain(timed.chunks(once.len().max(1))) {
+            assert_eq!(iteration, once);
+        }
+        (once, told)
+    }
+
+    #[test]
+    fn an_iteration_is_what_its_pattern_says() {
+        let calls = |pattern, leads| run_of(pattern, leads, Some(2)).0;
+        assert_eq!(calls(Pattern::PingPong, true), ["send 100 to 2", "receive 100 from 2"]);
+        assert_eq!(calls(Pattern::PingPong, false), ["receive 100 from 2", "send 100 to 2"]);
+        for pattern in [Pattern::Bandwidth, Pattern::Pairs] {
+            let leads = ["4 there, 0 back of 100 with 2", "receive 1 from 2"];
+            assert_eq!(calls(pattern, true), leads);
+            let follows = ["0 there, 4 back of 100 with 2", "send 1 to 2"];
+            assert_eq!(calls(pattern, false), follows);
+        }
+        assert_eq!(calls(Pattern::BothWays, false), ["4 there, 4 back of 100 with 2"]);
+        // 100 bytes are thirteen numbers of eight.
+        assert_eq!(calls(Pattern::Allreduce, false), ["sum 13 into 13"]);
+        assert_eq!(calls(Pattern::Alltoall, false), ["100 of 300 to all, 300"]);
+        assert!(run_of(Pattern::PingPong, false, None).0.is_empty(), "nobody to talk to");
+    }
+
+    #[test]
+    fn who_leads_counts_twenty_and_sends_forty() {
+        let of = |pattern, leads| {
+            let told = run_of(pattern, leads, Some(2)).1;
+            (told.count, told.away_bytes, told.within_bytes)
+        };
+        assert_eq!(of(Pattern::PingPong, true), (20, 4000, 0));
+        assert_eq!(of(Pattern::PingPong, false), (0, 4000, 0), "the other end counts");
+        assert_eq!(of(Pattern::Bandwidth, true), (20, 16_000, 0));
+        assert_eq!(of(Pattern::Alltoall, false), (20, 8000, 0), "to two ranks elsewhere");
+    }
+
+    #[test]
+    fn iterations_fill_the_time_within_their_bounds() {
+        let of = |each_ns: u64, time| planned(&[each_ns, each_ns, 9 * each_ns], time);
+        assert_eq!(of(1000, Duration::from_secs(1)), 1_000_000, "no more than are kept");
+        assert_eq!(of(10_000, Duration::from_secs(1)), 100_000);
+        assert_eq!(of(1_000_000_000, Duration::from_secs(1)), 20, "never fewer");
+    }
+
+    #[test]
+    fn patterns_have_the_words_of_the_osu_benchmarks() {
+        let words = Pattern::ALL.map(|pattern| (pattern.name(), pattern.word()));
+        let wanted = [
+            ("pingpong", "mpi-latency"),
+            ("bandwidth", "mpi-bandwidth"),
+            ("both-ways", "mpi-bi-directional-bandwidth"),
+            ("pairs", "mpi-multiple-bandwidth"),
+            ("allreduce", "mpi-allreduce-latency"),
+            ("alltoall", "mpi-all-to-all-latency"),
+        ];
+        assert_eq!(words, wanted);
+        for pattern in Pattern::ALL {
+            assert_eq!(Pattern::named(pattern.name()), Some(pattern));
+            assert_eq!(pattern.is_rate(), pattern.word().ends_with("bandwidth"), "{pattern:?}");
+        }
+        assert_eq!(Pattern::named("mpi-latency"), None);
+        assert_eq!(
+            Pattern::ALL.map(Pattern::is_collective),
+            [false, false, false, false, true, true]
+        );
     }
 }
