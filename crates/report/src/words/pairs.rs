@@ -27,8 +27,9 @@ fn of_trial(stored: &StoredStudy, pairs: &Pairs, several: bool) -> Vec<String> {
     }
     lines.extend(told.into_iter().map(|one| pair(stored, one)));
     if left_out > 0 {
-        lines
-            .push(format!("{} faster than these are left out (--json)", counted(left_out, "pair")));
+        let are = if left_out == 1 { "is" } else { "are" };
+        let left_out = counted(left_out, "pair");
+        lines.push(format!("{left_out} faster than these {are} left out (--json)"));
     }
     lines
 }
