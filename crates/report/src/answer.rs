@@ -4,7 +4,7 @@ use crate::drawn::canvas::cut;
 use crate::explained::{self, Standing};
 use crate::sentences::Answer;
 use crate::study::{StudyResults, text};
-use crate::{Analysis, latency, words};
+use crate::{Analysis, latency, neighbours, placement, words};
 use narrows_explain::limits::{Limit, Sureness};
 use narrows_model::load::Wait;
 use narrows_model::result::ResourceAt;
@@ -65,8 +65,9 @@ pub fn of(analysis: &Analysis<'_>) -> Option<Answer> {
     })
 }
 
-/// The answer of an experiment by its first panel: what its levels say, what holds the level of the
-/// best median, and what to do there. `None` where nothing has a value.
+/// The answer of an experiment: what neighbours or places cost where it asks that, else what the
+/// levels of its first panel say; what holds that panel's level of the best median, and what to do
+/// there. `None` where nothing has a value.
 pub fn of_study(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Answer> {
     let panel =
         results.panels.iter().find(|panel| panel.rows.iter().any(|r| r.median.is_some()))?;
@@ -78,8 +79,15 @@ pub fn of_study(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Answe
     };
     let summary = analysis.summaries.get(row.trial)?;
     let (across, level) = (&results.across, &row.level);
-    let said = text::recommendation(results);
-    let said = said.or_else(|| {
+    let job = neighbours::worst(analysis);
+    let place = placement::dearest(analysis);
+    let remedy = match (&job, &place) {
+        (Some(test), _) => neighbours::remedy(test),
+        (None, Some(_)) => text::recommendation(results),
+        (None, None) => None,
+    };
+    let asked = job.map(|test| neighbours::answer(analysis, test)).or(place);
+    let said = asked.or_else(|| text::recommendation(results)).or_else(|| {
         let says = text::says(panel, across).into_iter().next()?;
         Some(if panel.name.is_empty() { says } else { format!("{}: {says}", panel.name) })
     });
@@ -89,7 +97,7 @@ pub fn of_study(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Answe
         figure: said.unwrap_or_else(|| "one level, nothing to compare".to_owned()),
         spread: format!("{across} {level}: {value}{spread}"),
         bottleneck: format!("{across} {level}: {}", says(analysis, summary)),
-        action: action(analysis, summary),
+        action: remedy.unwrap_or_else(|| action(analysis, summary)),
     })
 }
 

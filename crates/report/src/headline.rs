@@ -17,7 +17,9 @@ pub fn section(analysis: &Analysis<'_>) -> Markup {
 }
 
 fn said(analysis: &Analysis<'_>) -> Markup {
-    if let Some(line) = analysis.study.as_ref().and_then(text::recommendation) {
+    let asks_of_levels = analysis.placements.is_empty() && analysis.neighbours.is_empty();
+    let results = analysis.study.as_ref().filter(|_| asks_of_levels);
+    if let Some(line) = results.and_then(text::recommendation) {
         return html! { section class="card answer" { p class="figure" { (line) } } };
     }
     let answer = match &analysis.study {

@@ -21,7 +21,11 @@ fn the_report_says_it_in_a_sentence_a_table_and_a_picture() {
         (narrows_report::formats::format("text").expect("a format").write)(&Analysis::of(&blue));
     let wanted = "TCP, sent: not slower with up to 5 cores that copy memory; the job is, 1.";
     assert!(blue.contains(wanted) && blue.contains(" with 5 cores: blue"), "{blue}");
+    // The page leads with the traffic that loses most, and not with a level of a factor.
     let page = write("html");
+    let (_, head) = page.split_once("class=\"figure\">").expect("a headline");
+    assert!(head.starts_with("TCP, received: slower with 4 cores or more that copy memory: 1.5"));
+    assert!(head.contains("such a job on 3 cores at most while the network matters"));
     assert!(page.contains("id=\"neighbours\"") && page.contains("data-name=\"job slower\""));
     assert!(write("json").contains("\"neighbours\":"));
     let drawn = narrows_report::figures::all(&analysis);

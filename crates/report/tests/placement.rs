@@ -30,4 +30,13 @@ fn what_costs_most_is_said_and_drawn() {
         .find(|(name, _)| name.starts_with("placement-tcp-4-flows-ends"))
         .expect("bars");
     assert_eq!(bars.matches("</title>").count(), 4, "the NIC, each end away, and both");
+    let results = analysis.study.as_ref().expect("levels");
+    let answer = narrows_report::answer::of_study(&analysis, results).expect("an answer");
+    // A round trip takes 40 % more, four flows lose less: what costs most of all tests.
+    let most = "TCP round trip: process and memory at both ends costs most: +4";
+    assert!(answer.figure.starts_with(most), "{answer:?}");
+    assert!(answer.action.starts_with("best for"), "{answer:?}");
+    let page = (narrows_report::formats::format("html").expect("a format").write)(&analysis);
+    let (_, head) = page.split_once("class=\"figure\">").expect("a headline");
+    assert!(head.starts_with(most), "the page leads with it");
 }

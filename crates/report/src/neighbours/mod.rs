@@ -9,8 +9,35 @@ use narrows_model::result::Estimate;
 use narrows_model::workload::{Kernel, Transport, Workload};
 use narrows_stats::{Cost, NeighbourStep, NeighbourTest, Open, Regime, Slowdown, blocks_for};
 
+/// The test in which most is lost: traffic before the job, and either before what is open. None of
+/// a study of anything else.
+pub fn worst<'a>(analysis: &'a Analysis<'_>) -> Option<&'a NeighbourTest> {
+    let weight = |test: &&NeighbourTest| match test.regime {
+        Regime::Traffic { .. } => (3, slowest(test).map_or(1.0, |step| step.traffic.times.value)),
+        Regime::Job => (2, 1.0),
+        Regime::Open(_) => (1, 1.0),
+        Regime::Neither => (0, 1.0),
+    };
+    let by_weight = |a: &&NeighbourTest, b: &&NeighbourTest| {
+        let ((a, a_times), (b, b_times)) = (weight(a), weight(b));
+        a.cmp(&b).then(a_times.total_cmp(&b_times))
+    };
+    // Of equals the last is the largest: from the end that is the first.
+    analysis.neighbours.iter().rev().max_by(by_weight)
+}
+
+/// What spares the traffic, where it is slower.
+pub fn remedy(test: &NeighbourTest) -> Option<String> {
+    let Regime::Traffic { from_cores, .. } = test.regime else { return None };
+    let fewer = match from_cores {
+        0 | 1 => "no such job on this node".to_owned(),
+        cores => format!("such a job on {} at most", plural(cores - 1)),
+    };
+    Some(format!("{fewer} while the network matters, or its cores and memory on another node"))
+}
+
 /// What a test shows, in one sentence.
-fn answer(analysis: &Analysis<'_>, test: &NeighbourTest) -> String {
+pub fn answer(analysis: &Analysis<'_>, test: &NeighbourTest) -> String {
     let most = test.steps.last();
     let cores = at_work(test, most.map_or(0, |step| step.cores));
     let says = match test.regime {

@@ -74,6 +74,16 @@ fn verdict(cost: Cost) -> &'static str {
     }
 }
 
+/// What the test shows in which a place costs most; of others the first. None of a study
+/// of anything else.
+pub fn dearest(analysis: &Analysis<'_>) -> Option<String> {
+    let most = |test: &&PlacedTest| test.effects.iter().filter(costs).map(size).fold(0.0, f64::max);
+    let tests = analysis.placements.iter();
+    // Of equals the last is the largest: from the end that is the first.
+    let dearest = tests.rev().max_by(|a, b| most(a).total_cmp(&most(b)))?;
+    Some(answer(analysis, dearest))
+}
+
 /// What a test's placements show, in one sentence.
 fn answer(analysis: &Analysis<'_>, test: &PlacedTest) -> String {
     let worst = test.effects.iter().filter(costs).max_by(|a, b| size(a).total_cmp(&size(b)));
