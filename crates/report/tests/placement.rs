@@ -40,3 +40,16 @@ fn what_costs_most_is_said_and_drawn() {
     let (_, head) = page.split_once("class=\"figure\">").expect("a headline");
     assert!(head.starts_with(most), "the page leads with it");
 }
+
+/// Nothing was measured in two places of one block, so no place is said to matter or not.
+#[test]
+fn without_two_places_in_a_block_there_is_nothing_to_compare() {
+    let mut study = placed::simulated(10, &placed::dells, 7);
+    study.records.retain(|record| record.trial == study.trials[0].id);
+    let text =
+        (narrows_report::formats::format("text").expect("a format").write)(&Analysis::of(&study));
+    let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let nothing = "TCP, 4 flows: nothing to compare: no two places have a figure in one block";
+    assert!(whole.contains(nothing), "{text}");
+    assert!(!whole.contains("no place matters") && !whole.contains("intervals hold together"));
+}

@@ -11,11 +11,11 @@ use narrows_model::memory_traffic::{MemoryTraffic, Quantity};
 use narrows_model::result::{Estimate, Method};
 use narrows_model::seating::{Axis, EndNodes, Seating};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::Trial;
+use narrows_model::trial::{Level, Trial};
 use narrows_model::units::Unit;
 use narrows_model::workload::Metric;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Probability that any interval of a study's effects misses what it is of, at most.
 const ERROR_SHARE: f64 = 0.05;
@@ -144,10 +144,18 @@ impl PlacedTest {
 /// The tests of a study in which one test was run in several placements; empty for others.
 pub fn placements(study: &StoredStudy) -> Vec<PlacedTest> {
     let there = study.peer_hosts.first().unwrap_or(&study.host);
+    let all = study.trials.iter().enumerate().filter(|(_, trial)| could_run(study, trial));
+    let all: Vec<PlacedCell> =
+        all.filter_map(|(at, trial)| placed(study, at, trial, there)).collect();
+    let others = other_factors(study, &all);
     let mut tests: Vec<PlacedTest> = Vec::new();
-    for (at, trial) in study.trials.iter().enumerate() {
-        let Some(cell) = placed(study, at, trial, there) else { continue };
-        match tests.iter_mut().find(|test| is_same(&study.trials[test.cells[0].trial], trial)) {
+    for cell in all {
+        let trial = &study.trials[cell.trial];
+        let same = |test: &&mut PlacedTest| {
+            let first = &study.trials[test.cells[0].trial];
+            is_same(first, trial) && others.iter().all(|of| first.level(of) == trial.level(of))
+        };
+        match tests.iter_mut().find(same) {
             Some(test) => test.cells.push(cell),
             None => {
                 let metric = trial.kind.metric().unwrap_or(Metric::Goodput);
@@ -175,6 +183,30 @@ fn placed(study: &StoredStudy, at: usize, trial: &Trial, there: &Host) -> Option
     };
     let (sender, receiver) = (load(Role::Sender), load(Role::Receiver));
     Some(PlacedCell { trial: at, seating, sender, receiver })
+}
+
+/// Whether a trial could run in any session: where one could not, nobody knows its place.
+fn could_run(study: &StoredStudy, trial: &Trial) -> bool {
+    let mut sessions = study.sessions.iter();
+    sessions.len() == 0 || sessions.any(|session| !session.cannot.contains_key(&trial.id.0))
+}
+
+/// Factors that are no places, as containers or an MTU: trials in one place differ in them alone.
+fn other_factors<'a>(study: &'a StoredStudy, cells: &[PlacedCell]) -> BTreeSet<&'a str> {
+    let across = study.study.reading.across.as_deref();
+    let mut others = BTreeSet::new();
+    for (at, one) in cells.iter().enumerate() {
+        let same = cells[at + 1..].iter().filter(|other| other.seating == one.seating);
+        let levels = &study.trials[one.trial].levels;
+        others.extend(same.filter_map(|other| {
+            let trial = &study.trials[other.trial];
+            let differs = |level: &&Level| trial.level(&level.factor) != Some(&*level.level);
+            let mut differing = levels.iter().filter(differs).map(|level| level.factor.as_str());
+            let alone = differing.next().filter(|_| differing.next().is_none())?;
+            (Some(alone) != across).then_some(alone)
+        }));
+    }
+    others
 }
 
 /// Whether two trials do the same, wherever.

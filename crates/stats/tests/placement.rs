@@ -3,6 +3,7 @@
 mod placed;
 
 use narrows_model::seating::Axis;
+use narrows_model::trial::Level;
 use narrows_stats::{Cost, Effect, Move, PlacedTest, placements};
 use placed::{EVEN, Planted, dells, simulated};
 
@@ -68,4 +69,53 @@ fn few_runs_claim_nothing() {
     let tests = placements(&simulated(3, &dells, 1));
     let mut effects = tests.iter().flat_map(|test| &test.effects);
     assert!(effects.all(|effect| effect.verdict == Cost::FewRuns));
+}
+
+/// Ends in the system and in a container, in the same places: each is a test of its own.
+#[test]
+fn what_is_no_place_parts_tests_and_is_in_their_names() {
+    let mut study = simulated(6, &dells, 3);
+    let system = study.trials.clone();
+    for trial in &mut study.trials {
+        trial.levels.push(Level { factor: "in".into(), level: "system".into() });
+    }
+    for mut trial in system {
+        trial.id.0 += "c";
+        trial.levels.push(Level { factor: "in".into(), level: "podman".into() });
+        study.trials.push(trial);
+    }
+    let mut again = study.records.clone();
+    for record in &mut again {
+        record.trial.0 += "c";
+    }
+    study.records.extend(again);
+    let tests = placements(&study);
+    let told: Vec<(&str, usize)> =
+        tests.iter().map(|test| (test.name.as_str(), test.cells.len())).collect();
+    let wanted = [
+        ("TCP, 4 flows, system", 32),
+        ("TCP round trip, system", 32),
+        ("TCP, 4 flows, podman", 32),
+        ("TCP round trip, podman", 32),
+    ];
+    assert_eq!(told, wanted);
+}
+
+/// A level that this host has no node for has no place: the kernel's choice does not stand for it.
+#[test]
+fn what_could_run_in_no_session_has_no_row() {
+    let mut study = simulated(6, &dells, 3);
+    let gone: Vec<_> = study.trials[1..4].iter().map(|trial| trial.id.clone()).collect();
+    study.records.retain(|record| !gone.contains(&record.trial));
+    for id in &gone {
+        study.sessions[0].cannot.insert(id.0.clone(), "one node".into());
+    }
+    let cells: usize = placements(&study).iter().map(|test| test.cells.len()).sum();
+    assert_eq!(cells, study.trials.len() - 3);
+    // Another session could run one of them.
+    let mut second = study.sessions[0].clone();
+    second.cannot.remove(&gone[0].0);
+    study.sessions.push(second);
+    let cells: usize = placements(&study).iter().map(|test| test.cells.len()).sum();
+    assert_eq!(cells, study.trials.len() - 2);
 }

@@ -96,6 +96,9 @@ fn answer(analysis: &Analysis<'_>, test: &PlacedTest) -> String {
             percent(worst.ratio.value),
             interval(&worst.ratio)
         ),
+        None if test.effects.is_empty() => {
+            format!("{}: nothing to compare: no two places have a figure in one block", test.name)
+        }
         None if all(Cost::Alike) => {
             format!("{}: no place matters: each moves it by less than 5 %", test.name)
         }

@@ -15,12 +15,14 @@ pub fn tables(analysis: &Analysis<'_>) -> String {
     }
     if let Some(first) = analysis.placements.first() {
         let claims: usize = analysis.placements.iter().map(|test| test.effects.len()).sum();
-        let runs = first.effects.first().map_or(0, |effect| effect.ratio.n);
-        let _ = writeln!(
-            text,
-            "  runs of one block set against each other, {runs} blocks; the {claims} intervals hold \
-             together (95 %)\n"
-        );
+        if let Some(effect) = first.effects.first() {
+            let _ = writeln!(
+                text,
+                "  runs of one block set against each other, {} blocks; the {claims} intervals hold \
+                 together (95 %)\n",
+                effect.ratio.n
+            );
+        }
         for test in &analysis.placements {
             let _ = writeln!(text, "CPU, {}\n{}", test.name, cpu(analysis, test));
         }
