@@ -63,9 +63,12 @@ impl Trip {
 }
 
 impl Predictor {
-    /// A round trip between two hosts like this one; none where there is no NIC.
+    /// A round trip between two hosts like this one, through the NIC or slot of the processor that
+    /// works where it has one; none where there is no NIC.
     pub fn round_trip(&self, trip: Trip) -> Option<Reach> {
-        let group = self.groups().into_iter().next()?;
+        let groups = self.groups();
+        let near = groups.iter().find(|group| group.work == group.socket);
+        let group = *near.or(groups.first())?;
         let mut parts = vec![self.devices(&group)];
         if trip != Trip::Rdma {
             parts.extend(self.hosts(&group));

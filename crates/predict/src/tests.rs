@@ -142,6 +142,21 @@ fn one_port_with_two_slots_is_one_port() {
     assert!(why.contains("two processors"), "{why}");
 }
 
+/// Dell's remote round trip, and the same with an adapter that has a slot on each processor.
+#[test]
+fn a_slot_on_the_working_processor_makes_a_round_trip_local() {
+    let trip = |said: &[(&str, &str)]| {
+        let said: Vec<_> = [BALANCED, OTHER].iter().chain(said).copied().collect();
+        machine(&said).round_trip(Trip::Tcp).expect("a NIC").value
+    };
+    let (local, remote) = (trip(&[]), trip(&[("work.socket", "1")]));
+    assert!(remote > 1.3 * local, "{remote} for {local}");
+    for near in [("nic.direct", "yes"), ("nic.socket", "0,1"), ("nic.socket", "1")] {
+        let told = trip(&[("work.socket", "1"), near]);
+        assert!((told - local).abs() < 1e-9, "{near:?}: {told} for {local}");
+    }
+}
+
 #[test]
 fn work_on_the_other_processor_crosses_its_links() {
     let far = machine(&[BALANCED, OTHER, ("work.socket", "1"), ("sockets.links", "1x4.8")]);
