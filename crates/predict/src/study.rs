@@ -99,7 +99,7 @@ impl<'a> Cells<'a> {
         if trial.is_of_agents() {
             return among(self.study, summary?, traffic);
         }
-        let of = ToPeer::of(self.study, trial, summary.and_then(|of| of.estimate));
+        let of = ToPeer::of(self.study, trial, summary);
         let nic = of.interface.and_then(|name| self.study.host.nic(name));
         let nic = nic.or_else(|| crate::fastest(&self.study.host))?;
         Some(between(self.study, Some(nic), Some(&of), &self.measured, traffic))
@@ -141,7 +141,8 @@ impl<'a> Cells<'a> {
             return None;
         }
         let mut asked = trial_of(study, summary).map(|one| asked(&one.params)).unwrap_or_default();
-        if let Some(mtu) = study.study.path_mtu_bytes {
+        let met = summary.settings.alike(|end| end.path_mtu_bytes);
+        if let Some(mtu) = met.or(study.study.path_mtu_bytes) {
             asked.insert("mtu".to_owned(), mtu.0.to_string());
         }
         let engine = through(study, None, &asked, &self.memory);
@@ -190,12 +191,22 @@ struct ToPeer<'a> {
     trial: &'a Trial,
     /// This host's interface by which it went, where that is known.
     interface: Option<&'a str>,
-    estimate: Option<Estimate>,
+    /// What its runs say; `None` before the first.
+    summary: Option<&'a Summary>,
 }
 
 impl<'a> ToPeer<'a> {
-    fn of(study: &'a StoredStudy, trial: &'a Trial, estimate: Option<Estimate>) -> Self {
-        Self { trial, interface: study.interface_of(trial), estimate }
+    fn of(study: &'a StoredStudy, trial: &'a Trial, summary: Option<&'a Summary>) -> Self {
+        Self { trial, interface: study.interface_of(trial), summary }
+    }
+
+    /// What was asked of it, with the MTU that its runs met: levels of a study set another than the
+    /// host had when it was read.
+    fn asked(&self) -> Said {
+        let mut said = asked(&self.trial.params);
+        let met = self.summary.and_then(|of| of.settings.alike(|end| end.path_mtu_bytes));
+        said.extend(met.map(|mtu| ("mtu".to_owned(), mtu.0.to_string())));
+        said
     }
 }
 
@@ -207,9 +218,9 @@ fn to_peers<'a>(
 ) -> impl Iterator<Item = ToPeer<'a>> {
     let of_kind =
         summaries.iter().filter(move |of| of.path == NetworkPath::Peer && of.kind == *kind);
-    let own = of_kind.filter_map(move |of| Some((trial_of(study, of)?, of.estimate)));
+    let own = of_kind.filter_map(move |of| Some((trial_of(study, of)?, of)));
     own.filter(|(trial, _)| !trial.is_of_agents())
-        .map(move |(trial, estimate)| ToPeer::of(study, trial, estimate))
+        .map(move |(trial, summary)| ToPeer::of(study, trial, Some(summary)))
 }
 
 /// Whether no cell over a network has an end there.
@@ -227,7 +238,7 @@ fn between(
     measured: &Calibration,
     traffic: Traffic,
 ) -> Prediction {
-    let asked = of.map(|of| asked(&of.trial.params)).unwrap_or_default();
+    let asked = of.map(ToPeer::asked).unwrap_or_default();
     let engine = through(study, nic, &asked, measured);
     let stated = engine.and_then(|engine| through_nic(&engine, traffic));
     let workload = match traffic {
@@ -238,7 +249,7 @@ fn between(
     let path =
         || nic.map_or(PredictedPath::ToPeer, |nic| PredictedPath::Interface(nic.name.clone()));
     let near = Prediction {
-        measured: of.and_then(|of| of.estimate),
+        measured: of.and_then(|of| of.summary?.estimate),
         cell: of.map(|of| of.trial.label.clone()),
         ..prediction(path(), workload.clone(), stated)
     };

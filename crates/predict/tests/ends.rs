@@ -2,7 +2,8 @@
 
 use narrows_model::host::{Host, IdleState, Nic};
 use narrows_model::interfaces::Interfaces;
-use narrows_model::load::{Params, Role, Timeline};
+use narrows_model::load::{EndReport, FlowTally, Params, Role, Timeline};
+use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::result::{PredictedPath, Prediction, ResourceAt, ResourceName};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Placement, Trial, TrialId};
@@ -110,6 +111,40 @@ fn between_agents() -> StoredStudy {
         engine: None,
     }];
     study
+}
+
+/// A study's cells at two MTUs: each is predicted with the MTU that its sockets met, and not with
+/// the one that the host had when it was read.
+#[test]
+fn a_cell_is_predicted_with_the_mtu_that_it_met() {
+    let mut study = between_agents();
+    study.study.interfaces = Interfaces::one(Some("eth0".into()));
+    study.trials[0].ends = EndSpec::anywhere(false);
+    let at = |mtu: u64| {
+        let mut study = study.clone();
+        let window_ns = Nanos::from_millis(1000);
+        let flows = vec![FlowTally { bytes: Bytes(100_000_000), ..FlowTally::default() }];
+        let mut end = EndReport { window_ns, flows, ..EndReport::default() };
+        end.effective.path_mtu_bytes = Some(Bytes(mtu));
+        study.records = vec![Record {
+            trial: study.trials[0].id.clone(),
+            repeat: 0,
+            block: 0,
+            outcome: Outcome::Done,
+            reports: Reported::list(Some(Box::new(end.clone())), Some(Box::new(end)), None),
+            around: Stamp::default(),
+            session: 0,
+            external: None,
+        }];
+        let summaries = narrows_stats::summarise(&study);
+        let cell = narrows_predict::of_cell(&study, &summaries, &study.trials[0]);
+        gbps(&cell.expect("a prediction"))
+    };
+    // Of 1 Gb/s what 38 B of a frame and 52 B of headers leave of each packet.
+    let goodput = |mtu: f64| (mtu - 52.0) / (mtu + 38.0);
+    for mtu in [1500, 9000] {
+        assert!((at(mtu) / goodput(mtu as f64) - 1.0).abs() < 2e-3, "{mtu}: {}", at(mtu));
+    }
 }
 
 /// Two agents' path is predicted from their own hosts: the controller's is asked nothing.
