@@ -254,6 +254,9 @@ const UNDECIDED_TRIPS: &str = "measure again with --wait spin: what is left then
 const UNDECIDED_ELSE: &str = "measure again to another host or with another option; the findings \
                               below it are no reason for it that was shown";
 
+/// Of a remedy that no rule ties to the bottleneck.
+const BESIDE: &str = "of a finding that is not shown to limit this";
+
 /// What would decide where nothing explains the figure.
 fn undecided(analysis: &Analysis<'_>, summary: &Summary) -> &'static str {
     let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
@@ -283,12 +286,12 @@ pub fn action(analysis: &Analysis<'_>, summary: &Summary) -> String {
     }
     let rule = limit.and_then(|limit| limit.rule.as_deref());
     let findings = || analysis.found.iter().map(|found| &found.finding);
-    match findings()
-        .find(|finding| Some(finding.rule.as_str()) == rule)
-        .or_else(|| findings().find(|finding| finding.weight != Weight::Caution))
-        .or_else(|| findings().next())
-    {
-        Some(finding) => finding.remedy.clone(),
+    if let Some(own) = findings().find(|finding| Some(finding.rule.as_str()) == rule) {
+        return own.remedy.clone();
+    }
+    let heaviest = findings().find(|finding| finding.weight != Weight::Caution);
+    match heaviest.or_else(|| findings().next()) {
+        Some(other) => format!("{} ({BESIDE})", other.remedy),
         None => "nothing: no rule found anything to change".to_owned(),
     }
 }
