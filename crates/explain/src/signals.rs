@@ -146,6 +146,15 @@ impl Cell<'_> {
         })
     }
 
+    /// The longest smoothed round trip of the window, of the median run.
+    pub fn longest_trip_ns(&self) -> Option<f64> {
+        self.of_sender(|end| {
+            let all =
+                [each(end, keys::RTT, Moment::Highest), each(end, keys::RTT, Moment::Closing)];
+            all.concat().into_iter().reduce(f64::max)
+        })
+    }
+
     /// A count of the sender's flows, in the median run.
     pub fn sent_count(&self, counter: Counter) -> Option<f64> {
         self.of_sender(|end| end.readings.total(counter).map(|count| count as f64))

@@ -35,6 +35,18 @@ pub fn of_route_ns(cell: &Cell<'_>) -> Option<f64> {
     cell.sender()?.route_metric(ROUTE_LEAST).map(|ms| 1e6 * ms)
 }
 
+/// Share of a window from which on a round trip is no short one in it.
+const LONG_SHARE: f64 = 0.25;
+
+/// Whether a round trip lasts as long as TCP's timer at the least, or a good part of the window.
+/// What the timer sent again is then only late, and what is reported as had already is of segments
+/// that were sent before the window opened: its counts of the two are not of the same segments.
+pub fn is_late(cell: &Cell<'_>) -> bool {
+    let window_ns = cell.of_sender(|end| Some(end.window_ns.0 as f64)).unwrap_or(f64::INFINITY);
+    let most_ns = TIMER_LEAST_NS.min(LONG_SHARE * window_ns);
+    cell.longest_trip_ns().is_some_and(|ns| ns >= most_ns)
+}
+
 /// Whether a route of the sender makes the timer longer than it is without.
 pub fn is_lengthened(cell: &Cell<'_>) -> bool {
     of_route_ns(cell).is_some_and(|least_ns| least_ns > TIMER_LEAST_NS)

@@ -43,7 +43,11 @@ fn of_probe(probe: &PathProbe) -> Vec<String> {
     }
     if let Some(tried) = probe.handshakes.filter(|tried| tried.lost() >= LOST_LEAST) {
         let (lost, of) = (tried.lost(), tried.tried);
-        all.push(format!("the first packets of {lost} of {of} connections were lost"));
+        all.push(match lost < of {
+            true => format!("the first packets of {lost} of {of} connections were lost"),
+            // Where none came in time, nothing tells a loss from a queue of seconds.
+            false => format!("none of {of} connections stood in time: packets lost or late"),
+        });
     }
     all
 }
@@ -111,6 +115,7 @@ mod tests {
         assert_eq!(of(&[60, 60, 64]), line);
         let more = format!("{line}; 2 other probes agree, with other numbers");
         assert_eq!(of(&[60, 61, 58]), more);
+        assert!(of(&[0]).starts_with("none of 64 connections stood in time"));
     }
 
     #[test]

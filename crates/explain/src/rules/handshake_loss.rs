@@ -6,7 +6,8 @@
 //! (`ListenOverflows`). The two together tell a full queue from a loss on the path, and a
 //! firewall's limit on new connections from neither.
 
-use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::measured::{self, Blind, Cell, Looked, cells, finding};
+use crate::timers;
 use crate::{Case, Rule};
 use narrows_model::probe::WayProbe;
 use narrows_model::reading::keys;
@@ -28,17 +29,19 @@ const WAITED_SHARE: f64 = 0.05;
 const BEYOND_CHANCE: f64 = 3.0;
 /// Share of a probe's handshakes that must be lost.
 const PROBED_SHARE: f64 = 0.03;
+/// Less loss of a stream's segments is next to none.
+const LOST_SHARE: f64 = 0.001;
 /// Connections turned away, in the median run.
 const REFUSED_MIN: f64 = 1.0;
 
 fn judge(case: &Case<'_>) -> Verdict {
     let idle = Some(Activity::Connects);
-    measured::judge(case, Needed::Connections, idle, look)
+    measured::judge(case, Needed::Connections, idle, |cell| look(case, cell))
 }
 
-fn look(cell: &Cell<'_>) -> Looked {
+fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
     if cell.is_probe() {
-        return look_at_probe(cell);
+        return look_at_probe(case, cell);
     }
     if cell.trial.kind != Workload::Connect {
         return Err(Blind::OtherKind);
@@ -106,7 +109,11 @@ const DROPS_SYN: &str = "look for what drops SYN between the ends: a firewall's 
                          a full connection table, SYN protection; then for loss on the path";
 
 /// Handshakes that probes made, beside what other packets lose on the same path.
-fn look_at_probe(cell: &Cell<'_>) -> Looked {
+fn look_at_probe(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
+    // Behind a queue of the length of the timer a first packet is late and not lost.
+    if cells(case).any(|other| other.is_tcp_stream() && timers::is_late(&other)) {
+        return Err(cell.lacks(Measure::TripsBelowTimers));
+    }
     let all: Vec<_> = cell.probes().filter_map(|probe| Some((probe, probe.handshakes?))).collect();
     if all.is_empty() {
         return Err(cell.lacks(Measure::ProbeHandshakes));
@@ -132,13 +139,26 @@ fn look_at_probe(cell: &Cell<'_>) -> Looked {
     let wrong =
         (is_usual && f64::from(lost) > many && f64::from(lost) >= PROBED_SHARE * f64::from(tried))
             .then(|| {
+                let others = match streams_lose(case) {
+                    Some(share) => format!(
+                        "are lost more often than other packets ({:.2} % of a stream's segments)",
+                        100.0 * share
+                    ),
+                    None => "are lost where other packets are not".to_owned(),
+                };
                 let says = format!(
-                    "First packets of connections are lost where other packets are not: {lost} of \
-                 {tried} handshakes of a probe took a second or more"
+                    "First packets of connections {others}: {lost} of {tried} handshakes of a \
+                     probe took a second or more"
                 );
                 finding(&RULE, cell, Weight::Advice, says, seen.clone(), DROPS_SYN)
             });
     cell.saw(seen, wrong)
+}
+
+/// What the streams beside the probe lose at the most, where that is not next to nothing.
+fn streams_lose(case: &Case<'_>) -> Option<f64> {
+    let shares = cells(case).filter(Cell::is_tcp_stream).filter_map(|of| Some(of.losses()?.lost));
+    shares.reduce(f64::max).filter(|share| *share >= LOST_SHARE)
 }
 
 /// Share of the packets of paced trains that was lost, or of those sent at once where none was
@@ -212,6 +232,21 @@ mod tests {
         };
         let Verdict::Found { findings } = of(48, 256) else { panic!("found") };
         assert!(findings[0].says.contains("16 of 64 handshakes"), "{findings:?}");
+        let says = |key: &str, value: u64| {
+            let handshakes = Some(Handshakes { tried: 64, at_once: 48, ..Handshakes::default() });
+            let (there, back) = (way(256, 60, 256), way(256, 60, 256));
+            let mut study = stream("tcp-stream");
+            read(&mut study, "tcp-info", "flow0.sent_segments", 100_000);
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+            with_probes(&mut study, &[PathProbe { there, back, handshakes, ..Default::default() }]);
+            of_study(&RULE, &study)
+        };
+        let lossy = says("retransmitted_segments", 1_170);
+        assert!(
+            format!("{lossy:?}").contains("more often than other packets (1.17 %"),
+            "{lossy:?}"
+        );
+        assert!(is_unknown(&says("rtt_ns", 600_000_000)), "behind a queue of seconds all are late");
         assert!(is_clear(&of(63, 256)), "one may be lost by chance");
         assert!(is_clear(&of(56, 230)), "a tenth of all packets is lost");
         let probe = |at_once: u32| PathProbe {

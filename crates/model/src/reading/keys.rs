@@ -123,6 +123,9 @@ pub const PRUNED: Counter = kernel("TcpExt.PruneCalled");
 /// Times that a sender's retransmission timer ran out, of all connections of the namespace.
 pub const KERNEL_TIMEOUTS: Counter = kernel("TcpExt.TCPTimeouts");
 
+/// Times that the timer turned out to have run out in vain: what it sent again was only late.
+pub const SPURIOUS_TIMEOUTS: Counter = kernel("TcpExt.TCPSpuriousRTOs");
+
 /// Segments that a sender sent again since the last ones were not acknowledged, before its
 /// retransmission timer ran out, of all connections of the namespace. For a single segment the
 /// kernel waits as long as that timer lasts at the least (tcp_schedule_loss_probe).
