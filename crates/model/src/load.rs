@@ -276,6 +276,42 @@ pub struct ZeroCopy {
     pub copied: u64,
 }
 
+/// Whether another program traces that of an end (ptrace(2)): a debugger, strace, an agent that
+/// watches system calls. Each call of a traced thread may stop it twice.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tracing {
+    /// Threads of the end's process, as the window opened or closed, whichever had more.
+    pub threads: u32,
+    /// Those of them that were traced (`TracerPid`).
+    pub traced: u32,
+    /// What the tracing program is called, where that could be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// The next hop of an end's packets, as the kernel knew its link-layer address over a run: from
+/// before the warm-up until after the window. The addresses themselves are not kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NextHop {
+    /// Whether it is a router, and not the other end itself.
+    pub is_router: bool,
+    /// Different link-layer addresses that it had.
+    pub addresses: u32,
+    /// Times that one took the place of another.
+    pub changes: u32,
+}
+
+/// Ports of a flow, of which hashes of bundles (LAG, ECMP) choose its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowPorts {
+    /// Of this end.
+    pub own: u16,
+    /// Of the other end.
+    pub peer: u16,
+}
+
 /// Messages of a service that acknowledges none (UC, UD), over a whole run, warm-up and what came
 /// late included: nothing is under way any more when both ends have counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -364,6 +400,17 @@ pub struct EndReport {
     /// What a probe of the path found, told by the end that asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Box<PathProbe>>,
+    /// Whether this end's program was traced; `None` where that could not be read, and in older
+    /// records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracing: Option<Tracing>,
+    /// Where this end's packets went first; `None` without a link layer, where it could not be
+    /// read, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_hop: Option<NextHop>,
+    /// Ports of the flows, in their order; empty in older records, and where flows have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<FlowPorts>,
     /// Socket settings read back.
     pub effective: Effective,
     /// Counters over the window and gauges at its end, by source.

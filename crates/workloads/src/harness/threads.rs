@@ -2,20 +2,22 @@
 
 use super::clock::{monotonic_ns, process_ns};
 use super::mark::{Mark, mark};
+use super::next_hop::NextHopWatch;
 use super::payload::Compared;
 use super::pin;
 use super::tally::{Clockwork, Phase, Tally, TallyNow};
+use super::tracing;
 use super::trips::Trips;
 use crate::harness::delays::Delays;
 use crate::{LoadError, ThreadMeter};
 use narrows_model::load::{
-    Binding, CpuList, Effective, EndReport, FlowTally, Interval, Stretch, ThreadUsage, Timeline,
-    Unacknowledged, ZeroCopy,
+    Binding, CpuList, Effective, EndReport, FlowPorts, FlowTally, Interval, Stretch, ThreadUsage,
+    Timeline, Unacknowledged, ZeroCopy,
 };
 use narrows_model::probe::PathProbe;
 use narrows_model::rdma::RdmaEffective;
 use narrows_model::{Bytes, Nanos};
-use socket2::Socket;
+use socket2::{SockAddr, Socket};
 use std::ops::Range;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
@@ -308,6 +310,7 @@ impl WorkerThreads {
         hold: impl FnOnce(),
     ) -> Result<EndReport, LoadError> {
         let sends = !self.sending.is_empty();
+        let (next_hop, traced) = (self.sockets.first().and_then(NextHopWatch::of), tracing::now());
         mark(Mark::Begins, sends);
         self.clockwork.set(Phase::Warmup);
         thread::sleep(duration(timeline.warmup_ns));
@@ -332,6 +335,8 @@ impl WorkerThreads {
         watch.closed(&self.sockets);
         let looked_ns = Some(Nanos(look_began.elapsed().as_nanos() as u64));
         let closed = Instant::now();
+        let tracing = tracing::most(traced, tracing::now());
+        let next_hop = next_hop.and_then(NextHopWatch::end);
         hold();
         thread::sleep(duration(timeline.cooldown_ns).saturating_sub(closed.elapsed()));
         self.clockwork.set(Phase::Stop);
@@ -343,9 +348,23 @@ impl WorkerThreads {
             looked_ns,
             keeper_ns: Some(keeper_ns),
             process_ns,
+            tracing,
+            next_hop,
+            ports: self.ports(),
             ..Default::default()
         };
         self.dismiss(report, began_ns)
+    }
+
+    /// The ports of the flows that have some, in their order.
+    fn ports(&self) -> Vec<FlowPorts> {
+        let port = |at: std::io::Result<SockAddr>| Some(at.ok()?.as_socket()?.port());
+        let flows = self.sockets.iter();
+        let ports = flows.map(|flow| {
+            Some(FlowPorts { own: port(flow.local_addr())?, peer: port(flow.peer_addr())? })
+        });
+        // A gap would give the next ones another flow's number.
+        ports.collect::<Option<Vec<FlowPorts>>>().unwrap_or_default()
     }
 
     /// What each flow counted between two readings.

@@ -20,6 +20,7 @@ const RTA_DPORT: u16 = 29;
 const RTM_NEWROUTE: u16 = 24;
 const NLMSG_ERROR: u16 = 2;
 const RTA_OIF: u16 = 4;
+const RTA_GATEWAY: u16 = 5;
 /// The head of a route, `struct rtmsg`, in bytes.
 const ROUTE_BYTES: usize = 12;
 /// Asks a socket of streams for what would have come with datagrams (linux/in6.h).
@@ -35,12 +36,28 @@ const CONTROL_WORDS: usize = 8;
 /// calling thread's namespace: the loopback device between two addresses of this host.
 pub fn toward(to: IpAddr, from: IpAddr) -> Option<String> {
     let (to, from) = (to.to_canonical(), from.to_canonical());
-    named(lookup(to, vec![RouteAttribute::Source(from.into())], 0).ok()??)
+    named(lookup(to, vec![RouteAttribute::Source(from.into())], 0).ok()??.interface)
 }
 
 /// The interface by which a connected socket sends.
 pub fn out(socket: &Socket) -> Option<String> {
-    named(lookup_of(socket)?)
+    named(hop_of(socket)?.interface)
+}
+
+/// Where a route leads first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// Index of the interface.
+    pub interface: u32,
+    /// Router that the packets go to; `None` where the other end is on the link itself.
+    pub router: Option<IpAddr>,
+}
+
+impl Hop {
+    /// Whether packets stay within this host.
+    pub fn is_local(self) -> bool {
+        self.interface == LOOPBACK
+    }
 }
 
 /// The interface by which the first packets of an accepted connection came in. The kernel notes it
@@ -48,7 +65,7 @@ pub fn out(socket: &Socket) -> Option<String> {
 /// unknown.
 pub fn inward(socket: &Socket) -> Option<String> {
     // Between own addresses the kernel notes the interface that has the address.
-    if lookup_of(socket) == Some(LOOPBACK) {
+    if hop_of(socket).is_some_and(Hop::is_local) {
         return named(LOOPBACK);
     }
     named(noted(socket)?)
@@ -67,7 +84,7 @@ fn named(index: u32) -> Option<String> {
 
 /// What chooses a route: addresses, ports (for routes of several ways), the mark, the code point
 /// and the device that the socket is bound to. The user is the calling one.
-fn lookup_of(socket: &Socket) -> Option<u32> {
+pub fn hop_of(socket: &Socket) -> Option<Hop> {
     let own = socket.local_addr().ok()?.as_socket()?;
     let peer = socket.peer_addr().ok()?.as_socket()?;
     let (to, from) = (peer.ip().to_canonical(), own.ip().to_canonical());
@@ -104,8 +121,9 @@ fn bound(socket: &Socket, peer: SocketAddr) -> Option<u32> {
     })
 }
 
-/// The kernel's answer to `RTM_GETROUTE`: the index of the interface that a packet would leave by.
-fn lookup(to: IpAddr, attributes: Vec<RouteAttribute>, tos: u8) -> io::Result<Option<u32>> {
+/// The kernel's answer to `RTM_GETROUTE`: the interface that a packet would leave by, and the
+/// router.
+fn lookup(to: IpAddr, attributes: Vec<RouteAttribute>, tos: u8) -> io::Result<Option<Hop>> {
     let mut route = RouteMessage::default();
     let (family, length) = match to {
         IpAddr::V4(_) => (AddressFamily::Inet, 32),
@@ -127,20 +145,26 @@ fn lookup(to: IpAddr, attributes: Vec<RouteAttribute>, tos: u8) -> io::Result<Op
     request.serialize(&mut bytes);
     socket.send(&bytes, 0)?;
     let (answer, _) = socket.recv_from_full()?;
-    interface_in(&answer)
+    hop_in(&answer)
 }
 
-/// The interface of an answer. Only that is read of it: what else a route may have, such as a name
-/// among its metrics, is not all known to the netlink crate.
-fn interface_in(answer: &[u8]) -> io::Result<Option<u32>> {
+/// The interface and the router of an answer. Only those are read of it: what else a route may
+/// have, such as a name among its metrics, is not all known to the netlink crate.
+fn hop_in(answer: &[u8]) -> io::Result<Option<Hop>> {
     let message =
         NetlinkBuffer::new_checked(answer).map_err(|why| io::Error::other(why.to_string()))?;
     let payload = message.payload();
     match message.message_type() {
         RTM_NEWROUTE => {
-            let attributes = NlasIterator::new(payload.get(ROUTE_BYTES..).unwrap_or_default());
-            let mut found = attributes.flatten().filter(|one| one.kind() == RTA_OIF);
-            Ok(found.find_map(|one| Some(u32::from_ne_bytes(one.value().try_into().ok()?))))
+            let (mut interface, mut router) = (None, None);
+            for one in NlasIterator::new(payload.get(ROUTE_BYTES..).unwrap_or_default()).flatten() {
+                match one.kind() {
+                    RTA_OIF => interface = one.value().try_into().ok().map(u32::from_ne_bytes),
+                    RTA_GATEWAY => router = address_in(one.value()),
+                    _ => {}
+                }
+            }
+            Ok(interface.map(|interface| Hop { interface, router }))
         }
         NLMSG_ERROR => {
             let number = payload.first_chunk().map_or(0, |number| i32::from_ne_bytes(*number));
@@ -148,6 +172,12 @@ fn interface_in(answer: &[u8]) -> io::Result<Option<u32>> {
         }
         _ => Ok(None),
     }
+}
+
+/// An address as netlink tells it.
+pub fn address_in(bytes: &[u8]) -> Option<IpAddr> {
+    let v4 = || <[u8; 4]>::try_from(bytes).ok().map(IpAddr::from);
+    v4().or_else(|| <[u8; 16]>::try_from(bytes).ok().map(IpAddr::from))
 }
 
 /// The index that the kernel noted as it accepted (`IP_PKTOPTIONS`, kernel net/ipv4/ip_sockglue.c).
