@@ -50,6 +50,7 @@ plant("loss-acks", "tcp", r"acknowledg|reverse", None, middle=("rate=300,queue=4
 plant("loss-udp", "udp -b 50M --explain", r"datagrams were lost", None, wrong="path-rate-limit", middle=("loss=50000,rate=300,queue=400", ""))
 plant("reorder", "tcp", r"reorder|out of order", None, middle=("reorder=30000,late=3000,rate=300,queue=400", ""))
 plant("reorder-R", "tcp -R", r"reorder|out of order", None, middle=("rate=300,queue=400", "reorder=30000,late=3000,rate=300,queue=400"))
+plant("bad-member", "tcp -P 8 --explain", r"bad member", "loss|lost|retransm", wrong="bbr limits", do=[("m", nft("tcp sport & 3 == 0 numgen random mod 100 < 5 drop"))])
 plant("duplicates", "tcp", r"duplicat|twice", None, middle=("dup=200000,rate=300,queue=400", ""))
 plant("corruption", "tcp", r"corrupt|checksum", "loss|lost|retransm", middle=("corrupt=10000,rate=300,queue=400", ""))
 plant("corruption-udp", "udp -b 50M", r"corrupt|checksum", "loss|lost|path", middle=("corrupt=50000,rate=300,queue=400", ""))
@@ -105,6 +106,7 @@ plant("syn-limit", "tcp --connect", r"handshake|syn|connection", None, do=[("m",
 plant("backlog-listen", "tcp --connect -P 16", r"listen|backlog|somaxconn", None, do=[("b", "sysctl -qw net.core.somaxconn=1")])
 # CPUs.
 plant("one-cpu-taskset", "tcp", r"one cpu|same.cpu|shared? (one|cpu|the)", None, run_with="taskset -c 0", serve_with="taskset -c 0")
+plant("traced-far", "tcp", r"traced by|traces an end", None, remedy=r"detach", serve_with="strace -f -q -o /dev/null")
 plant("hog-receiver", "tcp", r"other process|waited for a cpu|compet", None, machine=1, serve_with="taskset -c 1", kids=[("b", "taskset -c 1 nice -n -10 bash -c 'while :; do :; done'")])
 plant("quota-near", "tcp", r"quota|cpu time", None, quota_a=20000)
 plant("quota-far", "tcp", r"quota|cpu time", None, quota_b=20000)

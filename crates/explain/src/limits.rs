@@ -265,9 +265,12 @@ const STALLED_ACTION: &str = "take rto_min off the route at the sender (ip route
 
 /// Limits that an end or the path sets to any congestion control: what another one moves under the
 /// same limit says nothing against it.
-const CAPS: [&str; 11] = [
+const CAPS: [&str; 14] = [
     names::CPU_QUOTA,
     names::CPU_WITHHELD,
+    names::END_TRACED,
+    names::NEIGHBOUR_CHANGED,
+    names::PATH_BAD_MEMBER,
     names::PATH_CAPACITY_VARIES,
     names::PATH_CLASS,
     names::PATH_DROPS_ECN,

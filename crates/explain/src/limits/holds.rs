@@ -4,8 +4,9 @@ use super::{ENGAGED_MIN, LOST_SHARE, WAITED_NS, is_sender_idle, pace};
 use crate::measured::{Cell, waited_share};
 use crate::rules::tcp_retransmits::Hold;
 use crate::rules::{
-    acknowledgements_lost, congestion_control, congestion_window, nic_shaped, other_traffic,
-    own_queue, path_duplicates, path_outages, path_shared, tcp_retransmits, tcp_send_buffers,
+    acknowledgements_lost, congestion_control, congestion_window, end_traced, neighbour_changed,
+    nic_shaped, other_traffic, own_queue, path_duplicates, path_outages, path_shared,
+    tcp_retransmits, tcp_send_buffers,
 };
 use narrows_model::load::EndReport;
 use narrows_model::reading::keys;
@@ -54,6 +55,16 @@ pub fn is_shaped(cell: &Cell<'_>) -> Holds {
         Some(qdisc) if !nic_shaped::is_shaper(qdisc) => Holds::Perhaps,
         _ => Holds::Yes,
     }
+}
+
+/// A next hop whose address changes again and again; once is a failover, which is over.
+pub fn is_fought_over(cell: &Cell<'_>) -> Holds {
+    if neighbour_changed::is_fight(cell) { Holds::Yes } else { Holds::Perhaps }
+}
+
+/// A traced end whose calls stop it; a tracer that lets them pass is only there.
+pub fn is_stopped_by_tracer(cell: &Cell<'_>) -> Holds {
+    if end_traced::is_stopped(cell) { Holds::Yes } else { Holds::Perhaps }
 }
 
 /// Losses of one in a thousand or more.

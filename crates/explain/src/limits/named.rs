@@ -3,10 +3,10 @@
 use super::Sureness;
 use super::holds::{
     Holds, acks_are_lost_most, bounds_what_travels, copies_take_much, dropped_at_receiver,
-    headers_take_much, is_at_work, is_rather_late, is_shaped, is_too_short, keeps_no_pace,
-    late_ones_cost, leaves_cpus_free, lost, lost_often, lost_under_routes_control, others_send,
-    queue_holds, quota_stops, repaired_without_sack, sent_at_once, small_ones_fill_a_cpu,
-    window_is_routes,
+    headers_take_much, is_at_work, is_fought_over, is_rather_late, is_shaped, is_stopped_by_tracer,
+    is_too_short, keeps_no_pace, late_ones_cost, leaves_cpus_free, lost, lost_often,
+    lost_under_routes_control, others_send, queue_holds, quota_stops, repaired_without_sack,
+    sent_at_once, small_ones_fill_a_cpu, window_is_routes,
 };
 use crate::measured::Cell;
 use crate::names;
@@ -30,6 +30,20 @@ pub static NAMED: &[Named] = &[
     always(names::FRAGMENTS_LOST, "the loss of fragments", Sureness::Counted),
     always(names::PATH_CORRUPTION, "corruption of packets on the path", Sureness::Counted),
     always(names::PATH_DROPS_ECN, "the loss of packets for their ECN mark", Sureness::Inferred),
+    Named {
+        rule: names::NEIGHBOUR_CHANGED,
+        what: "an address that two devices answer for",
+        sureness: Sureness::Counted,
+        holds: is_fought_over,
+    },
+    Named {
+        rule: names::END_TRACED,
+        what: "a program that traces an end's system calls",
+        sureness: Sureness::Counted,
+        holds: is_stopped_by_tracer,
+    },
+    // The few first packets that it loses are told as well.
+    always(names::PATH_BAD_MEMBER, "one bad member of a bundle of links", Sureness::Counted),
     always(names::HANDSHAKE_LOSS, "the loss or refusal of handshakes", Sureness::Counted),
     always(names::END_STANDS_STILL, "the program of an end, which stood still,", Sureness::Counted),
     always(names::SAME_CPU, "both ends sharing one CPU", Sureness::Inferred),

@@ -7,7 +7,7 @@ mod backlog_drops;
 mod clock_source;
 mod cold_buffers;
 pub mod congestion_control;
-mod congestion_marks;
+pub mod congestion_marks;
 pub mod congestion_window;
 mod conntrack_full;
 mod cpu_governor;
@@ -19,6 +19,7 @@ mod datagrams_dropped;
 pub mod dimm_balance;
 mod emulated_nic;
 mod end_stands_still;
+pub mod end_traced;
 mod energy_preference;
 mod fragments_lost;
 mod generator_bound;
@@ -36,6 +37,7 @@ mod memory_speed;
 mod memory_traffic;
 mod message_size;
 mod module_options;
+pub mod neighbour_changed;
 mod nic_coalescing;
 mod nic_duplex;
 mod nic_offloads;
@@ -51,6 +53,7 @@ mod own_host_drops;
 pub mod own_queue;
 mod packet_budget;
 mod packet_cost;
+mod path_bad_member;
 mod path_capacity;
 pub mod path_capacity_varies;
 pub mod path_class;
@@ -130,6 +133,7 @@ pub static RULES: &[&Rule] = &[
     &dimm_balance::RULE,
     &emulated_nic::RULE,
     &end_stands_still::RULE,
+    &end_traced::RULE,
     &energy_preference::RULE,
     &fragments_lost::RULE,
     &generator_bound::RULE,
@@ -147,6 +151,7 @@ pub static RULES: &[&Rule] = &[
     &memory_traffic::RULE,
     &message_size::RULE,
     &module_options::RULE,
+    &neighbour_changed::RULE,
     &nic_coalescing::RULE,
     &nic_duplex::RULE,
     &nic_offloads::RULE,
@@ -162,6 +167,7 @@ pub static RULES: &[&Rule] = &[
     &own_queue::RULE,
     &packet_budget::RULE,
     &packet_cost::RULE,
+    &path_bad_member::RULE,
     &path_capacity::RULE,
     &path_capacity_varies::RULE,
     &path_class::RULE,

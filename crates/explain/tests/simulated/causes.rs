@@ -2,7 +2,7 @@
 
 use super::{Noise, known};
 use narrows_model::host::*;
-use narrows_model::load::{EndReport, Params, Role, SocketParams, StreamParams};
+use narrows_model::load::{EndReport, NextHop, Params, Role, SocketParams, StreamParams, Tracing};
 use narrows_model::probe::{Marked, PathProbe, Train, WayProbe};
 use narrows_model::record::Record;
 use narrows_model::study::StoredStudy;
@@ -154,6 +154,25 @@ fn policed(study: &mut StoredStudy, noise: &mut Noise) {
         read(end, "tcp-info", "flow0.retransmitted_segments", noise.about(17_000.0));
         read(end, "netstat", "TcpExt.TCPSackRecovery_events", noise.about(100.0));
     });
+}
+
+/// Makes eight flows of the one of an end, two of which lose a fiftieth and are slow.
+fn two_of_eight(end: &mut EndReport, noise: &mut Noise) {
+    let whole = end.flows[0].clone();
+    end.flows.clear();
+    for number in 0..8 {
+        let (part, again) = if number % 4 == 1 { (0.04, 600.0) } else { (0.153, 0.0) };
+        let mut flow = whole.clone();
+        flow.bytes = Bytes(noise.about(part * whole.bytes.0 as f64));
+        end.flows.push(flow);
+        if !whole.sends {
+            continue;
+        }
+        let sent = noise.about(part * 560_000.0);
+        for (key, value) in [("sent", sent), ("retransmitted", noise.about(again))] {
+            read(end, "tcp-info", &format!("flow{number}.{key}_segments"), value);
+        }
+    }
 }
 
 /// A NIC and an accelerator below one switch whose ports redirect.
@@ -596,6 +615,38 @@ pub const CAUSES: &[Cause] = &[
             senders(study, |end| {
                 read(end, "tcp-info", "flow0.delivered_marked_segments", noise.about(28_000.0));
             });
+        },
+    },
+    Cause {
+        name: "strace at the receiver",
+        rules: &["end-traced"],
+        plant: |study, _| {
+            senders(study, |end| end.tracing = Some(Tracing::default()));
+            let by = Some("strace".to_owned());
+            let tracing = Tracing { threads: 4, traced: 4, by };
+            receivers(study, |end| end.tracing = Some(tracing.clone()));
+        },
+    },
+    Cause {
+        name: "an address twice",
+        rules: &["neighbour-changed"],
+        plant: |study, noise| {
+            senders(study, |end| {
+                let changes = u32::from(noise.share() < 0.8);
+                end.next_hop = Some(NextHop { is_router: false, addresses: 1 + changes, changes });
+            });
+        },
+    },
+    Cause {
+        name: "a bad member of four",
+        rules: &["path-bad-member", "tcp-retransmits"],
+        plant: |study, noise| {
+            beside(study, noise, "tcp-stream", |params| params.streams = 8, 1.0);
+            for run in study.records.iter_mut().filter(|run| run.trial.0.ends_with("beside")) {
+                for role in [Role::Receiver, Role::Sender] {
+                    run.of_mut(role).for_each(|end| two_of_eight(end, noise));
+                }
+            }
         },
     },
     Cause {

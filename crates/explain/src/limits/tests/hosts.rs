@@ -277,3 +277,31 @@ fn small_segments_hold_a_stream_whose_cpu_is_full() {
     let has_time = limit(244, 30);
     assert!(!has_time.to_string().contains("CPU time that small"), "{has_time}");
 }
+
+#[test]
+fn a_tracer_and_an_address_of_two_devices_come_before_what_they_cause() {
+    use narrows_model::load::{NextHop, Tracing};
+    let traced = |switches: u64| {
+        let mut study = stream("tcp-stream");
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            let by = Some("strace".to_owned());
+            end.report.tracing = Some(Tracing { threads: 3, traced: 3, by });
+            end.report.flows[0].calls = 20_000;
+            end.report.threads[0].voluntary_switches = switches;
+        }
+        let limit = limit_of(&study, &[]);
+        (limit.rule, limit.sureness)
+    };
+    assert_eq!(traced(50_000), (Some("end-traced".into()), Sureness::Counted));
+    assert_eq!(traced(900), (Some("end-traced".into()), Sureness::Possible), "it only watches");
+    let fight = |changes: u32| {
+        let mut study = stream("tcp-stream");
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            let hop = NextHop { is_router: false, addresses: 2, changes };
+            end.report.next_hop = Some(hop);
+        }
+        let limit = limit_of(&study, &[]);
+        (limit.rule, limit.sureness)
+    };
+    assert_eq!(fight(2), (Some("neighbour-changed".into()), Sureness::Counted));
+}

@@ -1,0 +1,129 @@
+//! `neighbour-changed`: did another device answer for the next hop's address?
+//!
+//! On a link packets go to the link-layer address that the kernel has noted for the next hop. Where
+//! that changes back and forth two hosts have one IP address, or two routers both take themselves
+//! for the active one (VRRP, HSRP): what goes to the wrong one is lost. A change without a return
+//! is a failover. The table of neighbours is asked before a run and after it, and heard of in it.
+
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::load::{NextHop, Role};
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
+use narrows_model::trial::NetworkPath;
+
+/// Whether the next hop's link-layer address changed.
+pub static RULE: Rule = Rule {
+    name: "neighbour-changed",
+    asks: "Did another device answer for the next hop's address?",
+    of_host: false,
+    judge,
+};
+
+/// Two changes in all runs together are a return, or again a change.
+const AGAIN: u32 = 2;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    measured::judge(case, Needed::ToPeer, None, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if cell.trial.path != NetworkPath::Peer || cell.is_probe() {
+        return Err(Blind::OtherKind);
+    }
+    let ends = [(Role::Receiver, "receiver"), (Role::Sender, "sender")];
+    let all: Vec<_> = ends.into_iter().filter_map(|(role, at)| told(cell, role, at)).collect();
+    let Some(told) = all.iter().max_by_key(|told| told.changes) else {
+        return Err(cell.lacks(Measure::NextHop));
+    };
+    let hop = if told.is_router { "router" } else { "way to the other end" };
+    let seen = format!(
+        "the link-layer address of the {}'s {hop} changed {} times, in {} of {} runs",
+        told.at, told.changes, told.runs, told.of
+    );
+    let wrong = (told.changes > 0).then(|| {
+        let what = if told.is_router { "its router" } else { "the other end" };
+        let (why, first) = match (told.changes >= AGAIN, told.is_router) {
+            (true, true) => (
+                "two devices answer for one address: a duplicate, or two routers that both are the \
+                 active one",
+                DUPLICATE,
+            ),
+            (true, false) => ("two devices answer for one address: a duplicate", DUPLICATE),
+            (false, _) => ("a failover, or a second device with that address", ONCE),
+        };
+        let says = format!(
+            "The {}'s kernel saw the link-layer address of {what} change {} times in {}: {why}",
+            told.at, told.changes, cell.trial.label
+        );
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), first)
+    });
+    cell.saw(seen, wrong)
+}
+
+const DUPLICATE: &str = "find the second device: arping -D -I IFACE ADDRESS, ip monitor neigh \
+                         (both link-layer addresses), then the port that each is behind (bridge \
+                         fdb show, the switch's table of addresses), and give one of them another \
+                         IP address; of routers see VRRP's or HSRP's state on both (one must be \
+                         the backup, with the same password and a link between them)";
+const ONCE: &str = "see whether a router or a bond failed over then (ip monitor neigh, VRRP's log), \
+                    else look for a second device with that address (arping -D -I IFACE ADDRESS, \
+                    bridge fdb show); measure again once it is settled";
+
+/// What all runs tell of one end.
+struct Told {
+    at: &'static str,
+    is_router: bool,
+    changes: u32,
+    /// Runs with a change.
+    runs: usize,
+    of: usize,
+}
+
+fn told(cell: &Cell<'_>, role: Role, at: &'static str) -> Option<Told> {
+    let runs = cell.done.iter();
+    let all: Vec<NextHop> = runs.filter_map(|record| record.of(role).next()?.next_hop).collect();
+    Some(Told {
+        at,
+        is_router: all.first()?.is_router,
+        changes: all.iter().map(|hop| hop.changes).fold(0, u32::saturating_add),
+        runs: all.iter().filter(|hop| hop.changes > 0).count(),
+        of: all.len(),
+    })
+}
+
+/// Whether it changed again and again, so that what went to the wrong device was lost.
+pub fn is_fight(cell: &Cell<'_>) -> bool {
+    let ends = [Role::Receiver, Role::Sender].into_iter();
+    ends.filter_map(|role| told(cell, role, "")).any(|told| told.changes >= AGAIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, stream};
+    use crate::setting::testing::{is_clear, is_unknown};
+    use narrows_model::study::StoredStudy;
+
+    /// A stream whose sender's next hop changed so many times in each of three runs.
+    fn study(changes: [u32; 3], is_router: bool) -> StoredStudy {
+        let mut study = stream("tcp-stream");
+        for (changes, record) in changes.into_iter().zip(&mut study.records) {
+            let addresses = 1 + changes.min(1);
+            let hop = NextHop { is_router, addresses, changes };
+            record.of_mut(Role::Sender).for_each(|end| end.next_hop = Some(hop));
+        }
+        study
+    }
+
+    #[test]
+    fn a_duplicate_is_told_from_a_failover() {
+        let of = |changes, is_router| format!("{:?}", of_study(&RULE, &study(changes, is_router)));
+        let fight = of([1, 0, 2], false);
+        assert!(fight.contains("the other end change 3 times"), "{fight}");
+        assert!(fight.contains("a duplicate") && fight.contains("arping -D"), "{fight}");
+        assert!(of([2, 2, 0], true).contains("both are the active one"));
+        assert!(of([0, 1, 0], true).contains("a failover"));
+        assert!(is_clear(&of_study(&RULE, &study([0; 3], true))));
+        assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))), "an older agent");
+    }
+}

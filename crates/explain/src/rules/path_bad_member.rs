@@ -1,0 +1,293 @@
+//! `path-bad-member`: do a few of many flows have all the losses?
+//!
+//! Bundles of links (LAG, ECMP) send each flow over one of their members, by a hash of its ports. A
+//! member that loses packets slows down the flows that it carries and leaves the others alone; a
+//! full queue or a policer of the whole takes packets of all. Whether chance could have given a few
+//! flows so many is bounded: of n losses that each flow had by its share of the segments, k or more
+//! fall to flows with the share w with a probability of exp(-n D(k/n, w)) at the most, D being the
+//! divergence of the two (Chernoff; Hoeffding, 1963), times the ways to choose these flows. Losses
+//! in a row are counted once.
+
+use super::tcp_retransmits;
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::load::EndReport;
+use narrows_model::reading::{Counter, Scope, keys};
+use narrows_model::record::Record;
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
+use narrows_stats::median;
+
+/// Whether losses are those of a minority of the flows.
+pub static RULE: Rule = Rule {
+    name: "path-bad-member",
+    asks: "Do a few of many flows have all the losses?",
+    of_host: false,
+    judge,
+};
+
+/// Fewer flows have no minority.
+const FLOWS_LEAST: usize = 4;
+/// Share of the flows that is a minority.
+const FEW: f64 = 0.5;
+/// Share of all that was sent again that a bad member's flows have at the least.
+const MOST: f64 = 0.9;
+/// What a flow without a bad member may lose of its segments, and still be one that loses nothing
+/// to speak of beside it.
+const TIMES: f64 = 10.0;
+/// Loss of the few from which on it is more than an accident.
+const LOST_SHARE: f64 = 0.002;
+/// Losses of the few, each row counted once: fewer are an accident.
+const LOST_LEAST: f64 = 5.0;
+/// What the few reach of the others' rate at the most.
+const SLOW: f64 = 0.7;
+/// Chance that is none.
+const CHANCE: f64 = 1e-4;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    measured::judge(case, Needed::FourFlows, None, look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if !cell.is_tcp_stream() || (cell.trial.params.streams as usize) < FLOWS_LEAST {
+        return Err(Blind::OtherKind);
+    }
+    let row = tcp_retransmits::row(cell).unwrap_or(1.0).max(1.0);
+    let runs: Vec<Option<Few>> = cell.done.iter().filter_map(|record| run(record, row)).collect();
+    if runs.is_empty() {
+        return Err(cell.lacks(Measure::FlowPorts));
+    }
+    let few: Vec<&Few> = runs.iter().flatten().collect();
+    let Some(worst) = few.iter().max_by_key(|few| few.again) else {
+        let seen = format!("losses of {} runs, if any, were spread over the flows", runs.len());
+        return cell.saw(seen, None);
+    };
+    let seen = format!(
+        "in {} of {} runs a minority of the flows had nearly all losses by more than chance; in the \
+         one with most {} of {} flows had {} of {} segments sent again, and {:.0} % of the others' \
+         rate{}",
+        few.len(),
+        runs.len(),
+        worst.flows,
+        worst.of,
+        worst.again,
+        worst.of_again,
+        100.0 * worst.rate,
+        worst.named()
+    );
+    // The hash may put no flow of a run on the bad member, or half of them.
+    let wrong = (2 * few.len() >= runs.len() && few.len() >= runs.len().min(2)).then(|| {
+        let says = format!(
+            "A minority of the flows loses packets in {}, and the others none to speak of: {} of {} \
+             flows had {} of {} segments sent again and {:.0} % of the others' rate{}: one member \
+             of a bundle (LAG, ECMP) is bad, and not the whole path",
+            cell.trial.label,
+            worst.flows,
+            worst.of,
+            worst.again,
+            worst.of_again,
+            100.0 * worst.rate,
+            worst.named()
+        );
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY)
+    });
+    cell.saw(seen, wrong)
+}
+
+const REMEDY: &str = "see the counters of each member of the bundles on the way (ethtool -S of a \
+                      bond's slaves, the switches' ports) and take the one with errors or drops out \
+                      of its bundle; the hash (xmit_hash_policy, the switch's) says which flows it \
+                      has; other congestion controls only hide it";
+
+/// The flows of one run that have nearly all losses.
+struct Few {
+    flows: usize,
+    of: usize,
+    /// Segments that they sent again, and all flows did.
+    again: u64,
+    of_again: u64,
+    /// Their median rate as a share of the others'.
+    rate: f64,
+    /// The sender's ports of theirs, where they are known.
+    ports: Vec<u16>,
+}
+
+impl Few {
+    fn named(&self) -> String {
+        if self.ports.is_empty() {
+            return String::new();
+        }
+        let ports: Vec<String> = self.ports.iter().map(u16::to_string).collect();
+        format!(" (source ports {} in that run)", ports.join(", "))
+    }
+}
+
+/// One flow of the end that sends.
+struct Flow {
+    number: usize,
+    sent: f64,
+    again: u64,
+    bytes: f64,
+}
+
+impl Flow {
+    fn lost(&self) -> f64 {
+        self.again as f64 / self.sent.max(1.0)
+    }
+}
+
+/// The few of a run, `Some(None)` where there are none; `None` where it does not tell.
+fn run(record: &Record, row: f64) -> Option<Option<Few>> {
+    let (end, receiver) = (record.sender()?, record.receiver()?);
+    let numbers = (0..end.flows.len()).filter(|number| end.flows[*number].sends);
+    let mut flows: Vec<Flow> = numbers
+        .map(|number| {
+            let of = |counter| read(end, counter, number);
+            Some(Flow {
+                number,
+                sent: of(keys::SENT)? as f64,
+                again: of(keys::RETRANSMITTED)?
+                    .saturating_sub(of(keys::DUPLICATES).unwrap_or_default()),
+                bytes: receiver.flows.get(number)?.bytes.0 as f64,
+            })
+        })
+        .collect::<Option<Vec<Flow>>>()?;
+    (flows.len() >= FLOWS_LEAST).then_some(())?;
+    flows.sort_by(|a, b| b.lost().total_cmp(&a.lost()));
+    let most = (FEW * flows.len() as f64) as usize;
+    let all = (1..=most).filter_map(|count| few(&flows, count, end, row));
+    Some(all.min_by_key(|few| few.flows))
+}
+
+fn read(end: &EndReport, counter: Counter, flow: usize) -> Option<u64> {
+    end.readings.of(counter, Scope::Flow(u32::try_from(flow).ok()?))
+}
+
+/// The first flows, which lose most, where they lose by more than chance and are slow.
+fn few(flows: &[Flow], count: usize, end: &EndReport, row: f64) -> Option<Few> {
+    let (bad, good) = flows.split_at_checked(count)?;
+    let again = |of: &[Flow]| of.iter().map(|flow| flow.again).sum::<u64>();
+    let sent = |of: &[Flow]| of.iter().map(|flow| flow.sent).sum::<f64>().max(1.0);
+    let (own, all) = (again(bad), again(flows));
+    let share = own as f64 / all.max(1) as f64;
+    let weight = sent(bad) / sent(flows);
+    let rate = |of: &[Flow]| median(&of.iter().map(|flow| flow.bytes).collect::<Vec<f64>>());
+    let rate = rate(bad)? / rate(good)?.max(1.0);
+    // Each of the few loses, and none of the others does as it.
+    let least = bad.iter().map(Flow::lost).reduce(f64::min)?;
+    let other = good.iter().map(Flow::lost).reduce(f64::max)?;
+    let is_apart = least >= LOST_SHARE && least >= TIMES * other && own as f64 / row >= LOST_LEAST;
+    let chance = ways(flows.len(), count) * at_least(all as f64 / row, share, weight);
+    (is_apart && share >= MOST && rate <= SLOW && chance <= CHANCE).then(|| Few {
+        flows: count,
+        of: flows.len(),
+        again: own,
+        of_again: all,
+        rate,
+        ports: bad.iter().filter_map(|flow| Some(end.ports.get(flow.number)?.own)).collect(),
+    })
+}
+
+/// Probability that of so many events a share or more are of a sort that has this weight, at the
+/// most (Chernoff).
+fn at_least(events: f64, share: f64, weight: f64) -> f64 {
+    if share <= weight {
+        return 1.0;
+    }
+    let part = |share: f64, weight: f64| match share > 0.0 {
+        true => share * (share / weight.max(f64::MIN_POSITIVE)).ln(),
+        false => 0.0,
+    };
+    (-events * (part(share, weight) + part(1.0 - share, 1.0 - weight))).exp()
+}
+
+/// Ways to choose some of all.
+fn ways(all: usize, some: usize) -> f64 {
+    (0..some).map(|taken| (all - taken) as f64 / (taken + 1) as f64).product()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read as put, stream};
+    use crate::setting::testing::{is_clear, is_found, is_unknown};
+    use narrows_model::load::{FlowPorts, FlowTally, Role};
+    use narrows_model::study::StoredStudy;
+
+    #[test]
+    fn the_bound_is_the_known_one() {
+        // Of ten fair tosses nine heads or more: 0.0107 exactly, at most exp(-10 D(0.9, 0.5)).
+        let bound = at_least(10.0, 0.9, 0.5);
+        assert!((bound - 0.0253).abs() < 1e-3 && bound >= 11.0 / 1024.0, "{bound}");
+        assert!((at_least(10.0, 1.0, 0.5) - 1.0 / 1024.0).abs() < 1e-9);
+        assert!((at_least(10.0, 0.4, 0.5) - 1.0).abs() < 1e-9);
+        assert!((ways(8, 2) - 28.0).abs() < 1e-9);
+    }
+
+    /// A stream of flows, each with what it sent again and its share of the bytes.
+    fn study(flows: &[(u64, f64)]) -> StoredStudy {
+        let mut study = stream("tcp-stream");
+        study.trials[0].params.streams = flows.len() as u32;
+        for record in &mut study.records {
+            for (role, sends) in [(Role::Receiver, false), (Role::Sender, true)] {
+                for end in record.of_mut(role) {
+                    let bytes = |of: f64| narrows_model::Bytes((of * 1e8) as u64);
+                    let flow = |(_, of): &(u64, f64)| FlowTally {
+                        bytes: bytes(*of),
+                        sends,
+                        ..FlowTally::default()
+                    };
+                    end.flows = flows.iter().map(flow).collect();
+                    let ports = 40_000..40_000 + flows.len() as u16;
+                    end.ports = ports.map(|own| FlowPorts { own, peer: 5201 }).collect();
+                }
+            }
+        }
+        for (number, (again, of)) in flows.iter().enumerate() {
+            let sent = (of * 70_000.0) as u64;
+            put(&mut study, "tcp-info", &format!("flow{number}.sent_segments"), sent);
+            put(&mut study, "tcp-info", &format!("flow{number}.retransmitted_segments"), *again);
+        }
+        study
+    }
+
+    #[test]
+    fn a_minority_that_loses_and_is_slow_is_a_bad_member() {
+        let good = (0, 1.0);
+        let bad = (700, 0.2);
+        let found = of_study(&RULE, &study(&[good, good, bad, good, good, good, bad, good]));
+        let Verdict::Found { findings } = &found else { panic!("{found:?}") };
+        let says = &findings[0].says;
+        assert!(
+            says.contains("2 of 8 flows had 1400 of 1400 segments sent again and 20 %"),
+            "{says}"
+        );
+        assert!(says.contains("source ports 40002, 40006"), "{says}");
+        let clear = |flows: &[(u64, f64)], why: &str| {
+            assert!(is_clear(&of_study(&RULE, &study(flows))), "{why}");
+        };
+        clear(&[good; 8], "no losses");
+        clear(&[(700, 0.2); 8], "all lose alike");
+        clear(&[(700, 1.0), good, good, good], "as fast as the others");
+        clear(&[bad, bad, bad, good], "three of four are no minority");
+        clear(&[bad, (90, 1.0), (90, 1.0), (90, 1.0)], "the others lose too");
+        clear(&[(2, 0.01), good, good, good], "two segments");
+        assert!(is_found(&of_study(&RULE, &study(&[bad, good, good, good]))));
+        assert!(is_unknown(&of_study(&RULE, &study(&[bad, good]))), "two flows");
+        let mut uncounted = study(&[bad, good, good, good]);
+        for end in uncounted.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
+            end.readings = narrows_model::reading::Readings::default();
+        }
+        assert!(is_unknown(&of_study(&RULE, &uncounted)));
+    }
+
+    #[test]
+    fn one_run_of_three_is_an_accident() {
+        let mut study = study(&[(700, 0.2), (0, 1.0), (0, 1.0), (0, 1.0)]);
+        for record in study.records.iter_mut().skip(1) {
+            for end in record.of_mut(Role::Sender) {
+                end.readings.put_words("tcp-info", "flow0.retransmitted_segments", 0);
+            }
+        }
+        assert!(is_clear(&of_study(&RULE, &study)));
+    }
+}
