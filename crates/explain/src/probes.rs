@@ -114,6 +114,8 @@ fn pace_of(study: &StoredStudy, trial: &Trial) -> Option<Pace> {
 /// Fewer runs have no rate that they keep.
 const RUNS_LEAST: usize = 3;
 
+/// Trains that come at less of a stream's rate do not tell what its path carries.
+const CREDIBLE_SHARE: f64 = 0.1;
 /// Rates of one way in several probes are not further apart.
 const APART_MOST: f64 = 1.5;
 
@@ -131,7 +133,10 @@ impl Cell<'_> {
             middle: (a.middle + b.middle) / 2.0,
             high: a.high.max(b.high),
         };
-        told.reduce(of).filter(|range| range.high <= APART_MOST * range.low)
+        let moved_bps = self.rates().filter(|_| self.is_tcp_stream()).map(|rates| rates.middle);
+        told.reduce(of)
+            .filter(|range| range.high <= APART_MOST * range.low)
+            .filter(|range| moved_bps.is_none_or(|bps| range.high >= CREDIBLE_SHARE * bps))
     }
 }
 

@@ -1,11 +1,15 @@
 //! What a probe found of the path, in words.
 
 use narrows_model::probe::{PathProbe, WayProbe};
+use narrows_model::record::Record;
 use narrows_model::study::StoredStudy;
+use narrows_model::workload::Workload;
 use narrows_stats::{Capacity, capacity, reordered_share};
 
 /// A smaller share of packets that come late is not worth a word.
 const LATE_SHARE: f64 = 0.002;
+/// Share of a stream's rate from which on trains may tell what the path carries.
+const CREDIBLE_SHARE: f64 = 0.1;
 /// Of 64 connections one may be lost by chance.
 const LOST_LEAST: u32 = 2;
 
@@ -13,8 +17,10 @@ const LOST_LEAST: u32 = 2;
 /// the first.
 pub fn says(study: &StoredStudy) -> Vec<String> {
     let probes = study.records.iter().flat_map(|record| record.sender());
+    let moved_bps = [false, true].map(|is_back| fastest_bps(study, is_back));
+    let lines = probes.filter_map(|end| end.probe.as_deref());
     let mut all: Vec<(String, usize)> = Vec::new();
-    for line in probes.filter_map(|end| end.probe.as_deref()).flat_map(of_probe) {
+    for line in lines.flat_map(|probe| of_probe(probe, moved_bps)) {
         match all.iter_mut().find(|(known, _)| wording(known) == wording(&line)) {
             Some((known, _)) if *known == line => {}
             Some((_, others)) => *others += 1,
@@ -29,15 +35,27 @@ pub fn says(study: &StoredStudy) -> Vec<String> {
     said.collect()
 }
 
+/// Payload of the study's fastest TCP stream of a way, in bits a second; 0 without one.
+fn fastest_bps(study: &StoredStudy, is_back: bool) -> f64 {
+    let of = |record: &Record| {
+        let trial = study.trials.iter().find(|trial| trial.id == record.trial)?;
+        let is_meant = trial.kind == Workload::TCP_STREAM && trial.params.is_reverse() == is_back;
+        let end = record.receiver().filter(|end| is_meant && end.window_ns.0 > 0)?;
+        let bytes: u64 = end.flows.iter().map(|flow| flow.bytes.0).sum();
+        Some(8e9 * bytes as f64 / end.window_ns.0 as f64)
+    };
+    study.records.iter().filter_map(of).fold(0.0, f64::max)
+}
+
 /// A line without its numbers.
 fn wording(line: &str) -> String {
     line.chars().filter(|c| !c.is_ascii_digit() && *c != '.').collect()
 }
 
 /// What one probe found that is not as on a free path.
-fn of_probe(probe: &PathProbe) -> Vec<String> {
-    let mut all = of_way("there", &probe.there);
-    all.extend(of_way("back", &probe.back));
+fn of_probe(probe: &PathProbe, [there, back]: [f64; 2]) -> Vec<String> {
+    let mut all = of_way("there", &probe.there, there);
+    all.extend(of_way("back", &probe.back, back));
     if !probe.is_udp_answered {
         all.push("no UDP comes through".to_owned());
     }
@@ -52,7 +70,7 @@ fn of_probe(probe: &PathProbe) -> Vec<String> {
     all
 }
 
-fn of_way(name: &str, way: &WayProbe) -> Vec<String> {
+fn of_way(name: &str, way: &WayProbe, moved_bps: f64) -> Vec<String> {
     let mut all = Vec::new();
     if let Some((passes, vanishes)) = way.mtu.and_then(|mtu| mtu.black_hole()) {
         let (passes, vanishes) = (passes.0, vanishes.0);
@@ -65,7 +83,10 @@ fn of_way(name: &str, way: &WayProbe) -> Vec<String> {
         let (came, of) = (tried.came, tried.sent);
         all.push(format!("{came} of {of} datagrams in fragments came {name}"));
     }
-    if let Some(Capacity::Between { low_bps, high_bps, .. }) = capacity(way) {
+    // What a stream exceeded by ten times is no capacity, whatever held the trains.
+    if let Some(Capacity::Between { low_bps, high_bps, .. }) = capacity(way)
+        && high_bps >= CREDIBLE_SHARE * moved_bps
+    {
         let (low, high) = (low_bps / 1e6, high_bps / 1e6);
         all.push(format!("the path carries {low:.0} to {high:.0} Mb/s {name}, by packet trains"));
     }
@@ -136,7 +157,7 @@ mod tests {
             handshakes: Some(stood),
             is_udp_answered: true,
         };
-        assert_eq!(of_probe(&probe), Vec::<String>::new());
+        assert_eq!(of_probe(&probe, [0.0; 2]), Vec::<String>::new());
         let mut wrong = probe;
         wrong.there.mtu = Some(PathMtu {
             passes_bytes: Some(Bytes(1400)),
@@ -145,11 +166,35 @@ mod tests {
         });
         wrong.back.fragments = Some(Fragments { came: 0, ..whole });
         wrong.handshakes = Some(Handshakes { at_once: 60, ..stood });
-        let said = of_probe(&wrong).join("; ");
+        let said = of_probe(&wrong, [0.0; 2]).join("; ");
         for part in
             ["1400 B pass there", "1401 B vanish", "0 of 12 datagrams", "4 of 64 connections"]
         {
             assert!(said.contains(part), "{part}: {said}");
         }
+    }
+
+    #[test]
+    fn what_a_stream_exceeds_ten_times_is_no_capacity() {
+        use narrows_model::Nanos;
+        use narrows_model::probe::Train;
+        // A hundred packets of 1500 B in 4 ms are 300 Mb/s.
+        let train = Train {
+            packet_bytes: Bytes(1500),
+            sent: 200,
+            sent_ns: Nanos(500_000),
+            came: 200,
+            came_ns: Nanos(8_000_000),
+            tail: 100,
+            tail_ns: Nanos(4_000_000),
+            ..Train::default()
+        };
+        let way = WayProbe { trains: vec![train; 8], ..WayProbe::default() };
+        let beside = |moved_bps: f64| of_way("there", &way, moved_bps).join("; ");
+        assert!(beside(290e6).contains("the path carries 300 to 300 Mb/s there"));
+        assert_eq!(beside(3.2e9), "");
+        let late = Train { late: 40, ..train };
+        let said = of_way("there", &WayProbe { trains: vec![late; 8], ..way.clone() }, 0.0);
+        assert_eq!(said, ["20.0 % of packets come late there"]);
     }
 }

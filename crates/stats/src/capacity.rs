@@ -3,7 +3,9 @@
 //! A link that carries less than the sender sends spreads a train out: the time between the first
 //! and the last packet that came is the link's (Jain and Dovrolis, 2003). Only the second half of a
 //! train counts, since a token bucket lets the first of it pass at once. A link of software has no
-//! rate of its own: packets come as they were sent, and the answer is a lower bound.
+//! rate of its own: packets come as they were sent, and the answer is a lower bound. Of a train
+//! whose packets overtook each other the last to come may be one that was delayed: the time is then
+//! that delay's, and no link's.
 
 use narrows_model::Nanos;
 use narrows_model::probe::{Train, WayProbe};
@@ -39,6 +41,9 @@ const PACKETS_LEAST: u32 = 16;
 /// Packets that came at this share of the pace at which they were sent, or above, were not held
 /// back by the path.
 const AT_SENDERS_PACE: f64 = 0.8;
+/// Share of a train's packets that may come late. One that was overtaken by its neighbour changes
+/// no time to speak of.
+const LATE_MOST: f64 = 0.01;
 /// A train that was sent at less than so many times the rate at which most came says little: its
 /// sender was kept from its CPU.
 const PRESSED: f64 = 2.0;
@@ -52,8 +57,10 @@ fn bps(train: &Train, packets: u32, time: Nanos) -> f64 {
 
 /// Bits per second at which the second half of a train came; `None` where it was too short to tell.
 fn came_bps(train: &Train) -> Option<f64> {
-    let tells =
+    let is_ordered = f64::from(train.late) <= LATE_MOST * f64::from(train.came);
+    let is_long =
         train.came >= PACKETS_LEAST && train.came_ns >= SPAN_LEAST && train.tail_ns > Nanos(0);
+    let tells = is_ordered && is_long;
     tells.then(|| bps(train, train.tail, train.tail_ns))
 }
 
@@ -133,6 +140,14 @@ mod tests {
         };
         assert!(low_bps < median_bps && median_bps < high_bps);
         assert!((median_bps / 200e6 - 1.0).abs() < 0.02, "{median_bps}");
+    }
+
+    #[test]
+    fn trains_whose_packets_overtook_each_other_tell_no_capacity() {
+        let late =
+            |late: u32| way((0..8).map(|n| Train { late, ..train(500, 6000 + 10 * n) }).collect());
+        assert!(matches!(capacity(&late(2)), Some(Capacity::Between { .. })));
+        assert_eq!(capacity(&late(38)), None, "a fifth came late");
     }
 
     #[test]
