@@ -6,6 +6,7 @@
 //! undone again (a checksum that is not offloaded). Counters of a physical NIC may count what left
 //! the wire, so only others are judged.
 
+use super::congestion_marks;
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
@@ -19,6 +20,8 @@ pub static RULE: Rule = Rule {
 
 /// Up to so many segments in a packet are few: 20 to 44 are ordinary.
 const SEGMENTS_MAX: f64 = 3.0;
+/// A congestion window of so many segments is no room for larger packets.
+const WINDOW_MAX: f64 = 4.0;
 /// Messages from which on more could be handed over.
 const MESSAGE_MIN_BYTES: u64 = 16 << 10;
 /// Slower streams have no need of it.
@@ -38,9 +41,12 @@ fn look(cell: &Cell<'_>) -> Looked {
     if !cell.is_tcp_stream() || asked || !large || !fast || !soft || cell.is_paced() {
         return Err(Blind::OtherKind);
     }
-    // A path that loses much or is limited cuts its packets short by itself.
+    // A path that loses or marks much or is limited cuts its packets short by itself, and a window
+    // of few segments lets no more of them go at once.
     let lossy = cell.losses().is_some_and(|losses| losses.lost >= 0.001);
-    if lossy || cell.is_limited_by_buffers() {
+    let marked = congestion_marks::is_found(cell);
+    let tiny = cell.congestion_window().is_some_and(|window| window <= WINDOW_MAX);
+    if lossy || marked || tiny || cell.is_limited_by_buffers() {
         return Err(Blind::OtherKind);
     }
     let segment = cell.segment_bytes().ok_or_else(|| cell.lacks(Measure::SegmentSize))?;
@@ -74,7 +80,7 @@ mod tests {
 
     #[test]
     fn packets_of_one_segment_are_found() {
-        let of = |packets: u64, physical: bool| {
+        let with = |packets: u64, physical: bool, key: &str, value: u64| {
             let mut study = stream("tcp-stream");
             for record in &mut study.records {
                 for end in record.of_mut(Role::Sender) {
@@ -85,8 +91,14 @@ mod tests {
             read(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
             read(&mut study, "interface", "v0.tx_bytes", 1_300_000_000);
             read(&mut study, "interface", "v0.tx_packets", packets);
+            read(&mut study, "tcp-info", "flow0.sent_segments", 870_000);
+            read(&mut study, "tcp-info", &format!("flow0.{key}_segments"), value);
             of_study(&RULE, &study)
         };
+        let of = |packets, physical| with(packets, physical, "congestion_window", 90);
+        assert!(is_idle(&with(870_000, false, "congestion_window", 2)), "no room for more");
+        assert!(is_idle(&with(870_000, false, "delivered_marked", 869_000)), "marks");
+        assert!(is_found(&with(870_000, false, "delivered_marked", 100)), "hardly a mark");
         assert!(is_found(&of(870_000, false)));
         assert!(is_clear(&of(30_000, false)));
         assert!(is_idle(&of(870_000, true)));
