@@ -231,7 +231,10 @@ pub fn others_send(cell: &Cell<'_>) -> Holds {
     let is_queued = cell.is_tcp_stream()
         && cell.trips().is_some_and(|trips| trips.waited_ns() >= WAITED_NS)
         && cell.engaged_share().is_some_and(|share| share >= ENGAGED_MIN);
-    if other_traffic::is_more(cell) || is_queued { Holds::Yes } else { Holds::Perhaps }
+    let is_theirs = other_traffic::is_more(cell)
+        || other_traffic::is_queued_by_others(cell)
+        || (is_queued && other_traffic::leaves(cell));
+    if is_theirs { Holds::Yes } else { Holds::Perhaps }
 }
 
 pub fn sent_at_once(cell: &Cell<'_>) -> Holds {

@@ -3,7 +3,10 @@
 //! A backup, a download or another tool's stream over the same interface takes a part of the link,
 //! fills the queues on the way and makes TCP lose segments. The interface counts all bytes and the
 //! flows their own: the rest is somebody else's. Of a trial of many pairs, and of a background
-//! load, all flows that leave by the interface are the study's own.
+//! load, all flows that leave by the interface are the study's own. What comes in is judged beside
+//! TCP alone, whose counters have all that came of a flow; of datagrams an interface counts those
+//! too that no socket took. Where the sum is the same in each run, whatever part of it the stream
+//! has, it is what the link carries.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
@@ -35,6 +38,12 @@ const AGAIN_SHARE: f64 = 0.15;
 const PACKET_BYTES: f64 = 90.0;
 /// What the edges of a window may add to what TCP counted in it.
 const COUNTED_SHARE: f64 = 0.05;
+/// What comes in beside a stream whose TCP counted all of its own counts from a smaller share on.
+const IN_SHARE: f64 = 0.1;
+/// And from a higher rate: announcements and floods reach an interface that is at rest.
+const IN_MIN_BPS: f64 = 5e6;
+/// Sums of the runs that are no further apart are one link's capacity.
+const SAME_SUM: f64 = 0.05;
 /// From this share of a window on, what others moved in theirs is what they moved in it.
 const COVERED_SHARE: f64 = 0.95;
 
@@ -44,9 +53,16 @@ fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, Needed::StreamOrTripsToPeer, None, look)
 }
 
-/// What an end's interface sent.
+/// Which packets of an interface.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Out,
+    In,
+}
+
+/// What passed an end's interface one way.
 #[derive(Clone, Copy)]
-struct Sent {
+struct Passed {
     all_bps: f64,
     others_bps: f64,
     /// Whether an end that shares the interface was measured at another time, so that what it sent
@@ -54,66 +70,167 @@ struct Sent {
     is_blurred: bool,
 }
 
+/// The same over the runs.
+#[derive(Clone, Copy)]
+struct Seen {
+    role: Role,
+    end: &'static str,
+    way: Way,
+    middle: Passed,
+    /// The sum in all runs, where it is the same in each.
+    sum_bps: Option<f64>,
+}
+
+impl Seen {
+    fn is_much(&self) -> bool {
+        let Passed { all_bps, others_bps, .. } = self.middle;
+        match self.way {
+            Way::Out => others_bps >= OTHERS_MIN_BPS && others_bps >= OTHERS_SHARE * all_bps,
+            Way::In => others_bps >= IN_MIN_BPS && others_bps >= IN_SHARE * all_bps,
+        }
+    }
+
+    /// Whether others have as much as the measured flows, or more.
+    fn is_most(&self) -> bool {
+        2.0 * self.middle.others_bps >= self.middle.all_bps
+    }
+}
+
 fn look(cell: &Cell<'_>) -> Looked {
     let is_known = cell.is_network_stream() || cell.trial.kind == Workload::TCP_RR;
     if !is_known || cell.trial.path != NetworkPath::Peer {
         return Err(Blind::OtherKind);
     }
-    let ends = ENDS.map(|(role, name)| sent(cell, role).map(|sent| (name, sent)));
-    let most = ends.into_iter().flatten().max_by(|a, b| a.1.others_bps.total_cmp(&b.1.others_bps));
-    let (end, sent) = most.ok_or_else(|| cell.lacks(Measure::InterfaceBytes))?;
-    let seen = format!(
-        "the {end}'s interface sent {:.1} Mb/s, {:.1} of them not of these flows",
-        sent.all_bps / 1e6,
-        sent.others_bps / 1e6
+    let all = seen(cell);
+    let much = |way| all.iter().filter(move |one| one.way == way && one.is_much());
+    // What leaves an end's own host its own tools show.
+    let most = |way| much(way).max_by(|a, b| a.middle.others_bps.total_cmp(&b.middle.others_bps));
+    let found = most(Way::Out).or_else(|| most(Way::In));
+    let Some(one) = found.or_else(|| all.iter().find(|one| one.way == Way::Out)).or(all.first())
+    else {
+        return Err(cell.lacks(Measure::InterfaceBytes));
+    };
+    let passed = one.middle;
+    let verb = if one.way == Way::Out { "sent" } else { "received" };
+    let mut seen = format!(
+        "the {}'s interface {verb} {:.1} Mb/s, {:.1} of them not of these flows",
+        one.end,
+        passed.all_bps / 1e6,
+        passed.others_bps / 1e6
     );
-    if is_much(sent) && sent.is_blurred {
+    if found.is_some() && passed.is_blurred {
         return Err(cell.lacks(Measure::WindowsOfInterfaceAtOnce));
     }
-    let wrong = is_much(sent).then(|| {
-        let says = format!(
-            "Other traffic leaves by the {end}'s interface during {}: {:.0} Mb/s beside the flows \
-             that are measured, which share its link and the queues on the way",
-            cell.trial.label,
-            sent.others_bps / 1e6
-        );
-        let remedy = "see who sends (ss -tunp, nethogs, iftop) and stop or limit it (tc, the \
-                      program's own limit), or measure when the link is free; tuning TCP does not \
-                      help";
-        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
-    });
+    if let Some(sum) = one.sum_bps.filter(|_| found.is_some()) {
+        seen += &format!("; {:.0} Mb/s in each run within 5 %", sum / 1e6);
+    }
+    let wrong = found
+        .map(|one| finding(&RULE, cell, Weight::Advice, says(cell, one), seen.clone(), REMEDY));
     cell.saw(seen, wrong)
 }
 
-fn is_much(sent: Sent) -> bool {
-    sent.others_bps >= OTHERS_MIN_BPS && sent.others_bps >= OTHERS_SHARE * sent.all_bps
+const REMEDY: &str = "see who sends (ss -tunp, nethogs, iftop at that end; of a router or switch \
+                      its counters by flow) and stop or limit it (tc, the program's own limit), or \
+                      measure when the link is free; tuning TCP does not help";
+
+fn says(cell: &Cell<'_>, one: &Seen) -> String {
+    let verb = if one.way == Way::Out { "leaves" } else { "comes in" };
+    let mut says = format!(
+        "Other traffic {verb} by the {}'s interface during {}: {:.0} Mb/s beside the flows that \
+         are measured, which share its link and the queues on the way",
+        one.end,
+        cell.trial.label,
+        one.middle.others_bps / 1e6
+    );
+    if let Some(sum) = one.sum_bps.filter(|_| one.way == Way::In) {
+        says += &format!(
+            "; both together are {:.0} Mb/s in each run, as they are behind a link that carries no \
+             more",
+            sum / 1e6
+        );
+    }
+    says
 }
 
 /// Whether others send as much as the measured flows, or more.
 pub fn is_more(cell: &Cell<'_>) -> bool {
-    let ends = ENDS.into_iter().filter_map(|(role, _)| sent(cell, role));
-    ends.into_iter()
-        .any(|sent| is_much(sent) && !sent.is_blurred && 2.0 * sent.others_bps >= sent.all_bps)
+    let ends = seen(cell).into_iter().filter(|one| one.way == Way::Out);
+    ends.into_iter().any(|one| one.is_much() && !one.middle.is_blurred && one.is_most())
 }
 
-/// Medians over the runs, of the end of one role.
-fn sent(cell: &Cell<'_>, role: Role) -> Option<Sent> {
-    let runs = cell.done.iter().filter_map(|record| sent_in(cell.trial, record, role));
-    let runs: Vec<Sent> = runs.collect();
-    let of = |value: fn(&Sent) -> f64| median(&runs.iter().map(value).collect::<Vec<f64>>());
-    Some(Sent {
-        all_bps: of(|run| run.all_bps)?,
+/// Whether others send by an interface that the flows leave by.
+pub fn leaves(cell: &Cell<'_>) -> bool {
+    seen(cell).iter().any(|one| one.way == Way::Out && one.is_much() && !one.middle.is_blurred)
+}
+
+/// Whether what others send through an end's interface is why packets wait: they have most of what
+/// it receives, or all that it receives is one sum in each run, and round trips are far longer than
+/// the shortest of the study, whoever's packets fill the queue.
+pub fn is_queued_by_others(cell: &Cell<'_>) -> bool {
+    let is_long = cell.trips().zip(shortest_ns(cell)).is_some_and(|(trips, shortest)| {
+        trips.least_ns - shortest >= QUEUED_MIN_NS && trips.least_ns >= QUEUED_TIMES * shortest
+    });
+    let is_in = |one: &Seen| {
+        let is_known = one.is_much() && !one.middle.is_blurred && one.way == Way::In;
+        let is_one_link = one.sum_bps.is_some() && one.role == Role::Receiver;
+        is_known && (is_one_link || one.is_most())
+    };
+    is_long && seen(cell).iter().any(is_in)
+}
+
+/// Shorter waits are those of wake-ups and of CPUs that others use.
+const QUEUED_MIN_NS: f64 = 2e6;
+/// Round trips that are so many times the shortest are mostly waiting.
+const QUEUED_TIMES: f64 = 3.0;
+
+/// The shortest round trip that any TCP flow of the study saw.
+fn shortest_ns(cell: &Cell<'_>) -> Option<f64> {
+    let ends = cell.study.records.iter().filter_map(|record| record.sender());
+    let all = ends.flat_map(|end| end.readings.each(keys::RTT_MIN, Moment::Closing));
+    all.map(|(_, ns)| ns as f64).filter(|ns| *ns > 0.0).reduce(f64::min)
+}
+
+/// What passed the ends' interfaces, where it was counted.
+fn seen(cell: &Cell<'_>) -> Vec<Seen> {
+    let is_tcp = cell.is_tcp_stream() || cell.trial.kind == Workload::TCP_RR;
+    let ways: &[Way] = if is_tcp { &[Way::Out, Way::In] } else { &[Way::Out] };
+    let all = ENDS.into_iter().flat_map(|end| ways.iter().map(move |way| (end, *way)));
+    all.filter_map(|((role, end), way)| {
+        let (middle, sum_bps) = passed(cell, role, way)?;
+        Some(Seen { role, end, way, middle, sum_bps })
+    })
+    .collect()
+}
+
+/// Medians over the runs, of the end of one role, and the sum where it is one in each.
+fn passed(cell: &Cell<'_>, role: Role, way: Way) -> Option<(Passed, Option<f64>)> {
+    let runs = cell.done.iter().filter_map(|record| passed_in(cell.trial, record, role, way));
+    let runs: Vec<Passed> = runs.collect();
+    let of = |value: fn(&Passed) -> f64| median(&runs.iter().map(value).collect::<Vec<f64>>());
+    let all_bps = of(|run| run.all_bps)?;
+    let is_same = |run: &Passed| (run.all_bps - all_bps).abs() <= SAME_SUM * all_bps;
+    let is_one = runs.len() >= RUNS_LEAST && runs.iter().all(is_same);
+    let middle = Passed {
+        all_bps,
         others_bps: of(|run| run.others_bps)?,
         is_blurred: runs.iter().any(|run| run.is_blurred),
-    })
+    };
+    Some((middle, is_one.then_some(all_bps)))
 }
+
+/// Fewer runs may have one sum by accident.
+const RUNS_LEAST: usize = 3;
 
 /// What is left when the study's own flows had all the headers that they can have: those of this
 /// end, and those of every other end of the run that uses the same interface.
-fn sent_in(trial: &Trial, record: &Record, role: Role) -> Option<Sent> {
+fn passed_in(trial: &Trial, record: &Record, role: Role, way: Way) -> Option<Passed> {
     let (host, end) = placed(trial, record, role).next()?;
-    let interface = end.effective.interface.as_ref()?;
-    let all_bps = all_bps(end)?;
+    let interface = match way {
+        Way::Out => end.effective.interface.as_ref()?,
+        // Where nobody noted another, packets come in where their answers leave.
+        Way::In => end.effective.interface_in.as_ref().or(end.effective.interface.as_ref())?,
+    };
+    let all_bps = all_bps(end, interface, way)?;
     let mut left_bps = all_bps;
     let mut is_blurred = false;
     for of in [Role::Receiver, Role::Sender, Role::Background] {
@@ -122,11 +239,14 @@ fn sent_in(trial: &Trial, record: &Record, role: Role) -> Option<Sent> {
             *at == host && other.effective.interface.as_ref() == Some(interface)
         });
         for (_, other) in there {
-            left_bps -= own_bps(trial, of, other);
+            left_bps -= match way {
+                Way::Out => own_bps(trial, of, other),
+                Way::In => own_in_bps(trial, of, other)?,
+            };
             is_blurred |= !covers(other, end);
         }
     }
-    Some(Sent { all_bps, others_bps: left_bps.max(0.0), is_blurred })
+    Some(Passed { all_bps, others_bps: left_bps.max(0.0), is_blurred })
 }
 
 /// The ends of a role, each with the host that it ran on.
@@ -150,10 +270,24 @@ fn close(end: &EndReport) -> u64 {
     end.opened_ns.0.saturating_add(end.window_ns.0)
 }
 
-fn all_bps(end: &EndReport) -> Option<f64> {
-    let scope = Scope::Nic(end.effective.interface.clone()?);
-    let bytes = end.readings.of(keys::TX_BYTES, scope)? as f64;
+fn all_bps(end: &EndReport, interface: &str, way: Way) -> Option<f64> {
+    let counter = if way == Way::Out { keys::TX_BYTES } else { keys::RX_BYTES };
+    let bytes = end.readings.of(counter, Scope::Nic(interface.to_owned()))? as f64;
     (end.window_ns.0 > 0).then(|| 8.0 * bytes / end.window_ns.seconds())
+}
+
+/// The most that can have come in for an end's own flows, by TCP's counts; `None` where those lack.
+fn own_in_bps(trial: &Trial, role: Role, end: &EndReport) -> Option<f64> {
+    let count = |counter| end.readings.total(counter).map(|count| count as f64);
+    let (all, data) = (count(keys::SEGMENTS_IN)?, count(keys::DATA_IN).unwrap_or(0.0));
+    let segment = end.readings.each(keys::RECEIVE_MSS, Moment::Closing);
+    let segment = segment.map(|(_, bytes)| bytes as f64).reduce(f64::max).unwrap_or(0.0);
+    let came = end.flows.iter().filter(|flow| !flow.sends).map(|flow| flow.bytes.0 as f64);
+    let other = if role == Role::Sender { Role::Receiver } else { Role::Sender };
+    let trips = if trial.kind == Workload::TCP_RR { written(trial, other, end) } else { 0.0 };
+    let payload = came.sum::<f64>().max(data * segment).max(trips);
+    let own_bytes = (payload + all * PACKET_BYTES) * (1.0 + COUNTED_SHARE);
+    (end.window_ns.0 > 0).then(|| 8.0 * own_bytes / end.window_ns.seconds())
 }
 
 /// The most that an end's own flows can have sent.
@@ -229,6 +363,46 @@ mod tests {
         assert!(is_clear(&of(1_310_000_000)));
         assert!(is_found(&of(2_500_000_000)));
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    /// A stream of about 130 Mb/s through an interface that receives this many bytes in each of
+    /// three runs, over round trips of so long at the least.
+    fn filled(received: [u64; 3], least_ms: u64) -> StoredStudy {
+        let mut study = stream("tcp-stream");
+        let payload = [16_000_000, 17_000_000, 13_000_000];
+        for ((record, bytes), received) in study.records.iter_mut().zip(payload).zip(received) {
+            for end in record.of_mut(Role::Receiver) {
+                end.effective.interface = Some("e0".into());
+                end.flows[0].bytes = Bytes(bytes);
+                end.readings.put_words("interface", "e0.rx_bytes", received);
+                end.readings.put_words("tcp-info", "flow0.received_segments", bytes / 1448);
+            }
+        }
+        read(&mut study, "tcp-info", "flow0.rtt_min_ns", 10_000);
+        read(&mut study, "tcp-info", "flow0.rtt_ns", 1_000_000 * least_ms);
+        study
+    }
+
+    #[test]
+    fn what_comes_in_beside_the_flows_is_others_and_one_sum_is_the_links() {
+        let shared = filled([24_000_000, 24_100_000, 23_900_000], 20);
+        let says = format!("{:?}", of_study(&RULE, &shared));
+        assert!(says.contains("comes in by the receiver's interface"), "{says}");
+        assert!(says.contains("both together are 192 Mb/s in each run"), "{says}");
+        let free = filled([16_700_000, 17_800_000, 13_600_000], 20);
+        assert!(is_clear(&of_study(&RULE, &free)), "{:?}", of_study(&RULE, &free));
+        let varied =
+            format!("{:?}", of_study(&RULE, &filled([24_000_000, 30_000_000, 20_000_000], 20)));
+        assert!(varied.contains("comes in") && !varied.contains("both together"), "{varied}");
+        // What the limit's sentence asks.
+        let queued = |study: &StoredStudy| {
+            let summaries = narrows_stats::summarise(study);
+            let case = Case { study, summaries: &summaries, predictions: &[] };
+            measured::cells(&case).any(|cell| is_queued_by_others(&cell))
+        };
+        assert!(queued(&shared));
+        assert!(!queued(&free), "nobody else");
+        assert!(!queued(&filled([24_000_000, 24_100_000, 23_900_000], 0)), "no queue");
     }
 
     #[test]

@@ -137,7 +137,8 @@ fn wait(cell: &Cell<'_>, trips: Trips) -> Option<Wait> {
     } else if let Some(gap) = gap {
         Some(Wait::Silence(gap))
     } else if trips.shortest_ns >= LONG_NS {
-        Some(if other_traffic::is_more(cell) { Wait::Others } else { Wait::Distance })
+        let is_others = other_traffic::is_more(cell) || other_traffic::is_queued_by_others(cell);
+        Some(if is_others { Wait::Others } else { Wait::Distance })
     } else {
         None
     }
