@@ -204,7 +204,10 @@ fn seen(cell: &Cell<'_>) -> Vec<Seen> {
 
 /// Medians over the runs, of the end of one role, and the sum where it is one in each.
 fn passed(cell: &Cell<'_>, role: Role, way: Way) -> Option<(Passed, Option<f64>)> {
-    let runs = cell.done.iter().filter_map(|record| passed_in(cell.trial, record, role, way));
+    let runs = cell.done.iter().filter_map(|record| {
+        let run = passed_in(cell.trial, record, role, way)?;
+        Some(Passed { is_blurred: run.is_blurred || is_beside(cell, record, role), ..run })
+    });
     let runs: Vec<Passed> = runs.collect();
     let of = |value: fn(&Passed) -> f64| median(&runs.iter().map(value).collect::<Vec<f64>>());
     let all_bps = of(|run| run.all_bps)?;
@@ -216,6 +219,30 @@ fn passed(cell: &Cell<'_>, role: Role, way: Way) -> Option<(Passed, Option<f64>)
         is_blurred: runs.iter().any(|run| run.is_blurred),
     };
     Some((middle, is_one.then_some(all_bps)))
+}
+
+/// Whether a run of another trial of the study, one that was made together with this one, used the
+/// interface of an end meanwhile: what it moved is not others'.
+fn is_beside(cell: &Cell<'_>, record: &Record, role: Role) -> bool {
+    let Some((host, end)) = placed(cell.trial, record, role).next() else { return false };
+    // Of a trial of many pairs taken apart each has the reports of all.
+    let is_own = |other: &Record| {
+        let mut ends = other.reports.iter().map(|one| &one.report);
+        ends.any(|one| one.opened_ns == end.opened_ns && one.window_ns == end.window_ns)
+    };
+    let is_meanwhile = |there: &EndReport| {
+        // Older records do not say when their windows opened.
+        there.opened_ns.0 > 0 && end.opened_ns.0 > 0 && common_ns(there, end) > 0
+    };
+    cell.study.records.iter().any(|other| {
+        let is_another = other.trial != record.trial && other.session == record.session;
+        let trial = cell.study.trials.iter().find(|trial| trial.id == other.trial);
+        let ends = trial.into_iter().flat_map(|trial| {
+            ENDS.into_iter().flat_map(move |(role, _)| placed(trial, other, role))
+        });
+        let mut ends = ends.filter(|_| is_another && !is_own(other));
+        ends.any(|(at, there)| at == host && is_meanwhile(there))
+    })
 }
 
 /// Fewer runs may have one sum by accident.
@@ -261,9 +288,13 @@ fn placed<'a>(
 /// Whether an end was measured nearly all of the time in which another on the same host, and by the
 /// same clock, was: only then its rate is that which it had beside the other.
 fn covers(other: &EndReport, end: &EndReport) -> bool {
+    common_ns(other, end) as f64 >= COVERED_SHARE * end.window_ns.0 as f64
+}
+
+/// How long the windows of two ends on one host were open at the same time.
+fn common_ns(other: &EndReport, end: &EndReport) -> u64 {
     let from = other.opened_ns.0.max(end.opened_ns.0);
-    let common = close(other).min(close(end)).saturating_sub(from);
-    common as f64 >= COVERED_SHARE * end.window_ns.0 as f64
+    close(other).min(close(end)).saturating_sub(from)
 }
 
 fn close(end: &EndReport) -> u64 {
@@ -403,6 +434,29 @@ mod tests {
         assert!(queued(&shared));
         assert!(!queued(&free), "nobody else");
         assert!(!queued(&filled([24_000_000, 24_100_000, 23_900_000], 0)), "no queue");
+    }
+
+    #[test]
+    fn trials_that_were_made_together_are_not_others() {
+        let of = |later_ns: u64| {
+            let mut study = filled([24_000_000, 24_100_000, 23_900_000], 20);
+            let mut beside = study.trials[0].clone();
+            beside.id = narrows_model::trial::TrialId("b".into());
+            let mut runs = study.records.clone();
+            let all = study.records.iter_mut().flat_map(|run| &mut run.reports);
+            all.for_each(|one| one.report.opened_ns = Nanos(5_000_000_000));
+            for run in &mut runs {
+                run.trial = beside.id.clone();
+                for one in &mut run.reports {
+                    one.report.opened_ns = Nanos(5_000_000_000 + later_ns);
+                }
+            }
+            study.records.extend(runs);
+            study.trials.push(beside);
+            of_study(&RULE, &study)
+        };
+        assert!(is_unknown(&of(100_000_000)), "the two share the interface");
+        assert!(is_found(&of(2_000_000_000)), "one after the other");
     }
 
     #[test]

@@ -70,7 +70,10 @@ fn look(cell: &Cell<'_>) -> Looked {
         trips.shortest_ns / 1e6
     );
     let queued = waited_ns >= WAITED_MIN_NS.max(WAITED_SHARE_MIN * trips.shortest_ns);
-    let is_steady = rates.spread() <= SPREAD_MAX && unsteady <= UNSTEADY_MAX;
+    // Slices in which less than a message comes say when messages end, and not how fast they come.
+    let is_coarse = slice_bytes(cell).is_some_and(|bytes| bytes < message_bytes(cell));
+    let is_even = unsteady <= UNSTEADY_MAX || (is_coarse && trips.are_of_a_queue());
+    let is_steady = rates.spread() <= SPREAD_MAX && is_even;
     let engaged = cell.engaged_share().is_none_or(|share| share >= ENGAGED_MIN);
     // A window that a queue fills is no limit: a larger one only makes the queue longer.
     let is_bounded = cell.is_limited_by_buffers() && !trips.are_of_a_queue();
@@ -126,13 +129,31 @@ const FULLER: &str = "send fuller packets: see what keeps segments small (ip rou
                       advmss; a firewall that clamps the MSS), or raise what limits packets a \
                       second (a router, a firewall's limit, a cloud's allowance)";
 
+/// Bytes of a slice, at the rate of the median run.
+fn slice_bytes(cell: &Cell<'_>) -> Option<f64> {
+    cell.of_receiver(|end| {
+        let bytes: u64 = end.intervals.iter().map(|slice| slice.bytes.0).sum();
+        (!end.intervals.is_empty()).then(|| bytes as f64 / end.intervals.len() as f64)
+    })
+}
+
+fn message_bytes(cell: &Cell<'_>) -> f64 {
+    cell.trial.params.message_bytes.0 as f64
+}
+
+/// Megabits a second in words, with the digits that count.
+fn mbps(bps: f64) -> String {
+    let mbps = bps / 1e6;
+    if mbps < 10.0 { format!("{mbps:.2}") } else { format!("{mbps:.0}") }
+}
+
 /// The capacity in words, with the range of the runs where there is one.
 fn range(cell: &Cell<'_>, low: f64, high: f64, capacity_bps: f64) -> String {
-    let (low, high) = (cell.in_packets(low) / 1e6, cell.in_packets(high) / 1e6);
-    if high - low < 0.5 {
-        format!("{:.0} Mb/s of packets", capacity_bps / 1e6)
+    let [low, high, all] = [cell.in_packets(low), cell.in_packets(high), capacity_bps].map(mbps);
+    if low == high {
+        format!("{all} Mb/s of packets")
     } else {
-        format!("{:.0} Mb/s of packets ({low:.0} to {high:.0})", capacity_bps / 1e6)
+        format!("{all} Mb/s of packets ({low} to {high})")
     }
 }
 
@@ -192,6 +213,25 @@ mod tests {
         read(&mut idle, "tcp-info", "flow0.busy_ns", 200_000_000);
         assert!(is_clear(&of_study(&RULE, &idle)), "a sender that is slow itself");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn slices_of_less_than_a_message_do_not_tell_how_steady_a_rate_is() {
+        // 0.26 Mb/s of payload: in most slices no message of 64 KiB ends.
+        let of = |runs: [u64; 3], least_us: u64| {
+            let mut study = study(0, least_us);
+            slices(&mut study, &[0, 0, 0, 32_000, 0, 0, 0, 0, 0, 0]);
+            for (record, bytes) in study.records.iter_mut().zip(runs) {
+                for end in record.of_mut(Role::Receiver) {
+                    end.flows[0].bytes.0 = bytes;
+                }
+            }
+            of_study(&RULE, &study)
+        };
+        let slow = format!("{:?}", of([32_000, 32_100, 31_900], 600_000));
+        assert!(slow.contains("carries 0.27 Mb/s of packets (0.26 to 0.27)"), "{slow}");
+        assert!(is_clear(&of([32_000, 62_100, 21_900], 600_000)), "runs differ");
+        assert!(is_clear(&of([32_000, 32_100, 31_900], 900)), "no queue that explains it");
     }
 
     #[test]
