@@ -268,7 +268,8 @@ fn passed_in(trial: &Trial, record: &Record, role: Role, way: Way) -> Option<Pas
         for (_, other) in there {
             left_bps -= match way {
                 Way::Out => own_bps(trial, of, other),
-                Way::In => own_in_bps(trial, of, other)?,
+                // What this host dropped before TCP has come in as well.
+                Way::In => own_in_bps(trial, of, other)?.max(sent_to(record, of)),
             };
             is_blurred |= !covers(other, end);
         }
@@ -305,6 +306,21 @@ fn all_bps(end: &EndReport, interface: &str, way: Way) -> Option<f64> {
     let counter = if way == Way::Out { keys::TX_BYTES } else { keys::RX_BYTES };
     let bytes = end.readings.of(counter, Scope::Nic(interface.to_owned()))? as f64;
     (end.window_ns.0 > 0).then(|| 8.0 * bytes / end.window_ns.seconds())
+}
+
+/// What the other end of a pair sent to that of this role, as its TCP counted it; 0 where it did not.
+fn sent_to(record: &Record, role: Role) -> f64 {
+    let of = |end: &EndReport| {
+        let packets = end.readings.total(keys::SENT)? as f64;
+        let seconds = end.window_ns.seconds();
+        (seconds > 0.0).then(|| 8.0 * packets * PACKET_BYTES / seconds)
+    };
+    let told = match role {
+        Role::Receiver => record.sender().and_then(|end| counted_bps(Role::Sender, end)),
+        Role::Sender => record.receiver().and_then(of),
+        Role::Background => None,
+    };
+    told.unwrap_or(0.0)
 }
 
 /// The most that can have come in for an end's own flows, by TCP's counts; `None` where those lack.
@@ -434,6 +450,14 @@ mod tests {
         assert!(queued(&shared));
         assert!(!queued(&free), "nobody else");
         assert!(!queued(&filled([24_000_000, 24_100_000, 23_900_000], 0)), "no queue");
+        // The sender sent as much: this host's own filter dropped it before TCP.
+        let mut dropped = shared;
+        for (key, value) in
+            [("send_mss_bytes", 1448), ("sent_segments", 16_600), ("sent_data_segments", 16_600)]
+        {
+            read(&mut dropped, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        assert!(is_clear(&of_study(&RULE, &dropped)), "{:?}", of_study(&RULE, &dropped));
     }
 
     #[test]

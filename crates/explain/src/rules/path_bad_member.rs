@@ -48,7 +48,8 @@ fn judge(case: &Case<'_>) -> Verdict {
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
-    if !cell.is_tcp_stream() || (cell.trial.params.streams as usize) < FLOWS_LEAST {
+    let both = cell.trial.params.is_bidirectional();
+    if !cell.is_tcp_stream() || both || (cell.trial.params.streams as usize) < FLOWS_LEAST {
         return Err(Blind::OtherKind);
     }
     let row = tcp_retransmits::row(cell).unwrap_or(1.0).max(1.0);
