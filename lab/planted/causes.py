@@ -50,7 +50,7 @@ plant("loss-acks", "tcp", r"acknowledg|reverse", None, middle=("rate=300,queue=4
 plant("loss-udp", "udp -b 50M --explain", r"datagrams were lost", None, wrong="path-rate-limit", middle=("loss=50000,rate=300,queue=400", ""))
 plant("reorder", "tcp", r"reorder|out of order", None, middle=("reorder=30000,late=3000,rate=300,queue=400", ""))
 plant("reorder-R", "tcp -R", r"reorder|out of order", None, middle=("rate=300,queue=400", "reorder=30000,late=3000,rate=300,queue=400"))
-plant("bad-member", "tcp -P 8 --explain", r"bad member", "loss|lost|retransm", wrong="bbr limits", do=[("m", nft("tcp sport & 3 == 0 numgen random mod 100 < 5 drop"))])
+plant("bad-member", "tcp -P 8 --explain", r"member of a bundle", "loss|lost|retransm", wrong="bbr limits", do=[("m", nft("tcp sport & 3 == 0 numgen random mod 100 < 5 drop"))])
 plant("duplicates", "tcp", r"duplicat|twice", None, middle=("dup=200000,rate=300,queue=400", ""))
 plant("corruption", "tcp", r"corrupt|checksum", "loss|lost|retransm", middle=("corrupt=10000,rate=300,queue=400", ""))
 plant("corruption-udp", "udp -b 50M", r"corrupt|checksum", "loss|lost|path", middle=("corrupt=50000,rate=300,queue=400", ""))

@@ -138,7 +138,7 @@ impl Drop for Path {
 }
 
 /// Every rule that is planted here.
-const PLANTED: [&str; 8] = [
+const PLANTED: [&str; 11] = [
     "receive-window",
     "segment-size",
     "same-cpu",
@@ -147,6 +147,9 @@ const PLANTED: [&str; 8] = [
     "cold-buffers",
     "tcp-retransmits",
     "cpu-quota",
+    "end-traced",
+    "neighbour-changed",
+    "path-bad-member",
 ];
 
 #[test]
@@ -204,6 +207,51 @@ fn causes_of_the_ends() {
     // Windows that do limit need a delay, and are planted in lab/planted.
     assert!(path.near("tc qdisc add dev v0 root tbf rate 2gbit burst 64kb latency 20ms"));
     path.has(&["nic-shaped", "own-queue"], &["tcp", "-w", "8K", "-l", "64K"]);
+}
+
+/// A child that runs until the test ends.
+struct Until(Child);
+
+impl Drop for Until {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_tracer_an_address_of_two_devices_and_a_bad_member_are_named() {
+    let name = "planted_members";
+    let Some(path) = Path::new(name) else { return };
+    if sh("strace -o /dev/null true") {
+        let found = path.found(&["strace", "-f", "-q", "-o", "/dev/null"], &["tcp"]);
+        assert!(found.contains(&"end-traced".to_owned()), "{found:?}");
+    } else {
+        skip("planted_members: a tracer", "strace is not there, or may not trace");
+    }
+    // A quarter of the flows, by their ports, as a hash over four links has it.
+    let bad = "tcp sport & 3 == 0 meta length > 1000 numgen random mod 20 == 0 drop";
+    let chain = "'{ type filter hook input priority 0; }'";
+    let enter = format!("ip netns exec {}", path.far);
+    if path.far(&format!("nft add table ip t && {enter} nft add chain ip t in {chain}")) {
+        assert!(path.far(&format!("nft 'add rule ip t in {bad}'")));
+        path.has(&["path-bad-member"], &["tcp", "-P", "8"]);
+        assert!(path.far("nft delete table ip t"));
+    } else {
+        skip("planted_members: a bad member", "nft is not there");
+    }
+    // What a second device with the address does to the table, for a moment at a time.
+    let near = &path.near;
+    let turns = format!(
+        "m=$(ip -n {} -br link show v1 | awk '{{print $3}}'); while :; do \
+         ip -n {near} neigh replace 198.51.100.6 lladdr 02:00:00:00:00:99 nud reachable dev v0; \
+         sleep 0.01; ip -n {near} neigh replace 198.51.100.6 lladdr $m nud reachable dev v0; \
+         sleep 0.2; done",
+        path.far
+    );
+    let other = Until(Command::new("sh").args(["-c", &turns]).spawn().expect("sh"));
+    path.has(&["neighbour-changed"], &["tcp"]);
+    drop(other);
 }
 
 #[test]
