@@ -37,14 +37,17 @@ pub fn says(study: &StoredStudy) -> Vec<String> {
 
 /// Payload of the study's fastest TCP stream of a way, in bits a second; 0 without one.
 fn fastest_bps(study: &StoredStudy, is_back: bool) -> f64 {
-    let of = |record: &Record| {
-        let trial = study.trials.iter().find(|trial| trial.id == record.trial)?;
-        let is_meant = trial.kind == Workload::TCP_STREAM && trial.params.is_reverse() == is_back;
-        let end = record.receiver().filter(|end| is_meant && end.window_ns.0 > 0)?;
-        let bytes: u64 = end.flows.iter().map(|flow| flow.bytes.0).sum();
-        Some(8e9 * bytes as f64 / end.window_ns.0 as f64)
-    };
-    study.records.iter().filter_map(of).fold(0.0, f64::max)
+    let runs = study.records.iter().filter_map(|record| moved_bps(study, record, is_back));
+    runs.fold(0.0, f64::max)
+}
+
+/// Payload of a run of a TCP stream of a way, in bits a second.
+fn moved_bps(study: &StoredStudy, record: &Record, is_back: bool) -> Option<f64> {
+    let trial = study.trials.iter().find(|trial| trial.id == record.trial)?;
+    let is_meant = trial.kind == Workload::TCP_STREAM && trial.params.is_reverse() == is_back;
+    let end = record.receiver().filter(|end| is_meant && end.window_ns.0 > 0)?;
+    let bytes: u64 = end.flows.iter().map(|flow| flow.bytes.0).sum();
+    Some(8e9 * bytes as f64 / end.window_ns.0 as f64)
 }
 
 /// A line without its numbers.
@@ -61,10 +64,11 @@ fn of_probe(probe: &PathProbe, [there, back]: [f64; 2]) -> Vec<String> {
     }
     if let Some(tried) = probe.handshakes.filter(|tried| tried.lost() >= LOST_LEAST) {
         let (lost, of) = (tried.lost(), tried.tried);
-        all.push(match lost < of {
-            true => format!("the first packets of {lost} of {of} connections were lost"),
-            // Where none came in time, nothing tells a loss from a queue of seconds.
-            false => format!("none of {of} connections stood in time: packets lost or late"),
+        // Where none came in time, nothing tells a loss from a queue of seconds.
+        all.push(if lost < of {
+            format!("the first packets of {lost} of {of} connections were lost")
+        } else {
+            format!("none of {of} connections stood in time: packets lost or late")
         });
     }
     all

@@ -25,10 +25,10 @@ const ALL_SHARE: f64 = 0.95;
 const QUEUES: &str = "see which router marks and from which length of queue (fq_codel \
                       ce_threshold, RED and WRED, a switch's ECN threshold); to compare: sysctl -w \
                       net.ipv4.tcp_ecn=0 at the sender";
-const EVERY: &str = "find what sets the mark whatever its queue holds: a rule that writes the DSCP \
-                     field or TOS and the two bits of ECN with it (iptables TOS, nft ip dscp or ip \
-                     ecn set, a router's policy), a threshold of 0, a tunnel that copies bits; \
-                     until then sysctl -w net.ipv4.tcp_ecn=0 at the sender";
+const EVERY: &str = "find what sets the mark whatever its queue holds: a rule that writes the byte \
+                     of TOS with the two bits of ECN in it (iptables TOS, nft ip ecn set, a \
+                     router's policy), a threshold of 0, a tunnel that copies bits; until then \
+                     sysctl -w net.ipv4.tcp_ecn=0 at the sender";
 
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, Needed::TcpCounters, None, look)
@@ -53,22 +53,19 @@ fn look(cell: &Cell<'_>) -> Looked {
     let seen = format!("{:.3} % of the segments were marked ({marked:.0})", 100.0 * share);
     let wrong = (share >= MARKED_SHARE).then(|| {
         let (label, percent) = (&cell.trial.label, 100.0 * share);
-        let (says, remedy) = match share >= ALL_SHARE {
-            true => (
-                format!(
-                    "Something on the path marks every segment in {label} ({percent:.2} %, ECN \
-                     congestion experienced), as no queue does: the mark says nothing of \
-                     congestion, and TCP's window stays as small as it may"
-                ),
-                EVERY,
-            ),
-            false => (
-                format!(
-                    "Queues on the path marked {percent:.2} % of the segments in {label} (ECN \
-                     congestion experienced): TCP slowed down without a loss"
-                ),
-                QUEUES,
-            ),
+        let (says, remedy) = if share >= ALL_SHARE {
+            let says = format!(
+                "Something on the path marks every segment in {label} ({percent:.2} %, ECN \
+                 congestion experienced), as no queue does: the mark says nothing of congestion, \
+                 and TCP's window stays as small as it may"
+            );
+            (says, EVERY)
+        } else {
+            let says = format!(
+                "Queues on the path marked {percent:.2} % of the segments in {label} (ECN \
+                 congestion experienced): TCP slowed down without a loss"
+            );
+            (says, QUEUES)
         };
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
     });

@@ -86,13 +86,13 @@ fn told<'a>(cell: &Cell<'a>, role: Role, at: &'static str) -> Option<Told<'a>> {
     let runs = cell.done.iter();
     let ends = runs.filter_map(|record| record.of(role).next()?.tracing.as_ref());
     let all: Vec<&Tracing> = ends.collect();
-    let traced = || all.iter().filter(|look| look.traced > 0);
-    let by = traced().find_map(|look| look.by.as_deref());
+    let traced: Vec<&&Tracing> = all.iter().filter(|look| look.traced > 0).collect();
+    let by = traced.iter().find_map(|look| look.by.as_deref());
     let stops = match role {
         Role::Sender => cell.of_sender(stops),
         _ => cell.of_receiver(stops),
     };
-    (!all.is_empty()).then_some(Told { at, runs: traced().count(), of: all.len(), by, stops })
+    (!all.is_empty()).then_some(Told { at, runs: traced.len(), of: all.len(), by, stops })
 }
 
 /// Times that the threads of an end gave up their CPUs for each system call.

@@ -90,6 +90,13 @@ impl Seen {
         }
     }
 
+    /// Whether others' packets come in that have most of it, or a part of one sum in each run.
+    fn comes_in(&self) -> bool {
+        let is_known = self.is_much() && !self.middle.is_blurred && self.way == Way::In;
+        let is_one_link = self.sum_bps.is_some() && self.role == Role::Receiver;
+        is_known && (is_one_link || self.is_most())
+    }
+
     /// Whether others have as much as the measured flows, or more.
     fn is_most(&self) -> bool {
         2.0 * self.middle.others_bps >= self.middle.all_bps
@@ -102,10 +109,8 @@ fn look(cell: &Cell<'_>) -> Looked {
         return Err(Blind::OtherKind);
     }
     let all = seen(cell);
-    let much = |way| all.iter().filter(move |one| one.way == way && one.is_much());
     // What leaves an end's own host its own tools show.
-    let most = |way| much(way).max_by(|a, b| a.middle.others_bps.total_cmp(&b.middle.others_bps));
-    let found = most(Way::Out).or_else(|| most(Way::In));
+    let found = most(&all, Way::Out).or_else(|| most(&all, Way::In));
     let Some(one) = found.or_else(|| all.iter().find(|one| one.way == Way::Out)).or(all.first())
     else {
         return Err(cell.lacks(Measure::InterfaceBytes));
@@ -127,6 +132,12 @@ fn look(cell: &Cell<'_>) -> Looked {
     let wrong = found
         .map(|one| finding(&RULE, cell, Weight::Advice, says(cell, one), seen.clone(), REMEDY));
     cell.saw(seen, wrong)
+}
+
+/// The end by whose interface others have most of their traffic one way, where that is much.
+fn most(all: &[Seen], way: Way) -> Option<&Seen> {
+    let much = all.iter().filter(|one| one.way == way && one.is_much());
+    much.max_by(|a, b| a.middle.others_bps.total_cmp(&b.middle.others_bps))
 }
 
 const REMEDY: &str = "see who sends (ss -tunp, nethogs, iftop at that end; of a router or switch \
@@ -170,12 +181,7 @@ pub fn is_queued_by_others(cell: &Cell<'_>) -> bool {
     let is_long = cell.trips().zip(shortest_ns(cell)).is_some_and(|(trips, shortest)| {
         trips.least_ns - shortest >= QUEUED_MIN_NS && trips.least_ns >= QUEUED_TIMES * shortest
     });
-    let is_in = |one: &Seen| {
-        let is_known = one.is_much() && !one.middle.is_blurred && one.way == Way::In;
-        let is_one_link = one.sum_bps.is_some() && one.role == Role::Receiver;
-        is_known && (is_one_link || one.is_most())
-    };
-    is_long && seen(cell).iter().any(is_in)
+    is_long && seen(cell).iter().any(Seen::comes_in)
 }
 
 /// Shorter waits are those of wake-ups and of CPUs that others use.
@@ -211,8 +217,8 @@ fn passed(cell: &Cell<'_>, role: Role, way: Way) -> Option<(Passed, Option<f64>)
     let runs: Vec<Passed> = runs.collect();
     let of = |value: fn(&Passed) -> f64| median(&runs.iter().map(value).collect::<Vec<f64>>());
     let all_bps = of(|run| run.all_bps)?;
-    let is_same = |run: &Passed| (run.all_bps - all_bps).abs() <= SAME_SUM * all_bps;
-    let is_one = runs.len() >= RUNS_LEAST && runs.iter().all(is_same);
+    let mut apart_bps = runs.iter().map(|run| (run.all_bps - all_bps).abs());
+    let is_one = runs.len() >= RUNS_LEAST && apart_bps.all(|bps| bps <= SAME_SUM * all_bps);
     let middle = Passed {
         all_bps,
         others_bps: of(|run| run.others_bps)?,
@@ -225,24 +231,27 @@ fn passed(cell: &Cell<'_>, role: Role, way: Way) -> Option<(Passed, Option<f64>)
 /// interface of an end meanwhile: what it moved is not others'.
 fn is_beside(cell: &Cell<'_>, record: &Record, role: Role) -> bool {
     let Some((host, end)) = placed(cell.trial, record, role).next() else { return false };
-    // Of a trial of many pairs taken apart each has the reports of all.
-    let is_own = |other: &Record| {
-        let mut ends = other.reports.iter().map(|one| &one.report);
-        ends.any(|one| one.opened_ns == end.opened_ns && one.window_ns == end.window_ns)
-    };
-    let is_meanwhile = |there: &EndReport| {
-        // Older records do not say when their windows opened.
-        there.opened_ns.0 > 0 && end.opened_ns.0 > 0 && common_ns(there, end) > 0
-    };
     cell.study.records.iter().any(|other| {
         let is_another = other.trial != record.trial && other.session == record.session;
         let trial = cell.study.trials.iter().find(|trial| trial.id == other.trial);
         let ends = trial.into_iter().flat_map(|trial| {
             ENDS.into_iter().flat_map(move |(role, _)| placed(trial, other, role))
         });
-        let mut ends = ends.filter(|_| is_another && !is_own(other));
-        ends.any(|(at, there)| at == host && is_meanwhile(there))
+        let mut ends = ends.filter(|_| is_another && !has(other, end));
+        ends.any(|(at, there)| at == host && is_meanwhile(there, end))
     })
+}
+
+/// Whether a record has the report of an end: of a trial of many pairs taken apart each has those of
+/// all.
+fn has(record: &Record, end: &EndReport) -> bool {
+    let mut ends = record.reports.iter().map(|one| &one.report);
+    ends.any(|one| one.opened_ns == end.opened_ns && one.window_ns == end.window_ns)
+}
+
+/// Whether two windows were open at the same time. Older records do not say when they opened.
+fn is_meanwhile(one: &EndReport, other: &EndReport) -> bool {
+    one.opened_ns.0 > 0 && other.opened_ns.0 > 0 && common_ns(one, other) > 0
 }
 
 /// Fewer runs may have one sum by accident.
@@ -308,19 +317,21 @@ fn all_bps(end: &EndReport, interface: &str, way: Way) -> Option<f64> {
     (end.window_ns.0 > 0).then(|| 8.0 * bytes / end.window_ns.seconds())
 }
 
-/// What the other end of a pair sent to that of this role, as its TCP counted it; 0 where it did not.
+/// What the other end of a pair sent to that of this role, as its TCP counted; 0 without a count.
 fn sent_to(record: &Record, role: Role) -> f64 {
-    let of = |end: &EndReport| {
-        let packets = end.readings.total(keys::SENT)? as f64;
-        let seconds = end.window_ns.seconds();
-        (seconds > 0.0).then(|| 8.0 * packets * PACKET_BYTES / seconds)
-    };
     let told = match role {
         Role::Receiver => record.sender().and_then(|end| counted_bps(Role::Sender, end)),
-        Role::Sender => record.receiver().and_then(of),
+        Role::Sender => record.receiver().and_then(acknowledged_bps),
         Role::Background => None,
     };
     told.unwrap_or(0.0)
+}
+
+/// The most that an end's packets without payload can be.
+fn acknowledged_bps(end: &EndReport) -> Option<f64> {
+    let packets = end.readings.total(keys::SENT)? as f64;
+    let seconds = end.window_ns.seconds();
+    (seconds > 0.0).then(|| 8.0 * packets * PACKET_BYTES / seconds)
 }
 
 /// The most that can have come in for an end's own flows, by TCP's counts; `None` where those lack.

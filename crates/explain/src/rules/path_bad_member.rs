@@ -55,7 +55,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let row = tcp_retransmits::row(cell).unwrap_or(1.0).max(1.0);
     let runs: Vec<Option<Few>> = cell.done.iter().filter_map(|record| run(record, row)).collect();
     if runs.is_empty() {
-        return Err(cell.lacks(Measure::FlowPorts));
+        return Err(cell.lacks(Measure::TcpSegments));
     }
     let few: Vec<&Few> = runs.iter().flatten().collect();
     let Some(worst) = few.iter().max_by_key(|few| few.again) else {
@@ -166,12 +166,9 @@ fn read(end: &EndReport, counter: Counter, flow: usize) -> Option<u64> {
 /// The first flows, which lose most, where they lose by more than chance and are slow.
 fn few(flows: &[Flow], count: usize, end: &EndReport, row: f64) -> Option<Few> {
     let (bad, good) = flows.split_at_checked(count)?;
-    let again = |of: &[Flow]| of.iter().map(|flow| flow.again).sum::<u64>();
-    let sent = |of: &[Flow]| of.iter().map(|flow| flow.sent).sum::<f64>().max(1.0);
     let (own, all) = (again(bad), again(flows));
     let share = own as f64 / all.max(1) as f64;
     let weight = sent(bad) / sent(flows);
-    let rate = |of: &[Flow]| median(&of.iter().map(|flow| flow.bytes).collect::<Vec<f64>>());
     let rate = rate(bad)? / rate(good)?.max(1.0);
     // Each of the few loses, and none of the others does as it.
     let least = bad.iter().map(Flow::lost).reduce(f64::min)?;
@@ -188,16 +185,32 @@ fn few(flows: &[Flow], count: usize, end: &EndReport, row: f64) -> Option<Few> {
     })
 }
 
+/// Segments that flows sent again.
+fn again(of: &[Flow]) -> u64 {
+    of.iter().map(|flow| flow.again).sum()
+}
+
+/// Segments that they sent.
+fn sent(of: &[Flow]) -> f64 {
+    of.iter().map(|flow| flow.sent).sum::<f64>().max(1.0)
+}
+
+/// Bytes of the median one.
+fn rate(of: &[Flow]) -> Option<f64> {
+    median(&of.iter().map(|flow| flow.bytes).collect::<Vec<f64>>())
+}
+
+/// A share's part of the divergence from its weight.
+fn part(share: f64, weight: f64) -> f64 {
+    if share > 0.0 { share * (share / weight.max(f64::MIN_POSITIVE)).ln() } else { 0.0 }
+}
+
 /// Probability that of so many events a share or more are of a sort that has this weight, at the
 /// most (Chernoff).
 fn at_least(events: f64, share: f64, weight: f64) -> f64 {
     if share <= weight {
         return 1.0;
     }
-    let part = |share: f64, weight: f64| match share > 0.0 {
-        true => share * (share / weight.max(f64::MIN_POSITIVE)).ln(),
-        false => 0.0,
-    };
     (-events * (part(share, weight) + part(1.0 - share, 1.0 - weight))).exp()
 }
 

@@ -66,7 +66,6 @@ pub enum Measure {
     TripsBelowTimers,
     Tracing,
     NextHop,
-    FlowPorts,
     TcpMarks,
     TcpTimeAtLimits,
     TcpBytesSent,
@@ -135,7 +134,6 @@ impl fmt::Display for Measure {
             Self::TripsBelowTimers => "round trips that are short beside TCP's timers",
             Self::Tracing => "whether the ends' programs were traced",
             Self::NextHop => "the link-layer address of the next hop",
-            Self::FlowPorts => "the counts of each flow",
             Self::TcpMarks => "TCP's count of congestion marks",
             Self::TcpTimeAtLimits => "TCP's count of the time at its limits",
             Self::TcpBytesSent => "bytes that TCP sent",
@@ -184,14 +182,10 @@ impl fmt::Display for Measure {
             Self::PassingSizes => "sizes of packets that pass",
             Self::DatagramsIn => "datagrams that came",
             Self::DatagramsInFragments => "datagrams in fragments",
-            Self::TimeWaitedForCpus => {
-                "the time that threads waited for a CPU, and idle time of each CPU"
-            }
+            Self::TimeWaitedForCpus => "threads' waits for a CPU, and idle time of each CPU",
             Self::UndisturbedRuns => "undisturbed runs",
             Self::WindowsAtOnce => "windows of both ends at the same time",
-            Self::WindowsOfInterfaceAtOnce => {
-                "windows at the same time of all that use one interface"
-            }
+            Self::WindowsOfInterfaceAtOnce => "windows at one time of all that use an interface",
             Self::StatesByCounters => "counters that tell the runs' states apart",
             Self::StatesByCpuTime => "a difference in CPU time between runs whose counters differ",
             Self::MemoryCopy => "what a copy of the host's memory reaches, as check measures it,",

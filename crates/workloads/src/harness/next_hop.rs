@@ -66,15 +66,16 @@ impl NextHopWatch {
 
     /// Asks for this one neighbour (Linux 5.0); an older kernel refuses.
     fn ask(&mut self) {
-        let answer = || -> Option<Vec<u8>> {
-            let socket = Netlink::new(NETLINK_ROUTE).ok()?;
-            socket.connect(&NetlinkAddr::new(0, 0)).ok()?;
-            socket.send(&question(self.hop.interface, self.at), 0).ok()?;
-            Some(socket.recv_from_full().ok()?.0)
-        };
-        if let Some(bytes) = answer() {
+        if let Some(bytes) = self.answer() {
             self.take(&bytes);
         }
+    }
+
+    fn answer(&self) -> Option<Vec<u8>> {
+        let socket = Netlink::new(NETLINK_ROUTE).ok()?;
+        socket.connect(&NetlinkAddr::new(0, 0)).ok()?;
+        socket.send(&question(self.hop.interface, self.at), 0).ok()?;
+        Some(socket.recv_from_full().ok()?.0)
     }
 
     /// Notes what a message says of the watched neighbour.

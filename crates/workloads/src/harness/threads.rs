@@ -217,6 +217,10 @@ pub struct WorkerThreads {
     meter: ThreadMeter,
 }
 
+fn port_of(at: std::io::Result<SockAddr>) -> Option<u16> {
+    Some(at.ok()?.as_socket()?.port())
+}
+
 impl WorkerThreads {
     /// Starts the threads; returns when all stand at the gate.
     pub fn start(plan: ThreadsPlan) -> Result<Self, LoadError> {
@@ -358,10 +362,9 @@ impl WorkerThreads {
 
     /// The ports of the flows that have some, in their order.
     fn ports(&self) -> Vec<FlowPorts> {
-        let port = |at: std::io::Result<SockAddr>| Some(at.ok()?.as_socket()?.port());
         let flows = self.sockets.iter();
         let ports = flows.map(|flow| {
-            Some(FlowPorts { own: port(flow.local_addr())?, peer: port(flow.peer_addr())? })
+            Some(FlowPorts { own: port_of(flow.local_addr())?, peer: port_of(flow.peer_addr())? })
         });
         // A gap would give the next ones another flow's number.
         ports.collect::<Option<Vec<FlowPorts>>>().unwrap_or_default()
