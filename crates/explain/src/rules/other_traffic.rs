@@ -242,8 +242,8 @@ fn is_beside(cell: &Cell<'_>, record: &Record, role: Role) -> bool {
     })
 }
 
-/// Whether a record has the report of an end: of a trial of many pairs taken apart each has those of
-/// all.
+/// Whether a record has the report of an end: of a trial of many pairs, taken apart, each has
+/// those of all.
 fn has(record: &Record, end: &EndReport) -> bool {
     let mut ends = record.reports.iter().map(|one| &one.report);
     ends.any(|one| one.opened_ns == end.opened_ns && one.window_ns == end.window_ns)

@@ -95,9 +95,9 @@ fn look(cell: &Cell<'_>) -> Looked {
 }
 
 const REMEDY: &str = "see the counters of each member of the bundles on the way (ethtool -S of a \
-                      bond's slaves, the switches' ports) and take the one with errors or drops out \
-                      of its bundle; the hash (xmit_hash_policy, the switch's) says which flows it \
-                      has; other congestion controls only hide it";
+                      bond's slaves, the switches' ports) and take the one with errors or drops \
+                      out of its bundle; the hash (xmit_hash_policy, the switch's) says which \
+                      flows it has; other congestion controls only hide it";
 
 /// The flows of one run that have nearly all losses.
 struct Few {
