@@ -1,11 +1,12 @@
 //! On which nodes the ends of a trial are: whose node it is, and what stands in its name.
 
+mod planted;
+
 use narrows_model::host::{CpuPlace, Host};
-use narrows_model::load::{Bind, Binding, CpuList, Params, Role, Timeline};
+use narrows_model::load::{Bind, Binding, CpuList, Role};
 use narrows_model::seating::{Axis, EndNodes, Seating};
-use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Placement, Trial, TrialId};
-use narrows_model::workload::Workload;
-use narrows_model::{Bytes, Nanos};
+use narrows_model::trial::{EndHost, EndSpec, Placement};
+use planted::trial;
 
 /// A host with four CPUs, of which node 0 has the first two and node 1 the others.
 fn host() -> Host {
@@ -13,21 +14,6 @@ fn host() -> Host {
     host.cpu.places =
         (0..4).map(|cpu| CpuPlace { cpu, node: Some(cpu / 2), ..CpuPlace::default() }).collect();
     host
-}
-
-fn trial(ends: Vec<EndSpec>) -> Trial {
-    Trial {
-        id: TrialId("t".to_owned()),
-        label: "tcp-stream".to_owned(),
-        kind: Workload::TCP_STREAM,
-        params: Params::of_network(Bytes::kib(64), 1),
-        ends,
-        path: NetworkPath::Peer,
-        timeline: Timeline::new(Nanos(0), Nanos(1), Nanos(0)),
-        levels: Vec::new(),
-        notes: Vec::new(),
-        engine: None,
-    }
 }
 
 fn numbered() -> Seating {
@@ -71,7 +57,7 @@ fn ends_are_told_by_host_and_not_by_who_sends() {
         there: EndNodes { process: Some(0), memory: None, interrupts: None },
         floating: false,
     };
-    let of = |ends| Seating::of(&trial(ends), &host(), &host());
+    let of = |ends| Seating::of(&trial("t", ends, &[]), &host(), &host());
     assert_eq!(of(vec![far.clone(), near.clone()]), Some(wanted.clone()));
     assert_eq!(of(vec![near.clone(), far.clone()]), Some(wanted.clone()));
     let mut beside = near.clone();
@@ -94,7 +80,7 @@ fn an_end_over_two_nodes_or_on_no_cpu_has_no_seat() {
     let of = |near: &[u32], far: &[u32]| {
         let near = EndSpec::of(Role::Sender, EndHost::Controller, Placement::on(near));
         let far = EndSpec::of(Role::Receiver, EndHost::Peer(0), Placement::on(far));
-        Seating::of(&trial(vec![far, near]), &host(), &host())
+        Seating::of(&trial("t", vec![far, near], &[]), &host(), &host())
             .map(|seating| (seating.here.process, seating.there.process))
     };
     assert_eq!(of(&[0, 1], &[3, 2]), Some((Some(0), Some(1))));
