@@ -56,3 +56,48 @@ impl Owner {
 fn first_label(name: &str) -> Option<String> {
     name.split_once('.').map(|(label, _)| label.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_serials_and_addresses_of_a_machine_are_all_found() {
+        let root = std::env::temp_dir().join(format!("narrows-owner-{}", std::process::id()));
+        let put = |path: &str, text: &str| {
+            let file = root.join(path);
+            std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+            std::fs::write(file, text).expect("a file");
+        };
+        put("proc/sys/kernel/hostname", "db7.example.org\n");
+        put("proc/sys/kernel/domainname", "(none)\n");
+        put("etc/hostname", "db7\n");
+        put("etc/machine-id", "0123456789abcdef\n");
+        put("proc/sys/kernel/random/boot_id", "b00t\n");
+        for (file, text) in [
+            ("product_uuid", "UUID1"),
+            ("product_serial", "P1"),
+            ("board_serial", "B1"),
+            ("chassis_serial", "C1"),
+            ("board_asset_tag", "BT"),
+            ("chassis_asset_tag", " \n"),
+            ("product_name", "Server"),
+        ] {
+            put(&format!("sys/class/dmi/id/{file}"), text);
+        }
+        put("sys/class/net/eth0/address", "02:00:00:00:00:01\n");
+        let owner = Owner::at(&root);
+        std::fs::remove_dir_all(&root).expect("a folder less");
+        let wanted = Owner {
+            names: ["db7.example.org", "db7", "db7"].map(str::to_owned).to_vec(),
+            serials: ["0123456789abcdef", "b00t", "UUID1", "P1", "B1", "C1", "BT"]
+                .map(str::to_owned)
+                .to_vec(),
+            hardware: vec!["02:00:00:00:00:01".to_owned()],
+            addresses: Vec::new(),
+        };
+        assert_eq!(owner, wanted);
+        assert_eq!(first_label("db7"), None);
+        assert_eq!(Owner::at(Path::new("/nonexistent/narrows")), Owner::default());
+    }
+}
