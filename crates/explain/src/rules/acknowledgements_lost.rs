@@ -6,6 +6,7 @@
 
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
+use narrows_model::load::EndReport;
 use narrows_model::reading::keys;
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
 
@@ -41,11 +42,32 @@ pub fn share(cell: &Cell<'_>) -> Option<f64> {
 }
 
 /// The share of a window's acknowledgements that may still be on their way at its end, one round
-/// trip of it: a stream that speeds up sends more in the last than came in the first.
+/// trip of it: of what arrived in the last one where the receiver's time line tells, for a stream
+/// that speeds up sends more in the last than came in the first.
 fn under_way_share(cell: &Cell<'_>) -> f64 {
+    let Some(trips) = cell.trips() else { return 0.0 };
+    let trip_ns = trips.middle_ns;
     let window_ns = cell.of_sender(|end| Some(end.window_ns.0 as f64)).filter(|ns| *ns > 0.0);
-    let shares = cell.trips().zip(window_ns).map(|(trips, window)| trips.middle_ns / window);
-    shares.unwrap_or(0.0)
+    let even = window_ns.map_or(0.0, |window_ns| trip_ns / window_ns);
+    let late = cell.of_receiver(|end| arrived_last(end, trip_ns));
+    late.unwrap_or(0.0).max(even)
+}
+
+/// Share of an end's payload that came in the last so many nanoseconds of its slices.
+fn arrived_last(end: &EndReport, last_ns: f64) -> Option<f64> {
+    let last = end.intervals.last()?;
+    let from_ns = (last.start_ns.0 + last.length_ns.0) as f64 - last_ns;
+    let all: f64 = end.intervals.iter().map(|slice| slice.bytes.0 as f64).sum();
+    let late: f64 = end
+        .intervals
+        .iter()
+        .map(|slice| {
+            let (start, length) = (slice.start_ns.0 as f64, slice.length_ns.0 as f64);
+            let inside = (start + length - from_ns.max(start)).max(0.0);
+            slice.bytes.0 as f64 * inside / length.max(1.0)
+        })
+        .sum();
+    (all > 0.0).then_some(late / all)
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -77,7 +99,7 @@ fn look(cell: &Cell<'_>) -> Looked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::testing::{of_study, read, read_receiver, stream};
+    use crate::measured::testing::{of_study, read, read_receiver, slices, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
     use narrows_model::Nanos;
     use narrows_model::record::Span;
@@ -108,7 +130,26 @@ mod tests {
             of_study(&RULE, &study)
         };
         assert!(is_found(&of(1)), "nine in a hundred of a short path");
+        assert!(is_found(&of(30)), "three in a hundred may be under way");
         assert!(is_clear(&of(150)), "less than a round trip's of a second");
+    }
+
+    /// A path of 160 ms whose stream doubles: a quarter of all came in the last round trip.
+    #[test]
+    fn a_stream_that_speeds_up_has_more_under_way_than_its_mean() {
+        let of = |bytes: &[u64]| {
+            let mut study = stream("tcp-stream");
+            read_receiver(&mut study, "tcp-info", "flow0.sent_segments", 17_000);
+            read(&mut study, "tcp-info", "flow0.received_segments", 13_000);
+            for key in ["rtt_ns", "lowest:rtt_ns", "highest:rtt_ns", "rtt_min_ns"] {
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), 160_000_000);
+            }
+            slices(&mut study, bytes);
+            of_study(&RULE, &study)
+        };
+        // Of 100: the last slice's 20, and six tenths of the 12 before.
+        assert!(is_clear(&of(&[1, 4, 8, 9, 10, 11, 12, 13, 12, 20])), "a quarter is under way");
+        assert!(is_found(&of(&[10; 10])), "of an even stream a sixth");
     }
 
     #[test]
