@@ -30,7 +30,8 @@ pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Predi
     let packets = engine.server.paths == [Traffic::Packets.name()];
     match (&engine.server.memory_gap, &engine.server.link) {
         (Some(gap), _) if !bare && !packets => Err(Refused::Memory(gap.clone())),
-        (_, None) => Err(Refused::LinkRate),
+        // Their verdict names it as what is missing.
+        (_, None) if !packets => Err(Refused::LinkRate),
         _ => Ok(engine),
     }
 }

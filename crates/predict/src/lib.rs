@@ -57,7 +57,7 @@ pub use resources::{Parameter, Resource, symbols};
 pub use round_trip::{TRIPS, Trip};
 pub use said::{KEYS, Known, Said};
 pub use search::{Batch, Found, Kit, NoKit, search};
-pub use server::{Server, fastest};
+pub use server::{Server, Slot, fastest};
 pub use stack::{Interrupts, Merging};
 pub use study::{Cells, of_cell, predict};
 pub use traffic::{Traffic, Verb};

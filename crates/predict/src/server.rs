@@ -30,6 +30,16 @@ pub struct Slot {
     pub payload_from: Provenance,
 }
 
+impl Slot {
+    /// Generation of PCI Express by the rate of a lane; `None` where only the slot's rate is told,
+    /// so that its lanes are not known.
+    pub fn generation(&self) -> Option<u32> {
+        let told = (pcie::raw_bps(self.gts, self.lanes) / self.raw_bps - 1.0).abs() < 1e-6;
+        let at = GT_S.iter().position(|gts| *gts == self.gts).filter(|_| told)?;
+        u32::try_from(at + 1).ok()
+    }
+}
+
 /// A server as the model sees it; what nobody told is `None` or assumed, with its origin.
 #[derive(Clone, Debug)]
 pub struct Server {
@@ -90,6 +100,8 @@ pub struct Server {
     pub paths: Vec<String>,
 }
 
+/// Rates of a lane in GT/s, by generation of PCI Express from the first.
+const GT_S: [f64; 6] = [2.5, 5.0, 8.0, 16.0, 32.0, 64.0];
 /// Payload of a PCI Express packet where it is neither said nor read.
 const PAYLOAD_BYTES: f64 = 256.0;
 /// Streams at once where nobody says.
@@ -284,8 +296,7 @@ fn slot(key: &str, text: &str) -> Result<Slot, Refused> {
         bound.check(value).map_err(|why| Refused::Part(key.to_owned(), text.to_owned(), why))
     };
     let generation = number(generation, &bounds::PCIE_GEN)? as usize;
-    let rates = [2.5, 5.0, 8.0, 16.0, 32.0, 64.0];
-    let gts = rates.get(generation.wrapping_sub(1)).copied().ok_or_else(wrong)?;
+    let gts = GT_S.get(generation.wrapping_sub(1)).copied().ok_or_else(wrong)?;
     let lanes = number(lanes, &bounds::LANES)? as u32;
     if !bounds::is_link_width(lanes) {
         return Err(Refused::Lanes(key.to_owned(), text.to_owned()));

@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::fmt;
 
 /// A share of the wire's rate from which on it is the wire's: what is published is rounded.
-const FULL: f64 = 0.995;
+pub const FULL: f64 = 0.995;
 
 /// What a server does of the wire's rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -76,7 +76,7 @@ pub fn verdict(reach: &Reach) -> Option<Verdict> {
         return None;
     }
     let Some(wire) = reach.resources.iter().find(|one| one.name == ResourceName::Wire) else {
-        let needs = "the rate of the link: nic.gbps=10".to_owned();
+        let needs = "the link's speed: nic.gbps=10".to_owned();
         return Some(Verdict::Unknown { needs });
     };
     let others = || reach.resources.iter().filter(|one| one.name != ResourceName::Wire);

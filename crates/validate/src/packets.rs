@@ -212,7 +212,8 @@ fn verdicts(cell: &mut Comparison, row: &Row<'_>, ranged: bool, right: &mut Righ
         rule.map_or("-", word)
     );
     let unasked = Verdict::Unknown { needs: "clock of a core and memory's rate".to_owned() };
-    ServerRow { rule, ..ServerRow::of(row, cell, model.unwrap_or(unasked)) }
+    let wire_mpps = asked.map(|ask| ask.wire_mpps);
+    ServerRow { rule, wire_mpps, ..ServerRow::of(row, cell, model.unwrap_or(unasked)) }
 }
 
 fn word(is: bool) -> &'static str {
@@ -253,6 +254,7 @@ fn chipset(table: &Table, right: &mut Right) -> Option<(Comparison, ServerRow)> 
         slot: "behind the chipset".to_owned(),
         rule,
         said,
+        wire_mpps: Some(wire),
         ..server
     };
     Some((cell, row))

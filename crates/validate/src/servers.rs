@@ -22,6 +22,8 @@ pub struct ServerRow {
     pub published_mpps: Option<f64>,
     /// The same that the model gives.
     pub model_mpps: Option<f64>,
+    /// The wire's rate in the same unit, of the link and the frames that the table names.
+    pub wire_mpps: Option<f64>,
     /// What the model says of the wire's rate.
     pub verdict: Verdict,
     /// What a rule of thumb says, where the table has one.
@@ -40,6 +42,7 @@ impl ServerRow {
             slot: "not stated".to_owned(),
             published_mpps: cell.published,
             model_mpps: cell.predicted,
+            wire_mpps: None,
             verdict,
             rule: None,
             said: row.text("wire_rate").unwrap_or("-").to_owned(),

@@ -280,15 +280,17 @@ impl Predictor {
 
     /// A core that looks for packets.
     fn core(&self, group: &Group) -> Stated {
-        let (clock, memory) =
-            self.server.clock_ghz.as_ref().zip(self.server.core_gb_s.as_ref()).ok_or_else(
-                || {
-                    Gap::new(
-                        ResourceName::Cpu,
-                        "clock of a core and what it copies: cpu.ghz=3.4, memory.core_gb_s=11",
-                    )
-                },
-            )?;
+        let (clock, memory) = match (&self.server.clock_ghz, &self.server.core_gb_s) {
+            (Some(clock), Some(memory)) => (clock, memory),
+            (clock, memory) => {
+                let why = match (clock.is_some(), memory.is_some()) {
+                    (false, true) => "clock of a core: cpu.ghz=3.4",
+                    (true, false) => "what a core copies: memory.core_gb_s=11",
+                    _ => "clock of a core and what it copies: cpu.ghz=3.4, memory.core_gb_s=11",
+                };
+                return Err(Gap::new(ResourceName::Cpu, why));
+            }
+        };
         let (cycles, wait) = (self.parameters.cycles, self.parameters.wait_bytes);
         let mpps = 1e3 / (cycles / clock.value + wait / memory.value);
         let cores = self.cores(group);
