@@ -47,6 +47,7 @@ pub mod table;
 pub mod tidy;
 pub mod views;
 pub mod whatif;
+pub mod wire;
 pub mod words;
 
 use narrows_explain::conditions::{Found, Judgement, Population, sessions};

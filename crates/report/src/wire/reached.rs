@@ -1,0 +1,104 @@
+//! What was measured in packets of a size: the highest rate without loss, else what arrived.
+
+use super::{Frame, Range};
+use crate::Analysis;
+use narrows_model::host::Nic;
+use narrows_model::trial::{NetworkPath, Trial};
+use narrows_model::workload::Workload;
+use narrows_stats::{SearchEnd, Searched, Summary, others};
+
+/// A rate in packets that was measured.
+#[derive(Clone, Debug)]
+pub struct Reached {
+    pub mpps: Range,
+    /// Whether more was not asked for, or not made by the sender.
+    pub is_at_least: bool,
+    /// Whether a search found it, and nothing was lost.
+    pub is_zero_loss: bool,
+    /// Whether it went through a NIC to another machine.
+    pub through_nic: bool,
+    pub says: String,
+}
+
+/// The figure that says most: through the NIC before inside the host, without loss before what
+/// arrived, the higher one before the lower.
+pub(super) fn best(analysis: &Analysis<'_>, frame: Frame, nic: Option<&Nic>) -> Option<Reached> {
+    let all = searched(analysis, frame, nic).into_iter().chain(arrived(analysis, frame, nic));
+    let rank = |one: &Reached| (one.through_nic, one.is_zero_loss, one.mpps.value);
+    all.reduce(|best, one| if rank(&one) > rank(&best) { one } else { best })
+}
+
+fn searched(analysis: &Analysis<'_>, frame: Frame, nic: Option<&Nic>) -> Vec<Reached> {
+    let Some(search) = &analysis.stored.study.search else { return Vec::new() };
+    let found = analysis.searches.iter().filter_map(|searched| {
+        let is_of = |trial: &&Trial| {
+            let names = others(trial).iter().map(|level| level.level.clone()).collect::<Vec<_>>();
+            search.has(&trial.levels) && names.join(", ") == searched.of
+        };
+        let at = analysis.stored.trials.iter().position(|trial| is_of(&trial))?;
+        let trial = &analysis.stored.trials[at];
+        let one_way = Frame::of(trial) == frame && !trial.params.is_bidirectional();
+        let ran = || analysis.stored.trials.iter().zip(&analysis.summaries);
+        let summary = ran().find(|(trial, summary)| is_of(trial) && summary.done > 0)?.1;
+        one_way.then(|| of_search(searched, place(trial, summary, nic))).flatten()
+    });
+    found.collect()
+}
+
+fn of_search(searched: &Searched, (through_nic, place): (bool, &str)) -> Option<Reached> {
+    let is_over = searched.end != SearchEnd::Unfinished;
+    let passes = searched.passes_packets_per_second.filter(|_| is_over)? as f64 / 1e6;
+    let loses = searched.loses_packets_per_second.map(|rate| rate as f64 / 1e6);
+    let lost = match searched.loss_percent {
+        0.0 => "zero loss".to_owned(),
+        share => format!("loss of up to {share} %"),
+    };
+    Some(Reached {
+        mpps: Range { value: passes, low: passes, high: loses.unwrap_or(passes) },
+        is_at_least: searched.end != SearchEnd::Found || loses.is_none(),
+        is_zero_loss: searched.loss_percent == 0.0,
+        through_nic,
+        says: format!("{lost}, {place}, {} runs", searched.runs),
+    })
+}
+
+fn arrived<'a>(
+    analysis: &'a Analysis<'_>,
+    frame: Frame,
+    nic: Option<&'a Nic>,
+) -> impl Iterator<Item = Reached> + 'a {
+    let all = analysis.stored.trials.iter().zip(&analysis.summaries);
+    all.filter_map(move |(trial, summary)| {
+        let search = analysis.stored.study.search.as_ref();
+        let is_searched = search.is_some_and(|search| search.has(&trial.levels));
+        let one_way = trial.kind == Workload::Packets && !trial.params.is_bidirectional();
+        if !one_way || is_searched || Frame::of(trial) != frame {
+            return None;
+        }
+        let estimate = summary.estimate?;
+        let (through_nic, place) = place(trial, summary, nic);
+        let mpps = |rate: f64| rate / 1e6;
+        Some(Reached {
+            mpps: Range {
+                value: mpps(estimate.value),
+                low: mpps(estimate.low),
+                high: mpps(estimate.high),
+            },
+            is_at_least: trial.params.rate_bps.is_some(),
+            is_zero_loss: false,
+            through_nic,
+            says: format!("arrived, {place}, {} runs", summary.done),
+        })
+    })
+}
+
+/// Whether a trial's packets crossed a NIC, and where they went.
+fn place(trial: &Trial, summary: &Summary, nic: Option<&Nic>) -> (bool, &'static str) {
+    match trial.path {
+        NetworkPath::Peer if summary.one_machine => (false, "inside the host"),
+        NetworkPath::Peer if nic.is_some_and(|nic| nic.physical) => (true, "through the NIC"),
+        NetworkPath::Peer => (false, "through an interface without a device"),
+        NetworkPath::Namespaces => (false, "between namespaces"),
+        _ => (false, "inside the host"),
+    }
+}
