@@ -8,7 +8,7 @@ use crate::formats::text::{details, styled};
 use crate::sentences::Answer;
 use crate::study::StudyResults;
 use crate::study::text::tables;
-use crate::{Analysis, judged, latency, probed, profiled, searched, words};
+use crate::{Analysis, judged, latency, probed, profiled, searched, wire, words};
 use narrows_model::result::{Finding, Prediction, Weight};
 use narrows_model::shown;
 use narrows_model::trial::NetworkPath;
@@ -75,6 +75,9 @@ pub fn study(
     lines.push(String::new());
     if !analysis.searches.is_empty() {
         lines.extend(said("searched", &searched::sentence(analysis), columns));
+    }
+    if let Some(wire) = wire::text::sentence(analysis) {
+        lines.extend(said("wire rate", &wire, columns));
     }
     match answer::of_study(analysis, results) {
         Some(answer) => {

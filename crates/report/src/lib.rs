@@ -39,6 +39,7 @@ pub mod results;
 pub mod score;
 mod searched;
 pub mod sentences;
+pub mod servers;
 pub mod sessions;
 mod sources;
 pub mod stream;

@@ -40,7 +40,7 @@ fn field(cell: &Field) -> String {
 
 /// A spreadsheet takes a cell that begins like this for a formula, which may run a program; behind
 /// an apostrophe it is text. Numbers stay as they are.
-fn no_formula(field: String) -> String {
+pub(crate) fn no_formula(field: String) -> String {
     let begins =
         field.trim_start().starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
     if begins && field.parse::<f64>().is_err() { format!("'{field}") } else { field }

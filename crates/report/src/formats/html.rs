@@ -7,7 +7,7 @@ use crate::plots::{BOX_RUNS_MIN, boxes, ceilings, host, percentiles};
 use crate::study::page;
 use crate::{
     Analysis, anomalies, hardware, headline, judged, latency, neighbours, placement, profiled,
-    searched, sessions, tidy, words,
+    searched, sessions, tidy, wire, words,
 };
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use narrows_dimm::population::Population;
@@ -217,6 +217,7 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
     html! {
         (anomalies::section(analysis))
         (searched::section(analysis))
+        (wire::text::page(analysis))
         h2 id="measured" { "Measured" }
         div class="scroll" { (table(analysis)) }
         @if let Some(text) = words::together(analysis) { p { (text) } }

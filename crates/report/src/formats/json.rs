@@ -3,6 +3,7 @@
 
 use super::Format;
 use crate::Analysis;
+use crate::servers::{self, ServerRecord};
 use crate::sessions::{Coverage, coverage};
 use crate::study::StudyResults;
 use narrows_explain::conditions::{Found, Population};
@@ -48,6 +49,9 @@ struct Document<'a> {
     /// Of studies that search for a rate.
     #[serde(skip_serializing_if = "<[Searched]>::is_empty")]
     searches: &'a [Searched],
+    /// Of studies with packets: this host, by the size of the frames.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    wire_rate: Vec<ServerRecord>,
     /// Of searches for anomalies.
     #[serde(skip_serializing_if = "Option::is_none")]
     anomalies: Option<&'a Anomalies>,
@@ -85,6 +89,7 @@ fn write(analysis: &Analysis<'_>) -> String {
         neighbours: &analysis.neighbours,
         latency: analysis.latency.as_ref(),
         searches: &analysis.searches,
+        wire_rate: servers::of_study(analysis),
         anomalies: analysis.anomalies.as_ref(),
         together: analysis.together.as_ref(),
         pairs: &analysis.pairs,

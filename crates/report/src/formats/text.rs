@@ -5,7 +5,7 @@ use super::Format;
 use crate::study::text::tables;
 use crate::{
     Analysis, anomalies, judged, latency, neighbours, placement, probed, profiled, searched,
-    sessions, words,
+    sessions, wire, words,
 };
 use narrows_explain::Judged;
 use narrows_model::result::{Answer, Verdict, Weight};
@@ -62,6 +62,7 @@ fn write(analysis: &Analysis<'_>) -> String {
             expected(&mut out, analysis);
         }
     }
+    out.push_str(&wire::text::section(analysis));
     profiles(&mut out, analysis);
     findings(&mut out, analysis);
     styled(&out)

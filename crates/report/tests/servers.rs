@@ -1,0 +1,132 @@
+//! Servers side by side: of studies with planted figures, and as the pages describe them.
+
+mod planted;
+
+use narrows_model::host::{Host, Nic};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::NetworkPath;
+use narrows_model::units::Unit;
+use narrows_model::{BitsPerSecond, Bytes, Fact};
+use narrows_predict::Said;
+use narrows_report::Analysis;
+use narrows_report::servers::{ServerRecord, Source, of_study, record};
+use narrows_report::wire::Asked;
+use planted::study;
+use std::collections::BTreeSet;
+
+/// A host with one port of 10 GbE, on which one core copies 34.9 GB/s and so many packets of 64 B
+/// arrived.
+fn measured(mpps: f64, path: NetworkPath) -> StoredStudy {
+    let mut study = study("test", &[1.0, 1.0], 7, None);
+    let nic = Nic {
+        name: "eth7".to_owned(),
+        physical: true,
+        speed_bps: Fact::known(BitsPerSecond(1e10), "planted"),
+        ..Nic::default()
+    };
+    study.host = Host { nics: vec![nic], ..Host::default() };
+    study.host.product = Fact::known("X9SCL".to_owned(), "planted");
+    for (at, (kind, unit, value)) in [
+        ("memory-memcpy", Unit::BytesPerSecond, 34.9e9),
+        ("packets", Unit::PacketsPerSecond, mpps * 1e6),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let trial = &mut study.trials[at];
+        trial.kind = kind.into();
+        trial.label = kind.to_owned();
+        (trial.path, trial.params.message_bytes) = match at {
+            0 => (NetworkPath::Memory, Bytes(0)),
+            _ => (path, Bytes(64)),
+        };
+        let id = trial.id.clone();
+        for one in study.records.iter_mut().filter(|one| one.trial == id) {
+            for figure in one.external.iter_mut().flat_map(|external| &mut external.figures) {
+                (figure.value, figure.unit) = (value, unit);
+            }
+        }
+    }
+    study
+}
+
+fn judged(stored: &StoredStudy, said: &[(&str, &str)]) -> ServerRecord {
+    let said: Said = said.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let analysis = Analysis::of(stored);
+    let asked = Asked { host: &stored.host, analysis: Some(&analysis), said: &said, nic: None };
+    record(&Source { name: "a/b.narrows".to_owned(), asked }).expect("a server")
+}
+
+/// What the post says of its X9SCL and the measurement does not.
+const SLOT: &[(&str, &str)] = &[("cpu.ghz", "3.6"), ("nic.pcie", "2x8"), ("nic.model", "82599")];
+
+#[test]
+fn a_study_gives_memory_and_packets_and_the_rest_is_said() {
+    let inside = measured(3.0, NetworkPath::Namespaces);
+    let bare = judged(&inside, &[]);
+    assert_eq!((bare.server.as_str(), bare.nic.as_deref()), ("X9SCL", Some("eth7")));
+    let near =
+        |value: Option<f64>, wanted: f64| value.is_some_and(|v| (v / wanted - 1.0).abs() < 0.01);
+    assert!(near(bare.memory_gb_s, 34.9), "{bare:?}");
+    assert_eq!(bare.memory_by.as_deref(), Some("measured"));
+    assert!(near(bare.packets_mpps, 3.0) && bare.packets_through_nic == Some(false), "{bare:?}");
+    assert!(near(bare.wire_mpps, 14.88), "{bare:?}");
+    assert!(bare.says.starts_with("unknown: needs ") && bare.says.contains("cpu.ghz"), "{bare:?}");
+    // Between namespaces nothing was asked of the card.
+    let told = judged(&inside, SLOT);
+    assert_eq!((told.says.as_str(), told.verdict_by.as_str()), ("yes", "model"));
+    let behind = judged(&inside, &[SLOT, &[("nic.uplink", "2x4/128")]].concat());
+    assert_eq!(behind.says, "no: chipset slot, 11.7 to 13.7 M/s");
+}
+
+#[test]
+fn what_crossed_the_card_decides() {
+    let full = judged(&measured(14.85, NetworkPath::Peer), &[("nic.uplink", "2x4/128")]);
+    assert_eq!((full.says.as_str(), full.verdict_by.as_str()), ("yes", "measurement"));
+    let short = judged(&measured(9.0, NetworkPath::Peer), SLOT);
+    assert_eq!((short.verdict.as_str(), short.verdict_by.as_str()), ("unknown", "measurement"));
+    assert!(short.says.contains("what held the"), "{short:?}");
+}
+
+#[test]
+fn a_study_of_packets_has_the_wires_rate_of_each_size() {
+    let mut stored = measured(9.0, NetworkPath::Peer);
+    let mut large = stored.trials[1].clone();
+    large.id = narrows_model::trial::TrialId("large".to_owned());
+    large.params.message_bytes = Bytes(1518);
+    let mut record = stored.records[7].clone();
+    record.trial = large.id.clone();
+    stored.trials.push(large);
+    stored.records.push(record);
+    let all = of_study(&Analysis::of(&stored));
+    let of = |frame: &str| {
+        let wire = all.iter().find(|one| one.frame == frame).and_then(|one| one.wire_mpps);
+        wire.expect("a rate")
+    };
+    // 10 Gb/s over frames with 20 B of preamble and gap.
+    assert!((of("64 B") - 1e4 / (8.0 * 84.0)).abs() < 1e-9);
+    assert!((of("1518 B") - 1e4 / (8.0 * 1538.0)).abs() < 1e-9);
+    let text = narrows_report::formats::text::FORMAT.write;
+    let text = text(&Analysis::of(&stored));
+    assert!(text.contains("Wire rate of the link") && text.contains("0.81"), "{text}");
+    // The same host without a port that tells its speed.
+    stored.host.nics.clear();
+    let unknown = of_study(&Analysis::of(&stored));
+    assert!(unknown.iter().all(|one| one.says == "unknown: needs the link's speed: nic.gbps=10"));
+}
+
+/// The page has a row for each key, in their order, as the schema has them.
+#[test]
+fn the_page_has_every_key() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/report.md");
+    let page = std::fs::read_to_string(page).expect("docs/report.md");
+    let section = page.split("## Servers").nth(1).expect("a section");
+    let section = section.split("\n## ").next().unwrap_or(section);
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    let keys = rows.filter_map(|row| row.split(" | ").next());
+    let told: BTreeSet<String> =
+        keys.flat_map(|keys| keys.split(", ")).map(|key| key.replace('`', "")).collect();
+    let schema = serde_json::to_value(schemars::schema_for!(ServerRecord)).expect("a schema");
+    let known = schema["properties"].as_object().expect("keys");
+    assert_eq!(told, known.keys().cloned().collect::<BTreeSet<String>>());
+}
