@@ -403,3 +403,26 @@ fn a_kill_leaves_no_program_before_an_interface() {
         assert!(link().contains("promiscuity 0"), "{}", link());
     }
 }
+
+/// A veth pair claims 10 Gb/s and is no wire: its rate has to be said.
+#[test]
+fn the_wires_rate_of_an_interface_without_a_wire_is_asked_for() {
+    if !is_root() {
+        return skip("wire_rate", "needs root for network namespaces");
+    }
+    let bench = Bench::new(&[]);
+    let nic = Bench::interface(&bench.here);
+    let says = |more: &str| {
+        let words = format!("--rate 1k -t 0.1 --repeats 1 --size 128 --nic {nic} {more}");
+        let output =
+            run(&mut bench.narrows("packets", &words.split_whitespace().collect::<Vec<_>>()));
+        let said = err(&output);
+        let line = said.lines().find(|line| line.contains("at the wire's rate"));
+        line.unwrap_or_else(|| panic!("{said}")).to_owned()
+    };
+    let unknown = says("");
+    assert!(unknown.contains("rate: unknown: needs the link's speed: nic.gbps=10"), "{unknown}");
+    // 10 Gb/s over frames of 128 B and 20 B between them.
+    let said = says("--set nic.gbps=10 --set nic.uplink=2x1/128");
+    assert!(said.contains("8.45 M packets/s: no: chipset slot, "), "{said}");
+}

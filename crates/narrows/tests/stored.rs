@@ -571,3 +571,37 @@ fn an_altered_digit_is_noticed_in_every_record() {
         assert!(out(&output).contains(&says), "{}", out(&output));
     }
 }
+
+#[test]
+fn servers_of_several_files_are_one_table() {
+    let dir = folder("servers");
+    let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/packets/x9scl.toml");
+    let text = std::fs::read_to_string(lab).expect("the post's server");
+    let direct = written(&dir, "direct.toml", &text);
+    let uplink = text.replace("pcie = \"2x8\"", "pcie = \"2x8\"\nuplink = \"2x4/128\"");
+    let behind = written(&dir, "behind.toml", &uplink);
+    let table = "[source]\ntitle = \"planted\"\n[[row]]\nserver = \"Other\"\nmem_mb_s = 8000\n\
+                 cpu_turbo_ghz = 2.6\nmpps = 11.0\nwire_rate = \"no\"\n";
+    let published = written(&dir, "published.toml", table);
+    let servers = |more: &[&str]| {
+        let mut command = narrows();
+        command.args(["report", "--servers"]).arg(&direct).arg(&behind).args(more);
+        let output = run(&mut command);
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        out(&output)
+    };
+    let text = servers(&["--published", published.to_str().expect("UTF-8")]);
+    let row = |name: &str| {
+        let row = text.lines().find(|line| line.trim_start().starts_with(name));
+        row.unwrap_or_else(|| panic!("{name}: {text}")).to_owned()
+    };
+    assert!(row("direct ").ends_with("yes (model)"), "{text}");
+    assert!(row("behind ").ends_with("no: chipset slot, 11.7 to 13.7 M/s (model)"), "{text}");
+    assert!(row("Other ").contains("11.00, said: no"), "{text}");
+    let json: Value = serde_json::from_str(&servers(&["-J"])).expect("JSON");
+    let verdicts = json["servers"].as_array().expect("rows").iter().map(|row| &row["verdict"]);
+    assert_eq!(verdicts.collect::<Vec<_>>(), ["yes", "no"]);
+    let csv = servers(&["--format", "csv", "--set", "frame=1518"]);
+    assert_eq!((csv.lines().count(), csv.matches(",1518 B,0.81").count()), (3, 2), "{csv}");
+    fails(narrows().args(["report", "--servers"]).arg(dir.join("none.narrows")), 2, "none.narrows");
+}

@@ -169,6 +169,10 @@ pub struct PacketsArgs {
     /// the peer's MAC address alone
     #[arg(long, value_name = "IF", conflicts_with = "bind", requires = "hosts")]
     pub nic: Option<String>,
+    /// What the verdict on the wire's rate needs and cannot read of --nic, such as nic.gbps=10 or
+    /// cpu.ghz=3.6: keys of `narrows predict --set`
+    #[arg(long, value_name = "KEY=VALUE", value_parser = super::study::said, requires = "nic")]
+    pub set: Vec<(String, String)>,
     /// Slices of the window.
     #[command(flatten)]
     pub slices: SliceArgs,

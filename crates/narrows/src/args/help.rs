@@ -204,6 +204,10 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 24] = [
         &[
             ("narrows report check.narrows", "all that a study says"),
             ("narrows report check.narrows --figures figures", "its figures as SVG"),
+            (
+                "narrows report --servers a.narrows b.narrows",
+                "which server does the wire's rate in packets",
+            ),
         ],
     ),
     (

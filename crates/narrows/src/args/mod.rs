@@ -465,11 +465,24 @@ pub struct PredictArgs {
 #[derive(ClapArgs)]
 pub struct ReportArgs {
     /// The study file
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "servers")]
+    pub file: Option<PathBuf>,
     /// What the figures must be.
     #[command(flatten)]
     pub demands: DemandArgs,
+    /// Join the servers of several files in one table: memory, slot, packets and whether each does
+    /// its link's wire rate; studies, captures, or descriptions (TOML), each a server. As text,
+    /// csv or json
+    #[arg(long, value_name = "FILE", num_args = 1..,
+          conflicts_with_all = ["file", "fail_if", "expect", "reference", "figures"])]
+    pub servers: Vec<PathBuf>,
+    /// Beside these servers the rows of tables that others published (TOML)
+    #[arg(long, value_name = "FILE", requires = "servers")]
+    pub published: Vec<PathBuf>,
+    /// What holds for all servers and cannot be read, or would be different: nic.gbps=10,
+    /// cpu.ghz=3.6, nic.uplink=2x4, frame=128 and others of `narrows predict --set`
+    #[arg(long, value_name = "KEY=VALUE", value_parser = study::said, requires = "servers")]
+    pub set: Vec<(String, String)>,
     /// How to write it
     #[arg(long, value_name = "NAME", default_value = "text", value_parser = format_names())]
     pub format: String,

@@ -78,6 +78,10 @@ impl Cause {
         "give it as --given KEY=VALUE (docs/predict.md has the keys); --calibrate takes a file of \
          `narrows check`",
     );
+    /// A server of a table that cannot be judged as it is described.
+    pub const NO_SERVER: Self = Self::usage("--set KEY=VALUE takes the keys of docs/predict.md");
+    /// A format that a table of servers does not have.
+    pub const SERVERS_FORMAT: Self = Self::usage("leave --format out for a table to read");
     /// A search that has no bounds, or too many modules.
     pub const NO_SEARCH: Self =
         Self::usage("see `narrows help predict`, and `narrows host --table memory` for the slots");

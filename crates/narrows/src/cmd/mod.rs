@@ -42,6 +42,7 @@ pub mod rdma;
 pub mod report;
 pub mod search;
 pub mod serve;
+mod servers;
 pub mod study;
 pub mod tune;
 mod variants;

@@ -15,7 +15,6 @@ use narrows_hostctl::container::Launcher;
 use narrows_hostctl::namespaces::{MTU_BYTES, Namespaces};
 use narrows_model::options::{flows, packets, places, runs};
 use narrows_model::packets::PacketRate;
-use narrows_model::result::ResourceName;
 use narrows_model::study::{Search, Study};
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{NetworkPath, Trial};
@@ -24,9 +23,8 @@ use narrows_model::{Bytes, Nanos};
 use narrows_plan::study::{Settings, StudyError, Unsaid, unsaid};
 use narrows_plan::zero_loss::ZeroLoss;
 use narrows_plan::{Spot, blocks, direct as plan};
-use narrows_predict::calibration::Calibration;
-use narrows_predict::wire_rate::verdict;
-use narrows_predict::{Said, of_nic};
+use narrows_predict::Said;
+use narrows_report::wire::{Asked, Frame, standing};
 use narrows_runner::Defined;
 use narrows_runner::controller::{Controller, Ends};
 use narrows_store::Store;
@@ -145,7 +143,7 @@ fn to_host(args: &PacketsArgs, settings: Settings) -> Result<u8, Failure> {
     let mut peer = args.peer.clone();
     peer.bind = args.nic.clone().or(peer.bind);
     if let Some(nic) = &args.nic {
-        say_wire_rate(nic, &settings);
+        say_wire_rate(nic, args, &settings)?;
     }
     direct::run(Measurement {
         interval: args.slices.interval,
@@ -153,21 +151,20 @@ fn to_host(args: &PacketsArgs, settings: Settings) -> Result<u8, Failure> {
     })
 }
 
-/// Says what the model has of the wire's rate, of an interface that tells its own rate.
-fn say_wire_rate(nic: &str, settings: &Settings) {
+/// Says what this server does of the wire's rate through the interface.
+fn say_wire_rate(nic: &str, args: &PacketsArgs, settings: &Settings) -> Result<(), Failure> {
     let host = narrows_host::read(&Root::live());
-    let Some(nic) = host.physical_nics().find(|one| one.name == nic) else { return };
-    let frame = settings.message_bytes().0.to_string();
-    let said = [("path", "packets".to_owned()), ("frame", frame)];
-    let said: Said = said.map(|(key, value)| (key.to_owned(), value)).into();
-    let Ok(engine) = of_nic(&host, Some(nic), &said, &Calibration::default()) else { return };
-    for reach in engine.reaches() {
-        let wire = reach.resources.iter().find(|one| one.name == ResourceName::Wire);
-        let rate = wire.map_or(String::new(), |wire| format!(", {:.2} M packets/s", wire.value));
-        if let Some(verdict) = verdict(&reach) {
-            note!("{} at the wire's rate{rate}: {verdict}", nic.name);
-        }
-    }
+    let frame = match settings.told(&packets::IMIX) {
+        Some(true) => Frame::Imix,
+        _ => Frame::Bytes(settings.message_bytes().0),
+    };
+    let said: Said = args.set.iter().cloned().collect();
+    let asked = Asked { host: &host, analysis: None, said: &said, nic: Some(nic) };
+    let one = standing(&asked, frame);
+    let one = one.map_err(|why| Failure::of(Cause::NO_SERVER, why.to_string()))?;
+    let rate = one.wire_mpps.map_or(String::new(), |wire| format!(", {wire:.2} M packets/s"));
+    note!("{nic} at the wire's rate{rate}: {}", one.verdict);
+    Ok(())
 }
 
 /// Between two namespaces of this host: nothing leaves it.

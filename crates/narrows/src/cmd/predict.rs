@@ -128,7 +128,7 @@ fn base(args: &PredictArgs) -> Result<Base, Failure> {
             measured = Calibration::of(&stored, &Analysis::of(&stored).summaries);
             stored.host
         }
-        Some(from) => match description(from)? {
+        Some(from) => match description(from, Cause::NO_PREDICTION)? {
             Some(found) => {
                 described = found;
                 Host::default()
@@ -154,17 +154,18 @@ fn base(args: &PredictArgs) -> Result<Base, Failure> {
     }
 }
 
-fn is_study(path: &Path) -> bool {
+pub(super) fn is_study(path: &Path) -> bool {
     path.is_file() && narrows_store::is_database(path).is_ok()
 }
 
-/// What a TOML file describes; `None` for files of other kinds.
-fn description(path: &Path) -> Result<Option<Description>, Failure> {
+/// What a TOML file describes; `None` for files of other kinds. The cause is that of one that
+/// describes no server.
+pub(super) fn description(path: &Path, cause: Cause) -> Result<Option<Description>, Failure> {
     let ends = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"));
     if !ends || !path.is_file() {
         return Ok(None);
     }
-    let unread = |why: String| wrong(format!("{}: {why}", path.display()));
+    let unread = |why: String| Failure::of(cause, format!("{}: {why}", path.display()));
     let size = std::fs::metadata(path).map_err(|error| unread(error.to_string()))?.len();
     if size > DESCRIPTION_BYTES_MAX {
         return Err(unread(format!("{size} bytes are not a description of a server")));

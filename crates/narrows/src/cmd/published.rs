@@ -5,7 +5,7 @@ use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::output;
 use narrows_report::{published, score};
-use narrows_validate::{TEMPLATE, Table, predict};
+use narrows_validate::{ServerRow, TEMPLATE, Table, predict};
 use std::path::{Path, PathBuf};
 
 /// The word that asks for a table to begin with.
@@ -48,6 +48,17 @@ pub fn scored(folder: &Path, json: bool) -> Result<u8, Failure> {
         "summary": score::summary(&families).trim(),
     });
     print(json, &document, &score::text(&families))
+}
+
+/// The servers of one file, with what the model says of them.
+pub fn servers(file: &Path) -> Result<Vec<ServerRow>, Failure> {
+    let answers = predict(std::slice::from_ref(&read(file)?));
+    let rows: Vec<ServerRow> = answers.into_iter().flat_map(|answer| answer.servers).collect();
+    if rows.is_empty() {
+        let says = format!("{}: no row has mem_mb_s and mpps or wire_rate", file.display());
+        return Err(Failure::of(Cause::NO_TABLE, says));
+    }
+    Ok(rows)
 }
 
 fn print(json: bool, document: &serde_json::Value, text: &str) -> Result<u8, Failure> {

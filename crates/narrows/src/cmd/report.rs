@@ -8,7 +8,8 @@ use crate::raster::Rasteriser;
 use narrows_report::{Analysis, data, figures};
 
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
-    let stored = narrows_store::read(&args.file)?;
+    let Some(file) = &args.file else { return super::servers::run(args) };
+    let stored = narrows_store::read(file)?;
     let reference = args.reference.as_ref().map(|file| narrows_store::read(file)).transpose()?;
     let analysis = Analysis::beside(&stored, reference.as_ref());
     if let Some(folder) = &args.figures {
@@ -29,5 +30,5 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
         Some(file) => output::write_whole(file, &(format.write)(&analysis))?,
         None => output::print_report(format, &analysis)?,
     }
-    demands::judged(&args.file, &args.demands, 0)
+    demands::judged(file, &args.demands, 0)
 }

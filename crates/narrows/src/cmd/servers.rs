@@ -1,0 +1,82 @@
+//! `narrows report --servers FILE...`: servers side by side by what they do of the wire's rate.
+
+use super::predict::{description, is_study};
+use super::{described, published};
+use crate::args::ReportArgs;
+use crate::cause::Cause;
+use crate::failure::Failure;
+use crate::output;
+use narrows_model::host::Host;
+use narrows_model::study::StoredStudy;
+use narrows_predict::Said;
+use narrows_report::Analysis;
+use narrows_report::servers::{self, ServerRecord, ServersDocument, Source};
+use narrows_report::wire::Asked;
+use std::path::Path;
+
+/// What one file has of a server.
+enum Read {
+    Study(Box<StoredStudy>),
+    /// A host, and what a description says of it.
+    Host(Box<Host>, Said),
+}
+
+pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
+    let format = if args.json { "json" } else { &args.format };
+    if !["text", "csv", "json"].contains(&format) {
+        let says = format!("--servers writes text, csv or json, and not {format}");
+        return Err(Failure::of(Cause::SERVERS_FORMAT, says));
+    }
+    let mut all = Vec::new();
+    for file in &args.servers {
+        all.push(server(file, args)?);
+    }
+    for file in &args.published {
+        let rows = published::servers(file)?;
+        all.extend(servers::published(&rows, &file.display().to_string()));
+    }
+    let text = match format {
+        "csv" => servers::csv(&all),
+        "json" => {
+            let document =
+                ServersDocument { schema_version: narrows_model::SCHEMA_VERSION, servers: all };
+            serde_json::to_string_pretty(&document)
+                .map_err(|error| Failure::of(Cause::FAULT, error.to_string()))?
+                + "\n"
+        }
+        _ => servers::text(&all),
+    };
+    match &args.output {
+        Some(file) => output::write_whole(file, &text)?,
+        None => output::print_json_or_text(format != "text", &text)?,
+    }
+    Ok(0)
+}
+
+fn server(file: &Path, args: &ReportArgs) -> Result<ServerRecord, Failure> {
+    let (name, read) = (file.display().to_string(), read(file)?);
+    let mut said = match &read {
+        Read::Host(_, said) => said.clone(),
+        Read::Study(_) => Said::new(),
+    };
+    said.extend(args.set.iter().cloned());
+    let of = |host: &Host, analysis: Option<&Analysis<'_>>| {
+        let asked = Asked { host, analysis, said: &said, nic: None };
+        let record = servers::record(&Source { name: name.clone(), asked });
+        record.map_err(|why| Failure::of(Cause::NO_SERVER, format!("{name}: {why}")))
+    };
+    match &read {
+        Read::Host(host, _) => of(host, None),
+        Read::Study(stored) => of(&stored.host, Some(&Analysis::of(stored))),
+    }
+}
+
+fn read(file: &Path) -> Result<Read, Failure> {
+    if is_study(file) {
+        return Ok(Read::Study(Box::new(narrows_store::read(file)?)));
+    }
+    if let Some(found) = description(file, Cause::NO_SERVER)? {
+        return Ok(Read::Host(Box::default(), found.said));
+    }
+    Ok(Read::Host(Box::new(described::open(file)?), Said::new()))
+}
