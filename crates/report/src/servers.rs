@@ -2,8 +2,8 @@
 //! each from a file of its own, measured or described, and published ones beside.
 
 use crate::Analysis;
-use crate::formats::csv::no_formula;
 use crate::table;
+use crate::tidy::no_formula;
 use crate::wire::text::clock_from;
 use crate::wire::{self, Asked, DecidedBy, Frame, Standing, standing};
 use crate::words::tame;
@@ -39,7 +39,7 @@ pub struct ServerRecord {
     pub memory_by: Option<String>,
     /// What it was measured or computed of.
     pub memory_from: Option<String>,
-    /// The interface.
+    /// The interface that packets went by, else the fastest.
     pub nic: Option<String>,
     /// Rate of its port in Gb/s.
     pub link_gbps: Option<f64>,

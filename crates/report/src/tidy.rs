@@ -251,6 +251,14 @@ fn flag(is: Option<bool>) -> Field {
     is.map_or(Field::Missing, Field::Flag)
 }
 
+/// A spreadsheet takes a cell that begins like this for a formula, which may run a program; behind
+/// an apostrophe it is text. Numbers stay as they are.
+pub(crate) fn no_formula(field: String) -> String {
+    let begins =
+        field.trim_start().starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
+    if begins && field.parse::<f64>().is_err() { format!("'{field}") } else { field }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,5 +271,16 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), all);
         assert!(names.iter().all(|name| !name.starts_with(FACTOR)));
+    }
+
+    #[test]
+    fn no_cell_is_a_formula_and_numbers_stay() {
+        for text in ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", " =1", "\t=1", "\r=1", "＝1"]
+        {
+            assert_eq!(no_formula(text.to_owned()), format!("'{text}"));
+        }
+        for text in ["-1.5", "+2", "1e9", "", "tcp-stream", "a=b", "-0.25e-3"] {
+            assert_eq!(no_formula(text.to_owned()), text);
+        }
     }
 }

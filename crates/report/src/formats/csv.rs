@@ -2,7 +2,7 @@
 
 use super::Format;
 use crate::Analysis;
-use crate::tidy::{Field, Table, table};
+use crate::tidy::{Field, Table, no_formula, table};
 
 /// One line a run.
 pub static FORMAT: Format = Format { name: "csv", for_people: false, write };
@@ -35,29 +35,5 @@ fn field(cell: &Field) -> String {
         Field::Number(figure) => figure.to_string(),
         Field::Flag(is) => is.to_string(),
         Field::Missing => String::new(),
-    }
-}
-
-/// A spreadsheet takes a cell that begins like this for a formula, which may run a program; behind
-/// an apostrophe it is text. Numbers stay as they are.
-pub(crate) fn no_formula(field: String) -> String {
-    let begins =
-        field.trim_start().starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
-    if begins && field.parse::<f64>().is_err() { format!("'{field}") } else { field }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::no_formula;
-
-    #[test]
-    fn no_cell_is_a_formula_and_numbers_stay() {
-        for text in ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", " =1", "\t=1", "\r=1", "＝1"]
-        {
-            assert_eq!(no_formula(text.to_owned()), format!("'{text}"));
-        }
-        for text in ["-1.5", "+2", "1e9", "", "tcp-stream", "a=b", "-0.25e-3"] {
-            assert_eq!(no_formula(text.to_owned()), text);
-        }
     }
 }
