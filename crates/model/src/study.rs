@@ -126,7 +126,14 @@ fn ninety_five() -> f64 {
 #[serde(deny_unknown_fields)]
 pub struct Search {
     /// The highest rate that is tried.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub rate_max_packets_per_second: f64,
+    /// In place of rates: the longest burst that is tried, back to back (RFC 9004).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst_max_frames: Option<u64>,
+    /// What the path carries without loss, by which the buffer of a burst is corrected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput_packets_per_second: Option<f64>,
     /// The lowest; without it a hundredth of the highest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_min_packets_per_second: Option<f64>,
@@ -144,6 +151,10 @@ pub struct Search {
     pub runs_max: u32,
 }
 
+fn is_zero(rate: &f64) -> bool {
+    *rate == 0.0
+}
+
 fn two_percent() -> f64 {
     2.0
 }
@@ -152,16 +163,29 @@ fn eighty() -> u32 {
     80
 }
 
+/// What stands behind the number of a burst's level.
+const FRAMES: &str = " frames";
+
 impl Search {
     /// How far the rates that are tried lie apart: two steps are the resolution.
     pub fn step(&self) -> f64 {
         self.resolution_percent / 200.0
     }
 
-    /// The rates that may be tried, in packets a second, from the lowest to the highest: each a
-    /// step above the one before.
+    /// Whether it is for the longest burst, and not for a rate.
+    pub fn is_of_bursts(&self) -> bool {
+        self.burst_max_frames.is_some()
+    }
+
+    /// The most that is tried: packets a second, or frames of a burst.
+    pub fn most(&self) -> f64 {
+        self.burst_max_frames.map_or(self.rate_max_packets_per_second, |frames| frames as f64)
+    }
+
+    /// The rates that may be tried, in packets a second, or the bursts, in frames, from the lowest
+    /// to the highest: each a step above the one before.
     pub fn rates(&self) -> Vec<u64> {
-        let most = self.rate_max_packets_per_second;
+        let most = self.most();
         let least = self.rate_min_packets_per_second.unwrap_or(most / 100.0).max(1.0);
         let downwards = std::iter::successors(Some(most), |rate| Some(rate / (1.0 + self.step())));
         let mut rates: Vec<u64> =
@@ -177,9 +201,14 @@ impl Search {
         levels.iter().any(|level| level.factor == RATE)
     }
 
-    /// The rate of a level of [`RATE`].
+    /// The rate of a level of [`RATE`], or its burst.
     pub fn rate_of(level: &str) -> Option<u64> {
-        level.strip_suffix("/s")?.parse().ok()
+        level.strip_suffix("/s").or_else(|| level.strip_suffix(FRAMES))?.parse().ok()
+    }
+
+    /// The level of a rate, or of a burst.
+    pub fn level(&self, rate: u64) -> String {
+        if self.is_of_bursts() { format!("{rate}{FRAMES}") } else { Self::level_of(rate) }
     }
 
     /// The level of a rate.

@@ -6,7 +6,7 @@ use crate::packets::{receivers, senders};
 use crate::{tcp, udp};
 use narrows_model::Bytes;
 use narrows_model::load::{Job, StreamParams, Timeline};
-use narrows_model::options::packets::IMIX;
+use narrows_model::options::packets::{BURST, IMIX};
 use narrows_model::options::{self, trips};
 use narrows_model::packets::IMIX_BYTES;
 use narrows_model::workload::{MessageSize, Transport, Workload};
@@ -45,9 +45,27 @@ fn mix(job: &Job) -> Result<(), LoadError> {
     Ok(())
 }
 
+/// Whether bursts go as fast as they can, by what knows where one ends.
+fn bursts(job: &Job) -> Result<(), LoadError> {
+    if BURST.of(&job.params).is_none() {
+        return Ok(());
+    }
+    let sender = job.params.stream.as_ref().and_then(|stream| stream.sender.as_deref());
+    if senders::repeats_one(sender) {
+        return order(
+            "xdp sends without end, and no bursts: send by ring, af-xdp or sendmmsg".into(),
+        );
+    }
+    if job.params.rate_bps.is_some() {
+        return order("packets of a burst go as fast as they can: a rate is none of theirs".into());
+    }
+    Ok(())
+}
+
 /// Whether the ways to send and to receive are there, and what else streams are told goes together.
 pub fn stream(job: &Job) -> Result<(), LoadError> {
     mix(job)?;
+    bursts(job)?;
     let Some(stream) = &job.params.stream else { return Ok(()) };
     let (sender, receiver) = (stream.sender.as_deref(), stream.receiver.as_deref());
     let delivers = match job.kind {

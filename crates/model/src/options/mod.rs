@@ -98,6 +98,7 @@ pub static ALL: &[&Declared] = &[
     &packets::FLOWS.declared,
     &packets::RATE.declared,
     &packets::IMIX.declared,
+    &packets::BURST.declared,
     &packets::MAC.declared,
     &packets::I_KNOW.declared,
     &trips::OVERLAP.declared,

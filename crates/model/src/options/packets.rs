@@ -45,6 +45,18 @@ pub static IMIX: Opt<bool> = Opt::new(Declared {
     ..NEW
 });
 
+/// Packets of a burst.
+pub static BURST: Opt<u32> = Opt::new(Declared {
+    key: "burst",
+    takes: Takes::Number(1, 10_000_000),
+    help: "Packets of each burst, back to back as fast as they go, with a fifth of a second between \
+           bursts; every sender but xdp",
+    flags: &[Flag { long: "burst", value: "N", not_with: &["bitrate"], ..FLAG }],
+    shown: |value, _| Some(format!("bursts of {value}")),
+    capability: Some("packet-bursts"),
+    ..NEW
+});
+
 /// Sizes that the frames of a flow have in turn, by their number.
 pub fn frames_bytes(params: &Params) -> Vec<u64> {
     match IMIX.of(params) {

@@ -4,10 +4,14 @@ use super::clock::thread_ns;
 use super::socket::LOOK_UP;
 use super::{Lane, Phase};
 use narrows_model::load::Params;
+use narrows_model::options::packets::BURST;
 use std::time::{Duration, Instant};
 
 /// Farther than this it sleeps; nearer it spins, since waking takes a good part of it.
 const SPIN_WITHIN: Duration = Duration::from_micros(200);
+
+/// Between two bursts: a queue that holds less than this is empty again.
+const REST: Duration = Duration::from_millis(200);
 
 /// A schedule of one flow, or none.
 pub struct Pace {
@@ -16,6 +20,8 @@ pub struct Pace {
     sent: u64,
     /// How much of lost time is made up for; `None` for all of it.
     makes_up: Option<Duration>,
+    /// Messages that go back to back before a rest.
+    burst: Option<u64>,
 }
 
 impl Pace {
@@ -25,14 +31,15 @@ impl Pace {
         let each_ns = rate.map(|rate| 1e9 / rate.max(1) as f64);
         let own = Duration::from_nanos((each_ns.unwrap_or(0.0) * f64::from(flow)) as u64);
         let gap_ns = each_ns.map(|each| each * f64::from(params.streams));
-        Self { began: Instant::now() + own, gap_ns, sent: 0, makes_up: None }
+        Self { began: Instant::now() + own, gap_ns, sent: 0, makes_up: None, burst: None }
     }
 
     /// Messages at a rate in bits over the flows of one direction.
     pub fn of_bits(params: &Params) -> Self {
         let bits = 8.0 * params.message_bytes.0 as f64 * f64::from(params.streams);
         let gap_ns = params.rate_bps.map(|rate| 1e9 * bits / rate.max(1) as f64);
-        Self { began: Instant::now(), gap_ns, sent: 0, makes_up: None }
+        let burst = BURST.of(params).map(u64::from);
+        Self { began: Instant::now(), gap_ns, sent: 0, makes_up: None, burst }
     }
 
     /// The same, of a sender that lets go what it is more than so far behind: after it was held up
@@ -46,6 +53,12 @@ impl Pace {
     /// `None` when the run is over.
     pub fn due(&mut self, lane: &mut Lane) -> Option<Instant> {
         let Some(gap_ns) = self.gap_ns else {
+            if let Some(burst) = self.burst {
+                let between = self.sent % burst == 0;
+                self.sent += 1;
+                let due = if between { Instant::now() + REST } else { Instant::now() };
+                return self.wait(due, lane).then_some(due);
+            }
             return (lane.phase() != Phase::Stop).then(Instant::now);
         };
         let due = self.next(gap_ns, Instant::now());
@@ -60,6 +73,15 @@ impl Pace {
         self.began += lost;
         self.sent += 1;
         due + lost
+    }
+
+    /// How many messages may go at once with the one that is due, itself among them: what is left of
+    /// its burst.
+    pub fn at_once(&self) -> usize {
+        self.burst.map_or(usize::MAX, |burst| {
+            let within = self.sent.saturating_sub(1) % burst;
+            usize::try_from(burst - within).unwrap_or(usize::MAX)
+        })
     }
 
     /// Takes back the last message: it is sent again.
@@ -139,7 +161,13 @@ mod tests {
     fn a_schedule_that_was_held_up_is_made_up_for_as_far_as_it_says() {
         let ms = Duration::from_millis;
         let now = Instant::now() + Duration::from_secs(1);
-        let pace = |most| Pace { began: now - ms(100), gap_ns: Some(1e6), sent: 0, makes_up: most };
+        let pace = |most| Pace {
+            began: now - ms(100),
+            gap_ns: Some(1e6),
+            sent: 0,
+            makes_up: most,
+            burst: None,
+        };
         let mut all = pace(None);
         assert_eq!([0; 2].map(|_| now - all.next(1e6, now)), [ms(100), ms(99)]);
         let mut some = pace(Some(ms(5)));
@@ -151,12 +179,30 @@ mod tests {
 
     #[test]
     fn what_is_sent_again_or_with_another_is_counted_so() {
-        let mut pace = Pace { began: Instant::now(), gap_ns: Some(1.0), sent: 5, makes_up: None };
+        let mut pace =
+            Pace { began: Instant::now(), gap_ns: Some(1.0), sent: 5, makes_up: None, burst: None };
         pace.more(3);
         assert_eq!(pace.sent, 8);
         pace.again(2);
         assert_eq!(pace.sent, 6);
         pace.again(10);
         assert_eq!(pace.sent, 0);
+    }
+
+    #[test]
+    fn what_is_left_of_a_burst_may_go_at_once() {
+        let mut pace =
+            Pace { began: Instant::now(), gap_ns: None, sent: 1, makes_up: None, burst: Some(5) };
+        assert_eq!(pace.at_once(), 5);
+        pace.more(2);
+        // Three are gone, and the fourth is due.
+        pace.more(1);
+        assert_eq!(pace.at_once(), 2);
+        pace.more(1);
+        // The last of them, then the first of the next.
+        assert_eq!(pace.at_once(), 1);
+        pace.more(1);
+        assert_eq!(pace.at_once(), 5);
+        assert_eq!(Pace { burst: None, ..pace }.at_once(), usize::MAX);
     }
 }

@@ -177,7 +177,8 @@ fn send(
     while pace.due(lane).is_some() {
         let (is_in_window, sent_ns) = (lane.is_in_window(), now_ns());
         let mut filled = 0;
-        while filled < BATCH {
+        let most = pace.at_once().min(BATCH as usize) as u32;
+        while filled < most {
             let port = ends.from.port().wrapping_add((number % spread) as u16);
             let stamp = Stamp { number: number / spread, is_in_window, sent_ns };
             let write = |frame: &mut [u8]| {

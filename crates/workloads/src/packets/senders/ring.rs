@@ -120,7 +120,8 @@ fn send(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError
     while pace.due(lane).is_some() {
         let (is_in_window, sent_ns) = (lane.is_in_window(), now_ns());
         let mut filled = 0;
-        while filled < BATCH {
+        let most = BATCH.min(pace.at_once());
+        while filled < most {
             let packet = number + filled as u64;
             let plain = frames.of(packet / spread);
             let write = |frame: &mut [u8]| {

@@ -36,6 +36,7 @@ fn send(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError
     while pace.due(lane).is_some() {
         lane.tally.called();
         let (is_in_window, sent_ns) = (lane.is_in_window(), now_ns());
+        let count = count.min(pace.at_once());
         let bytes = sizes[(number % sizes.len() as u64) as usize];
         let packets = buffer.bytes_mut().chunks_exact_mut(bytes).take(count);
         for (packet, number) in packets.zip(number..) {
