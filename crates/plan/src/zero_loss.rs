@@ -62,6 +62,7 @@ impl ZeroLoss {
             0.0 => "no packet is lost".to_owned(),
             share => format!("{share} % of packets are lost at most"),
         };
+        let of = if self.search.is_of_bursts() { "burst, back to back," } else { "rate" };
         let levels = self
             .frames_bytes
             .iter()
@@ -72,12 +73,17 @@ impl ZeroLoss {
             })
             .collect();
         Ok(toml::to_string(&Written {
-            name: "zero-loss",
-            about: format!("Up to which rate {lost}, of frames of {}?", frames.join(", ")),
+            name: self.name(),
+            about: format!("Up to which {of} {lost}, of frames of {}?", frames.join(", ")),
             search: &self.search,
             base: &self.settings,
             factor: [Frames { name: "frame", levels }],
         })?)
+    }
+
+    /// Of the study, and of its file.
+    pub fn name(&self) -> &'static str {
+        if self.search.is_of_bursts() { "back-to-back" } else { "zero-loss" }
     }
 
     /// What frames of this size are called: those of a mix by its name, since their size is a mean.
@@ -102,6 +108,8 @@ mod tests {
         let base = "load = 'packets'\nseconds = 0.5\nsender = 'xdp'";
         let search = Search {
             rate_max_packets_per_second: 1e6,
+            burst_max_frames: None,
+            throughput_packets_per_second: None,
             rate_min_packets_per_second: Some(5e5),
             resolution_percent: 10.0,
             loss_percent: 0.0,
@@ -134,6 +142,8 @@ mod tests {
     fn a_mix_is_called_so_and_its_rates_are_of_its_mean() {
         let search = Search {
             rate_max_packets_per_second: 1e6,
+            burst_max_frames: None,
+            throughput_packets_per_second: None,
             rate_min_packets_per_second: Some(9e5),
             resolution_percent: 10.0,
             loss_percent: 0.0,
@@ -265,5 +275,27 @@ mod tests {
         let none = of(&format!("repeats = 1\n{search}"), "load = 'tcp-stream'");
         let none = none.expect_err("nothing to search").to_string();
         assert!(none.contains("this study has no such cell"), "{none}");
+    }
+
+    #[test]
+    fn bursts_are_cells_of_their_own_and_have_no_rate() {
+        let search = "[search]\nburst_max_frames = 400\nresolution_percent = 10\n";
+        let text = format!("name = 'a'\n{search}[base]\nload = 'packets'\nsender = 'ring'\n");
+        let definition = Definition::parse(&text).expect(&text);
+        let all = cells(&definition).expect("cells");
+        let top = all.iter().find(|cell| cell.level("rate") == Some("400 frames")).expect("most");
+        assert_eq!(top.settings.told(&packets::BURST), Some(400));
+        let params = top.settings.params(Bytes(0), Bytes(0)).expect("params");
+        assert_eq!(params.rate_bps, None);
+        let least = all.iter().filter_map(|cell| cell.settings.told(&packets::BURST)).min();
+        assert_eq!(least, Some(4));
+        for wrong in [
+            "[search]\nburst_max_frames = 1\n",
+            "[search]\nburst_max_frames = 4\nrate_max_packets_per_second = 1e6\n",
+            "[search]\nrate_max_packets_per_second = 1e6\nthroughput_packets_per_second = 9\n",
+            "[search]\n",
+        ] {
+            assert!(Definition::parse(&text.replace(search, wrong)).is_err(), "{wrong}");
+        }
     }
 }

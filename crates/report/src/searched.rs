@@ -1,11 +1,13 @@
 //! Searches for a rate: the answer of each, and what was lost and how long packets took at every
 //! rate that was tried.
 
+use crate::wire::{self, Frame};
 use crate::words;
 use crate::{Analysis, table};
 use maud::{Markup, html};
+use narrows_model::Bytes;
 use narrows_model::units::Unit;
-use narrows_stats::{RatePoint, SearchEnd, Searched};
+use narrows_stats::{RatePoint, SearchEnd, Searched, buffer};
 
 /// The tables of all searches; empty where a study has none.
 pub fn tables(analysis: &Analysis<'_>) -> String {
@@ -14,11 +16,48 @@ pub fn tables(analysis: &Analysis<'_>) -> String {
     }
     let mut text = answer_table(analysis);
     text.pop();
+    text += &buffers(analysis);
     for searched in &analysis.searches {
         text += &format!("\n{}: loss and delay by rate\n", searched.of);
         text += &shown(&curve(searched));
     }
     text
+}
+
+/// What each burst says of the buffer; empty where rates were searched.
+fn buffers(analysis: &Analysis<'_>) -> String {
+    let bursts = analysis.searches.iter().filter(|searched| searched.back_to_back);
+    let each = bursts.map(|searched| {
+        let wire = wire_per_second(analysis, searched.frame_bytes);
+        format!("  {}: {}\n", searched.of, buffer_says(searched, wire))
+    });
+    each.collect()
+}
+
+/// The wire's rate in frames of a size, where the link's speed is known.
+fn wire_per_second(analysis: &Analysis<'_>, frame_bytes: u64) -> Option<f64> {
+    let standings = wire::of_study(analysis);
+    let own = standings.iter().find(|one| one.frame == Frame::Bytes(frame_bytes));
+    own?.wire_mpps.map(|mpps| mpps * 1e6)
+}
+
+/// The buffer of a burst as RFC 9004 has it, in its section 6.4.
+fn buffer_says(searched: &Searched, wire: Option<f64>) -> String {
+    let Some(burst) = searched.passes_packets_per_second else {
+        return "buffer: unknown: needs a burst that passes".to_owned();
+    };
+    let Some(wire) = wire else {
+        return "buffer time: unknown: needs the link's speed".to_owned();
+    };
+    let of = buffer(burst as f64, wire, searched.throughput_packets_per_second);
+    let implied = words::value(of.implied_s * 1e9, Unit::Nanos);
+    match of.corrected_s.zip(of.corrected_frames) {
+        Some((time, frames)) => {
+            let corrected = words::value(time * 1e9, Unit::Nanos);
+            format!("buffer time {implied}, corrected {corrected}: {frames:.0} frames")
+        }
+        None => format!("buffer time {implied}; corrected: unknown: needs --throughput"),
+    }
 }
 
 /// The answers of all searches without their curves; empty where a study has none.
@@ -32,7 +71,7 @@ pub fn answer_table(analysis: &Analysis<'_>) -> String {
 /// What all searches have come to, in a sentence.
 pub fn sentence(analysis: &Analysis<'_>) -> String {
     let each = analysis.searches.iter().map(|searched| {
-        let rate = rate_or_dash(searched.passes_packets_per_second);
+        let rate = most_or_dash(searched, searched.passes_packets_per_second);
         format!("{} {rate} ({})", searched.of, says(searched))
     });
     each.collect::<Vec<_>>().join("; ")
@@ -66,7 +105,11 @@ fn title(all: &[Searched]) -> String {
     let (loss, sure) = all
         .first()
         .map_or((0.0, 0.0), |searched| (searched.loss_percent, searched.confidence_percent));
+    let of_bursts = all.first().is_some_and(|searched| searched.back_to_back);
     match loss {
+        _ if of_bursts => {
+            format!("Longest burst without loss (RFC 9004; {sure} % sure, by Bayes' rule)")
+        }
         0.0 => format!("Zero-loss rate ({sure} % sure, by Bayes' rule)"),
         _ => format!("Highest rate at a loss of up to {loss} % ({sure} % sure, by Bayes' rule)"),
     }
@@ -78,12 +121,15 @@ fn answers(analysis: &Analysis<'_>) -> Vec<Vec<String>> {
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for searched in &analysis.searches {
         let bits = |rate: u64| {
+            if searched.back_to_back {
+                return Bytes(rate * searched.frame_bytes).to_string();
+            }
             words::value(rate as f64 * 8.0 * searched.frame_bytes as f64, Unit::BitsPerSecond)
         };
         rows.push(vec![
             searched.of.clone(),
-            rate_or_dash(searched.passes_packets_per_second),
-            rate_or_dash(searched.loses_packets_per_second),
+            most_or_dash(searched, searched.passes_packets_per_second),
+            most_or_dash(searched, searched.loses_packets_per_second),
             searched.passes_packets_per_second.map_or("-".to_owned(), bits),
             searched.runs.to_string(),
             says(searched).to_owned(),
@@ -92,14 +138,26 @@ fn answers(analysis: &Analysis<'_>) -> Vec<Vec<String>> {
     rows
 }
 
-fn rate_or_dash(rate: Option<u64>) -> String {
-    rate.map_or("-".to_owned(), packets)
+/// A rate, or a burst.
+fn most(searched: &Searched, rate: u64) -> String {
+    if searched.back_to_back {
+        return words::counted(usize::try_from(rate).unwrap_or(usize::MAX), "frame");
+    }
+    words::value(rate as f64, Unit::PacketsPerSecond)
+}
+
+fn most_or_dash(searched: &Searched, rate: Option<u64>) -> String {
+    rate.map_or("-".to_owned(), |rate| most(searched, rate))
 }
 
 /// What became of a search, in words.
 fn says(searched: &Searched) -> &'static str {
     let (passes, loses) = (searched.passes_packets_per_second, searched.loses_packets_per_second);
     match (searched.end, passes, loses) {
+        (SearchEnd::Found, None, _) if searched.back_to_back => "even the shortest burst loses",
+        (SearchEnd::Found, Some(_), None) if searched.back_to_back => {
+            "nothing is lost of the longest burst"
+        }
         (SearchEnd::Found, None, _) => "even the lowest rate loses",
         (SearchEnd::Found, Some(_), None) => "nothing is lost at the highest rate",
         (SearchEnd::Found, ..) => "found",
@@ -107,10 +165,6 @@ fn says(searched: &Searched) -> &'static str {
         (SearchEnd::Undecided, ..) => "undecided after the allowed number of runs",
         (SearchEnd::Unfinished, ..) => "not over yet",
     }
-}
-
-fn packets(rate: u64) -> String {
-    words::value(rate as f64, Unit::PacketsPerSecond)
 }
 
 /// A row for each rate that was tried.
@@ -121,17 +175,19 @@ fn curve(searched: &Searched) -> Vec<Vec<String>> {
         head.extend(["one way p50", "p99", "p99.9", "max"]);
     }
     let head = head.into_iter().map(str::to_owned).collect();
-    std::iter::once(head).chain(searched.curve.iter().map(|point| row(point, delayed))).collect()
+    std::iter::once(head)
+        .chain(searched.curve.iter().map(|point| row(searched, point, delayed)))
+        .collect()
 }
 
-fn row(point: &RatePoint, delayed: bool) -> Vec<String> {
+fn row(searched: &Searched, point: &RatePoint, delayed: bool) -> Vec<String> {
     let asked = point.asked_packets_per_second;
     let sent = point.sent_packets_per_second.map_or("-".to_owned(), |sent| {
         let off = 100.0 * (sent / asked as f64 - 1.0);
-        format!("{} ({off:+.1} %)", words::value(sent, Unit::PacketsPerSecond))
+        format!("{} ({off:+.1} %)", most(searched, sent.round() as u64))
     });
     let mut row = vec![
-        packets(asked),
+        most(searched, asked),
         sent,
         format!("{}/{}", point.passed, point.runs),
         share_or_dash(point.lost_share),
@@ -173,6 +229,8 @@ mod tests {
         };
         Searched {
             of: "64 B".to_owned(),
+            back_to_back: false,
+            throughput_packets_per_second: None,
             frame_bytes: 64,
             end,
             passes_packets_per_second: Some(1_000_000),
@@ -201,5 +259,22 @@ mod tests {
         assert!(says(&whole).contains("highest rate"));
         let none = Searched { passes_packets_per_second: None, ..whole };
         assert!(says(&none).contains("even the lowest"));
+    }
+
+    #[test]
+    fn a_burst_is_in_frames_and_its_buffer_as_the_rfc_corrects_it() {
+        let burst = Searched {
+            back_to_back: true,
+            passes_packets_per_second: Some(1488),
+            throughput_packets_per_second: Some(7.44e6),
+            ..searched(SearchEnd::Found)
+        };
+        assert_eq!(curve(&burst)[1][0], "1000000 frames");
+        // 1488 frames at 14.88 M/s are 100 us; half of them left meanwhile.
+        let says = buffer_says(&burst, Some(14.88e6));
+        assert_eq!(says, "buffer time 100 us, corrected 50.0 us: 744 frames");
+        let plain = Searched { throughput_packets_per_second: None, ..burst };
+        assert!(buffer_says(&plain, Some(14.88e6)).ends_with("needs --throughput"));
+        assert!(buffer_says(&plain, None).ends_with("unknown: needs the link's speed"));
     }
 }

@@ -101,6 +101,8 @@ fn a_search_says_what_was_asked_sent_passed_and_lost() {
     let mut study = study(vec![fast, middle, slow], records);
     study.study.search = Some(Search {
         rate_max_packets_per_second: 2000.0,
+        burst_max_frames: None,
+        throughput_packets_per_second: None,
         rate_min_packets_per_second: Some(1000.0),
         resolution_percent: 50.0,
         loss_percent: 1.0,

@@ -78,7 +78,8 @@ pub use reconcile::{Missing, Reconciled, Side, Than, Verdict};
 pub use repeats::repeats_needed;
 pub use resample::{Equivalence, bca, equivalence, permutation};
 pub use search::{
-    Bisection, Border, RatePoint, SearchEnd, Searched, Seen, Stand, others, rate_of, searches, seen,
+    Bisection, Border, Buffer, RatePoint, SearchEnd, Searched, Seen, Stand, buffer, others,
+    rate_of, searches, seen,
 };
 pub use sequential::{Looks, is_precise};
 pub use sessions::{Covers, Reproducibility, SESSIONS_MIN, Sessions, reproducibility};

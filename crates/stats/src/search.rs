@@ -8,6 +8,7 @@ use crate::summarise::delays;
 use crate::{Percentiles, loss_of, median};
 pub use bisection::{Bisection, Border, Seen, Stand};
 use narrows_model::load::Role;
+use narrows_model::options::packets::BURST;
 use narrows_model::record::{Outcome, Record};
 use narrows_model::study::{RATE, Search, StoredStudy};
 use narrows_model::trial::{Level, Trial};
@@ -18,6 +19,11 @@ use serde::Serialize;
 pub struct Searched {
     /// What all its runs have in common: the levels of the other factors.
     pub of: String,
+    /// Whether what was searched is the longest burst: the figures are frames then, and no rates.
+    pub back_to_back: bool,
+    /// What the path carries, where the search was told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throughput_packets_per_second: Option<f64>,
     /// Size of its frames, in bytes with the check sequence.
     pub frame_bytes: u64,
     pub end: SearchEnd,
@@ -68,13 +74,36 @@ pub struct RatePoint {
     pub delays: Option<Percentiles>,
 }
 
+/// What a burst of frames says of the buffer before what lost them (RFC 9004, section 6.4).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Buffer {
+    /// The burst at the wire's rate, in seconds.
+    pub implied_s: f64,
+    /// The same less what was sent on meanwhile.
+    pub corrected_s: Option<f64>,
+    /// That at the wire's rate, in frames.
+    pub corrected_frames: Option<f64>,
+}
+
+/// Of the longest burst without loss, in frames, the wire's rate and what the path carries, both in
+/// frames a second.
+pub fn buffer(burst: f64, wire: f64, throughput: Option<f64>) -> Buffer {
+    let implied_s = burst / wire;
+    let kept = throughput.map(|throughput| (1.0 - throughput / wire).max(0.0));
+    let corrected_s = kept.map(|kept| implied_s * kept);
+    Buffer { implied_s, corrected_s, corrected_frames: corrected_s.map(|time| time * wire) }
+}
+
 /// What a run of a search says; `None` where the ends did not count the same packets to the end.
 pub fn seen(trial: &Trial, record: &Record) -> Option<Seen> {
     let loss = loss_of(trial, record).filter(|loss| loss.last_datagrams_known)?;
     let window = record.of(Role::Sender).next()?.window_ns.seconds();
     let sent = loss.all_datagrams();
+    let per_second = sent as f64 / window;
+    // One that was cut off by the window's end was no such burst.
+    let burst = BURST.of(&trial.params).map(|burst| f64::from(burst).min(sent as f64));
     (sent > 0 && window > 0.0).then(|| Seen {
-        sent_per_second: sent as f64 / window,
+        sent_per_second: burst.unwrap_or(per_second),
         lost_share: loss.lost_datagrams as f64 / sent as f64,
     })
 }
@@ -122,6 +151,8 @@ fn searched(study: &StoredStudy, search: &Search, of: &[&Level], trials: &[&Tria
     curve.sort_by_key(|point| point.asked_packets_per_second);
     Searched {
         of: names.join(", "),
+        back_to_back: search.is_of_bursts(),
+        throughput_packets_per_second: search.throughput_packets_per_second,
         frame_bytes: trials.first().map_or(0, |trial| trial.params.message_bytes.0),
         end,
         passes_packets_per_second: rate(border.and_then(|border| border.passes)),

@@ -59,6 +59,8 @@ struct All {
 fn searches(false_loss_max: f64) -> All {
     let search = Search {
         rate_max_packets_per_second: 1e5,
+        burst_max_frames: None,
+        throughput_packets_per_second: None,
         rate_min_packets_per_second: None,
         resolution_percent: 2.0,
         loss_percent: 0.0,

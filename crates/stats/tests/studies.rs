@@ -134,6 +134,8 @@ fn a_search_draws_a_curve_of_what_was_asked_sent_and_lost() {
     let level = |factor: &str, level: &str| Level { factor: factor.into(), level: level.into() };
     let search = Search {
         rate_max_packets_per_second: 2000.0,
+        burst_max_frames: None,
+        throughput_packets_per_second: None,
         rate_min_packets_per_second: Some(1000.0),
         resolution_percent: 50.0,
         loss_percent: 1.0,

@@ -8,7 +8,8 @@ use blake2::{Blake2s256, Digest};
 use narrows_model::host::Host;
 use narrows_model::load::Params;
 use narrows_model::load::Timeline;
-use narrows_model::options::{flows, kernels, places, runs};
+use narrows_model::options::{flows, kernels, packets, places, runs};
+use narrows_model::packets::PacketRate;
 use narrows_model::study::{RATE, Search};
 use narrows_model::trial::{EndSpec, Level, NetworkPath, Placement, Trial, TrialId};
 use narrows_model::{BitsPerSecond, Nanos};
@@ -59,8 +60,9 @@ pub fn cells(definition: &Definition) -> Result<Vec<Cell>, StudyError> {
             })
             .collect();
     }
-    if let Some(rates) = definition.search.as_ref().map(rates) {
-        all = all.into_iter().flat_map(|cell| searched(cell, &rates)).collect();
+    if let Some(search) = &definition.search {
+        let rates = rates(search);
+        all = all.into_iter().flat_map(|cell| searched(cell, search, &rates)).collect();
     }
     let kept = all.into_iter().filter(|(levels, _)| !is_excluded(definition, levels));
     let cells: Result<Vec<Cell>, _> =
@@ -101,7 +103,7 @@ fn rates(search: &Search) -> Vec<(Level, u64)> {
     search
         .rates()
         .into_iter()
-        .map(|rate| (Level { factor: RATE.to_owned(), level: Search::level_of(rate) }, rate))
+        .map(|rate| (Level { factor: RATE.to_owned(), level: search.level(rate) }, rate))
         .collect()
 }
 
@@ -109,6 +111,7 @@ fn rates(search: &Search) -> Vec<(Level, u64)> {
 /// itself.
 fn searched(
     (levels, settings): (Vec<Level>, Settings),
+    search: &Search,
     rates: &[(Level, u64)],
 ) -> Vec<(Vec<Level>, Settings)> {
     if !settings.is_searched() {
@@ -119,7 +122,13 @@ fn searched(
         .iter()
         .map(|(level, rate)| {
             let mut settings = settings.clone();
-            settings.tell(&flows::BITRATE, BitsPerSecond(*rate as f64 * 8.0 * frame.0 as f64));
+            if search.is_of_bursts() {
+                settings.tell(&packets::BURST, u32::try_from(*rate).unwrap_or(u32::MAX));
+                settings.tell(&packets::RATE, PacketRate::Max.to_string());
+            } else {
+                let bits = *rate as f64 * 8.0 * frame.0 as f64;
+                settings.tell(&flows::BITRATE, BitsPerSecond(bits));
+            }
             (levels.iter().cloned().chain([level.clone()]).collect(), settings)
         })
         .collect()

@@ -11,6 +11,8 @@ use std::ops::RangeInclusive;
 const CELLS_MAX: usize = 100_000;
 /// How narrow the answer of a search may be asked to be, in per cent.
 const RESOLUTION_PERCENT: RangeInclusive<f64> = 0.1..=50.0;
+/// The longest burst, in frames.
+const BURST_MAX: f64 = 10_000_000.0;
 /// How many runs a search may be given.
 const SEARCH_RUNS: RangeInclusive<u32> = 1..=10_000;
 
@@ -336,7 +338,17 @@ impl Definition {
     /// Whether a search is one of packets, and within bounds.
     fn check_search(&self, search: &Search) -> Result<(), StudyError> {
         let wrong = |why: &str| Err(StudyError::new("search", why));
-        let most = search.rate_max_packets_per_second;
+        if search.is_of_bursts() == (search.rate_max_packets_per_second != 0.0) {
+            return wrong("has either rate_max_packets_per_second or burst_max_frames");
+        }
+        let most = search.most();
+        if search.is_of_bursts() && !(2.0..=BURST_MAX).contains(&most) {
+            return wrong("burst_max_frames is 2 to 10000000");
+        }
+        let throughput = search.throughput_packets_per_second;
+        if throughput.is_some_and(|rate| !search.is_of_bursts() || !(1.0..=1e9).contains(&rate)) {
+            return wrong("throughput_packets_per_second is 1 to 1e9, and for bursts");
+        }
         let least = search.rate_min_packets_per_second.unwrap_or(most / 100.0);
         if !(2.0..=1e9).contains(&most) || !(1.0..most).contains(&least.max(1.0)) {
             return wrong(
@@ -366,7 +378,7 @@ impl Definition {
     fn levels_of(&self, factor: &str) -> Option<Vec<String>> {
         match &self.search {
             Some(search) if factor == RATE => {
-                Some(search.rates().into_iter().map(Search::level_of).collect())
+                Some(search.rates().into_iter().map(|rate| search.level(rate)).collect())
             }
             _ => Some(self.factor(factor)?.levels.iter().map(|level| level.name.clone()).collect()),
         }

@@ -29,7 +29,8 @@ pub(super) fn best(analysis: &Analysis<'_>, frame: Frame, nic: Option<&Nic>) -> 
 }
 
 fn searched(analysis: &Analysis<'_>, frame: Frame, nic: Option<&Nic>) -> Vec<Reached> {
-    let Some(search) = &analysis.stored.study.search else { return Vec::new() };
+    let search = analysis.stored.study.search.as_ref().filter(|search| !search.is_of_bursts());
+    let Some(search) = search else { return Vec::new() };
     let found = analysis.searches.iter().filter_map(|searched| {
         let is_of = |trial: &&Trial| {
             let names = others(trial).iter().map(|level| level.level.clone()).collect::<Vec<_>>();

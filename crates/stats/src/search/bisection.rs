@@ -235,6 +235,8 @@ mod tests {
     fn search(rate_max: f64) -> Search {
         Search {
             rate_max_packets_per_second: rate_max,
+            burst_max_frames: None,
+            throughput_packets_per_second: None,
             rate_min_packets_per_second: None,
             resolution_percent: 2.0,
             loss_percent: 0.0,
@@ -314,5 +316,36 @@ mod tests {
         let (low, high) = (border.passes.expect("a rate"), border.loses.expect("a rate"));
         let share = (high - low) as f64 / bisection.rates().len() as f64;
         assert!((0.94..0.97).contains(&share), "{share}");
+    }
+
+    /// A queue of so many frames that a slower path empties: the longest burst of it is known.
+    #[test]
+    fn the_longest_burst_is_that_which_a_planted_queue_holds() {
+        let bursts = Search {
+            burst_max_frames: Some(10_000),
+            rate_max_packets_per_second: 0.0,
+            ..search(0.0)
+        };
+        for (queue, throughput, sender) in
+            [(200.0, 1e3, 3e5), (1000.0, 2e5, 4e5), (5000.0, 0.0, 1e6)]
+        {
+            let holds: f64 = queue / (1.0 - throughput / sender);
+            let mut bisection = Bisection::new(&bursts);
+            let stand = loop {
+                let Stand::Next(at) = bisection.stand() else { break bisection.stand() };
+                let burst = bisection.rates()[at] as f64;
+                let lost_share = (1.0 - holds / burst).max(0.0);
+                bisection.take(at, Some(Seen { sent_per_second: burst, lost_share }));
+            };
+            let Stand::Found(Border { passes: Some(low), loses: Some(high) }) = stand else {
+                panic!("{queue}: {stand:?}");
+            };
+            let (low, high) = (bisection.rates()[low] as f64, bisection.rates()[high] as f64);
+            assert!(low <= holds && holds < high, "{queue}: {low} to {high}");
+            // The RFC's correction gives the queue back, within the resolution.
+            let found = crate::buffer(low, sender, Some(throughput)).corrected_frames;
+            let off = found.expect("a throughput") / queue - 1.0;
+            assert!((-0.04..=0.001).contains(&off), "{queue}: {found:?}");
+        }
     }
 }
