@@ -426,3 +426,39 @@ fn the_wires_rate_of_an_interface_without_a_wire_is_asked_for() {
     let said = says("--set nic.gbps=10 --set nic.uplink=2x1/128");
     assert!(said.contains("8.45 M packets/s: no: chipset slot, "), "{said}");
 }
+
+/// A token bucket before the receiver lets 300 packets at once through, and 1600 a second after: a
+/// fifth of a second fills it again.
+#[test]
+fn the_longest_burst_is_what_a_planted_bucket_holds() {
+    if !is_root() {
+        return skip("back_to_back", "needs root for network namespaces");
+    }
+    let bench = Bench::new(&[]);
+    let (nic, far) = (Bench::interface(&bench.here), Bench::interface(&bench.there));
+    for words in [
+        "add table netdev packets".to_owned(),
+        format!(
+            "add chain netdev packets in {{ type filter hook ingress device {far} priority 0 ; }}"
+        ),
+        "add rule netdev packets in udp length 26 limit rate over 1600/second burst 300 packets drop"
+            .to_owned(),
+    ] {
+        if Bench::inside(&bench.there, &format!("nft {words}")).is_none() {
+            return skip("back_to_back", "nft is not there");
+        }
+    }
+    patiently("back_to_back", || {
+        let words = "--sender ring --rate max --back-to-back 2000 --resolution 20 --runs-max 40 \
+                     -t 0.5 -J --nic";
+        let words: Vec<&str> = words.split_whitespace().chain([nic.as_str()]).collect();
+        let output = run(&mut bench.narrows("packets", &words));
+        let searched = &json(&output)["searches"][0];
+        assert_eq!((&searched["end"], &searched["back_to_back"]), (&"found".into(), &true.into()));
+        let figure = |key: &str| searched[key].as_u64().unwrap_or_else(|| panic!("{searched}"));
+        let (passes, loses) =
+            (figure("passes_packets_per_second"), figure("loses_packets_per_second"));
+        // Two steps of a tenth, and what the bucket gains while a burst of a slow sender lasts.
+        assert!((240..=360).contains(&passes) && (290..=440).contains(&loses), "{searched}");
+    });
+}

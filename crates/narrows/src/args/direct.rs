@@ -8,7 +8,7 @@ use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use narrows_model::Nanos;
 use narrows_model::container::Container;
-use narrows_model::packets::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
+use narrows_model::packets::{FRAME_BYTES_MAX, FRAME_BYTES_MIN, PacketRate};
 use narrows_model::workload::RdmaVerb;
 
 /// Who is measured, how often, from where, and where results go: of every direct measurement.
@@ -184,8 +184,12 @@ pub struct PacketsArgs {
     pub told: CommandOptions<Packets>,
 }
 
-/// Options of a search for a rate.
+/// The longest burst, in frames.
+const BURST_MAX: u64 = 10_000_000;
+
+/// Options of a search for a rate, or for a burst.
 #[derive(ClapArgs)]
+#[command(group(clap::ArgGroup::new("searched").args(["zero_loss", "back_to_back"])))]
 pub struct SearchArgs {
     /// Search for the highest rate at which nothing is lost (the throughput of RFC 2544), up to
     /// --rate: each run's rate follows from those before, until the answer is sure; `narrows study
@@ -193,19 +197,37 @@ pub struct SearchArgs {
     #[arg(long, requires = "rate",
         conflicts_with_all = ["bidirectional", "bitrate", "fail_if", "expect"])]
     pub zero_loss: bool,
+    /// Search for the longest burst at full speed of which nothing is lost (RFC 9004), of at most
+    /// so many frames
+    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(2..=BURST_MAX),
+        conflicts_with_all = ["zero_loss", "bidirectional", "bitrate", "fail_if", "expect",
+            "burst"])]
+    pub back_to_back: Option<u64>,
+    /// What the path carries without loss, as --zero-loss found it: the buffer that a burst shows is
+    /// corrected by it
+    #[arg(long, value_name = "N", requires = "back_to_back", value_parser = packet_rate)]
+    pub throughput: Option<f64>,
     /// Share of a run's packets that may be lost, in per cent
-    #[arg(long, value_name = "PERCENT", requires = "zero_loss", default_value_t = 0.0)]
+    #[arg(long, value_name = "PERCENT", requires = "searched", default_value_t = 0.0)]
     pub loss: f64,
     /// How narrow the answer is to be, in per cent of it
-    #[arg(long, value_name = "PERCENT", requires = "zero_loss", default_value_t = 2.0)]
+    #[arg(long, value_name = "PERCENT", requires = "searched", default_value_t = 2.0)]
     pub resolution: f64,
     /// Runs of each search after which it is left undecided
-    #[arg(long, value_name = "N", requires = "zero_loss", default_value_t = 80)]
+    #[arg(long, value_name = "N", requires = "searched", default_value_t = 80)]
     pub runs_max: u32,
     /// Sizes of frames to search for one after the other; without it --length, or 64
-    #[arg(long, value_name = "BYTES", requires = "zero_loss", value_delimiter = ',',
+    #[arg(long, value_name = "BYTES", requires = "searched", value_delimiter = ',',
         value_parser = clap::value_parser!(u64).range(FRAME_BYTES_MIN..=FRAME_BYTES_MAX))]
     pub sizes: Vec<u64>,
+}
+
+/// A rate of packets that is a number.
+fn packet_rate(text: &str) -> Result<f64, Untaken> {
+    match text.parse() {
+        Ok(PacketRate::PerSecond(rate)) => Ok(rate),
+        _ => Err(Untaken::form(text, "packets a second such as 1M")),
+    }
 }
 
 /// An interval of whole milliseconds.

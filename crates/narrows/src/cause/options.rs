@@ -27,6 +27,9 @@ impl Cause {
     );
     /// A search for a rate without the highest one.
     pub const SEARCH_RATE: Self = Self::usage("name it: --rate 1M, or that of the link: 14.88M");
+    /// Bursts with a rate of their own.
+    pub const BURST_RATE: Self =
+        Self::usage("leave --rate out, or say --rate max, as raw frames to a host need it");
     /// Several hosts for what is measured with one.
     pub const ONE_HOST: Self = Self::usage("name one host");
     /// What an agent of narrows would have to answer, asked of another tool's server.

@@ -33,32 +33,49 @@ use narrows_store::Store;
 const LOCAL: &str = "xdp";
 /// What sends a mix of sizes there.
 const LOCAL_MIX: &str = "af-xdp";
+/// What sends bursts there.
+const LOCAL_BURSTS: &str = "ring";
 
 pub fn run(args: &PacketsArgs) -> Result<u8, Failure> {
     let mut settings = args.told.of_load(&Workload::Packets);
     let is_local = args.peer.hosts.is_empty();
+    let is_of_bursts =
+        args.search.back_to_back.is_some() || settings.told(&packets::BURST).is_some();
     if is_local {
         let mixes = settings.told(&packets::IMIX) == Some(true);
-        let sender = if mixes { LOCAL_MIX } else { LOCAL };
+        let sender = match (is_of_bursts, mixes) {
+            (true, _) => LOCAL_BURSTS,
+            (false, true) => LOCAL_MIX,
+            (false, false) => LOCAL,
+        };
         for (way, fastest) in [(&flows::SENDER, sender), (&flows::RECEIVER, LOCAL)] {
             if settings.told(way).is_none() {
                 settings.tell(way, fastest.to_owned());
             }
         }
     }
-    if args.search.zero_loss {
-        return zero_loss(args, settings);
+    if args.search.zero_loss || args.search.back_to_back.is_some() {
+        return searched(args, settings);
     }
     if is_local { between_namespaces(args, &settings) } else { to_host(args, settings) }
 }
 
 /// Makes a study of the search, and runs it.
-fn zero_loss(args: &PacketsArgs, mut settings: Settings) -> Result<u8, Failure> {
+fn searched(args: &PacketsArgs, mut settings: Settings) -> Result<u8, Failure> {
     let (search, peer) = (&args.search, &args.peer);
     let rate = settings.packet_rate().map_err(limit)?;
-    let Some(PacketRate::PerSecond(most)) = rate else {
-        let says = "--zero-loss needs the highest rate that is tried, in packets a second";
-        return Err(Failure::of(Cause::SEARCH_RATE, says));
+    let most = match (search.back_to_back, rate) {
+        // A burst has the sender's own rate, which is named all the same where frames are raw.
+        (Some(_), None | Some(PacketRate::Max)) => 0.0,
+        (Some(_), Some(_)) => {
+            let says = "--back-to-back sends bursts as fast as they go, and --rate is a number";
+            return Err(Failure::of(Cause::BURST_RATE, says));
+        }
+        (None, Some(PacketRate::PerSecond(most))) => most,
+        (None, _) => {
+            let says = "--zero-loss needs the highest rate that is tried, in packets a second";
+            return Err(Failure::of(Cause::SEARCH_RATE, says));
+        }
     };
     output::check_folder(&peer.out.out)?;
     check_raw(args, &settings)?;
@@ -85,7 +102,7 @@ fn zero_loss(args: &PacketsArgs, mut settings: Settings) -> Result<u8, Failure> 
     note!("{}", defined.definition.about);
     let session = session(peer);
     let machines = reach_hosts(&peer.hosts, &session)?;
-    let file = output::study_path(&peer.out, "zero-loss", output::now());
+    let file = output::study_path(&peer.out, wanted.name(), output::now());
     let new = New {
         defined: &defined,
         text: &text,
@@ -100,6 +117,8 @@ fn zero_loss(args: &PacketsArgs, mut settings: Settings) -> Result<u8, Failure> 
 fn search_of(args: &SearchArgs, most: f64) -> Search {
     Search {
         rate_max_packets_per_second: most,
+        burst_max_frames: args.back_to_back,
+        throughput_packets_per_second: args.throughput,
         rate_min_packets_per_second: None,
         resolution_percent: args.resolution,
         loss_percent: args.loss,
