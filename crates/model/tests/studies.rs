@@ -19,6 +19,8 @@ const HERE: EndHost = EndHost::Controller;
 fn search(most: f64, least: Option<f64>, resolution_percent: f64) -> Search {
     Search {
         rate_max_packets_per_second: most,
+        burst_max_frames: None,
+        throughput_packets_per_second: None,
         rate_min_packets_per_second: least,
         resolution_percent,
         loss_percent: 0.0,

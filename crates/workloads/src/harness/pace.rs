@@ -54,7 +54,7 @@ impl Pace {
     pub fn due(&mut self, lane: &mut Lane) -> Option<Instant> {
         let Some(gap_ns) = self.gap_ns else {
             if let Some(burst) = self.burst {
-                let between = self.sent % burst == 0;
+                let between = self.sent.is_multiple_of(burst);
                 self.sent += 1;
                 let due = if between { Instant::now() + REST } else { Instant::now() };
                 return self.wait(due, lane).then_some(due);
