@@ -14,18 +14,22 @@ pub const COMMUNICATION: &str = "communication";
 /// Name of the share of its CPUs that a run had.
 pub const CPU_USE: &str = "CPU use";
 
+/// Unit of times that are written as `1h 2m`, `1m12.47s` or `0.48s`.
+const CLOCK: &str = "clock";
+
 /// The most that a compiled expression may take, in bytes.
 const REGEX_BYTES_MAX: usize = 1 << 20;
 
 /// Units that a contract can name, each with the one that it is stored in and how many of that it
 /// is.
-const UNITS: [(&str, Unit, f64); 12] = [
+const UNITS: [(&str, Unit, f64); 13] = [
     ("ns", Unit::Nanos, 1.0),
     ("us", Unit::Nanos, 1e3),
     ("ms", Unit::Nanos, 1e6),
     ("s", Unit::Nanos, 1e9),
     ("min", Unit::Nanos, 60e9),
     ("h", Unit::Nanos, 3600e9),
+    (CLOCK, Unit::Nanos, 1e9),
     ("1/s", Unit::PerSecond, 1.0),
     ("1/day", Unit::PerSecond, 1.0 / 86_400.0),
     ("Gflop/s", Unit::PerSecond, 1e9),
@@ -46,6 +50,8 @@ pub struct Written {
     pub file: Option<String>,
     /// Unit that the application writes it in.
     pub unit: Option<String>,
+    /// All fits of the expression are added, where the application tells parts.
+    pub sum: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -56,12 +62,15 @@ pub struct Contract {
     /// Unit that the figure is stored in.
     pub unit: Unit,
     times: f64,
+    read: fn(&str) -> Option<f64>,
 }
 
 #[derive(Clone, Debug)]
 enum Place {
     /// The one group of an expression that fits once.
     Regex(Regex),
+    /// The one group of an expression, added over all its fits.
+    Sum(Regex),
     /// A JSON pointer (RFC 6901).
     Pointer(String),
 }
@@ -97,6 +106,7 @@ impl Contract {
             place: place(written, at)?,
             unit: *unit,
             times: *times,
+            read: if word == CLOCK { clock } else { plain },
         })
     }
 
@@ -106,13 +116,14 @@ impl Contract {
             return Err(AppError::new(at, "is a number without a unit: leave `unit` out"));
         }
         let place = place(written, at)?;
-        Ok(Self { file: file(written, at)?, place, unit: Unit::Share, times: 1.0 })
+        Ok(Self { file: file(written, at)?, place, unit: Unit::Share, times: 1.0, read: plain })
     }
 
     /// The figure in its stored unit.
     pub fn read(&self, text: &str) -> Result<f64, NoFigure> {
         let value = match &self.place {
-            Place::Regex(regex) => only_group(regex, text)?,
+            Place::Regex(regex) => only_group(regex, text, self.read)?,
+            Place::Sum(regex) => sum(regex, text, self.read)?,
             Place::Pointer(pointer) => at_pointer(text, pointer)?,
         };
         Ok(value * self.times)
@@ -151,9 +162,13 @@ fn place(written: &Written, at: &str) -> Result<Place, AppError> {
                 .build()
                 .map_err(|error| AppError::new(at, format!("regex: {error}")))?;
             match built.captures_len() {
+                2 if written.sum => Ok(Place::Sum(built)),
                 2 => Ok(Place::Regex(built)),
                 _ => Err(AppError::new(at, "regex has one group, which is the number")),
             }
+        }
+        (None, Some(_)) if written.sum => {
+            Err(AppError::new(at, "sum adds the fits of a regex, and a pointer has one place"))
         }
         (None, Some(pointer)) if pointer.starts_with('/') => Ok(Place::Pointer(pointer.clone())),
         (None, Some(_)) => Err(AppError::new(at, "pointer begins with a slash (RFC 6901)")),
@@ -161,13 +176,21 @@ fn place(written: &Written, at: &str) -> Result<Place, AppError> {
     }
 }
 
-fn only_group(regex: &Regex, text: &str) -> Result<f64, NoFigure> {
+fn only_group(regex: &Regex, text: &str, read: fn(&str) -> Option<f64>) -> Result<f64, NoFigure> {
     let mut all = regex.captures_iter(text);
     let first = all.next().and_then(|fit| fit.get(1)).ok_or(NoFigure::Nothing)?;
     match all.count() {
-        0 => number(first.as_str()),
+        0 => number(first.as_str(), read),
         more => Err(NoFigure::Ambiguous(more + 1)),
     }
+}
+
+fn sum(regex: &Regex, text: &str, read: fn(&str) -> Option<f64>) -> Result<f64, NoFigure> {
+    let parts = regex.captures_iter(text).filter_map(|fit| fit.get(1));
+    let parts: Vec<f64> =
+        parts.map(|part| number(part.as_str(), read)).collect::<Result<_, _>>()?;
+    // Nothing is not a sum of zero: the application may write it in other words.
+    if parts.is_empty() { Err(NoFigure::Nothing) } else { Ok(parts.iter().sum()) }
 }
 
 fn at_pointer(text: &str, pointer: &str) -> Result<f64, NoFigure> {
@@ -176,9 +199,26 @@ fn at_pointer(text: &str, pointer: &str) -> Result<f64, NoFigure> {
     found.ok_or_else(|| NoFigure::NoPointer(pointer.to_owned()))
 }
 
-fn number(text: &str) -> Result<f64, NoFigure> {
-    let value: Option<f64> = text.trim().parse().ok().filter(|value: &f64| value.is_finite());
+fn number(text: &str, read: fn(&str) -> Option<f64>) -> Result<f64, NoFigure> {
+    let value = read(text.trim()).filter(|value| value.is_finite());
     value.ok_or_else(|| NoFigure::NoNumber(text.chars().take(40).collect()))
+}
+
+fn plain(text: &str) -> Option<f64> {
+    text.parse().ok()
+}
+
+/// Seconds of a time whose parts have letters: days, hours, minutes, seconds, in that order.
+fn clock(text: &str) -> Option<f64> {
+    let mut seconds = None;
+    let mut rest = text;
+    for (letter, each) in [('d', 86_400.0), ('h', 3600.0), ('m', 60.0), ('s', 1.0)] {
+        let Some((part, more)) = rest.split_once(letter) else { continue };
+        let part: f64 = part.trim().parse().ok()?;
+        seconds = Some(seconds.unwrap_or(0.0) + part * each);
+        rest = more;
+    }
+    seconds.filter(|_| rest.trim().is_empty())
 }
 
 #[cfg(test)]
@@ -215,6 +255,35 @@ mod tests {
     }
 
     #[test]
+    fn parts_are_added_only_where_the_study_says_so() {
+        let log = " Comm. coord.  2  1  0.1  0.2  2.5\n Comm. energies 2 1 0.1 0.2  0.75\n";
+        let text = "regex = '^ Comm. .* ([0-9.]+)$'\nunit = '%'\n";
+        let of = |text: &str| Contract::of(&written(text), "communication", &[Unit::Share]);
+        let one = of(text).expect("a contract");
+        assert_eq!(one.read(log), Err(NoFigure::Ambiguous(2)));
+        let all = of(&format!("{text}sum = true")).expect("a contract");
+        assert!((all.read(log).expect("a share") - 0.0325).abs() < 1e-12);
+        assert_eq!(all.read("Force 1 2 3"), Err(NoFigure::Nothing));
+    }
+
+    #[test]
+    fn times_with_letters_are_seconds() {
+        let text = "regex = ' PWSCF .* CPU +(.+) WALL'\nunit = 'clock'";
+        let time = Contract::of(&written(text), "figure", &[Unit::Nanos]).expect("a contract");
+        for (says, seconds) in
+            [("10.56s", 10.56), ("1m12.47s", 72.47), ("1h 2m", 3720.0), ("2d 3h", 183_600.0)]
+        {
+            let line = format!("     PWSCF        :      1.61s CPU     {says} WALL");
+            let read = time.read(&line).expect("a time");
+            assert!((read / 1e9 - seconds).abs() < 1e-9, "{says}: {read}");
+        }
+        for odd in ["10.56", "2s 1m", "s", "1m x"] {
+            let line = format!("     PWSCF        :      1.61s CPU     {odd} WALL");
+            assert_eq!(time.read(&line), Err(NoFigure::NoNumber(odd.to_owned())));
+        }
+    }
+
+    #[test]
     fn a_figure_that_could_be_another_is_none() {
         let rate = written("regex = '([0-9.]+) \\|'\nunit = 's'");
         let rate = Contract::of(&rate, "figure", &[Unit::Nanos]).expect("a contract");
@@ -236,6 +305,7 @@ mod tests {
             ("regex = '(a'\nunit = 's'", "regex:"),
             ("regex = '((a{1000}){1000})'\nunit = 's'", "regex:"),
             ("pointer = 'a'\nunit = 's'", "begins with a slash"),
+            ("pointer = '/a'\nsum = true\nunit = 's'", "adds the fits of a regex"),
             ("regex = '(a)'\nunit = '%'", "'%' is no unit of it"),
             ("regex = '(a)'", "'' is no unit of it"),
             ("regex = '(a)'\nunit = 's'\nfile = '../x'", "no plain name"),

@@ -25,6 +25,9 @@ pub struct Definition {
     pub about: String,
     /// The program and its words; each rank runs it.
     pub command: Vec<String>,
+    /// Programs with their words that make the input in the folder of each run, before it and
+    /// without the launcher.
+    pub prepare: Vec<Vec<String>>,
     /// Variables that the ranks have beside the user's.
     pub environment: BTreeMap<String, String>,
     /// Files that are written into the folder of each run, by name.
@@ -97,6 +100,8 @@ struct Raw {
     about: String,
     command: Vec<String>,
     #[serde(default)]
+    prepare: Vec<Vec<String>>,
+    #[serde(default)]
     environment: BTreeMap<String, String>,
     #[serde(default)]
     files: BTreeMap<String, String>,
@@ -153,6 +158,7 @@ impl Definition {
             name: raw.name,
             about: raw.about,
             command: raw.command,
+            prepare: raw.prepare,
             environment: raw.environment,
             files: raw.files,
             ranks: raw.ranks,
@@ -200,9 +206,14 @@ impl Definition {
     }
 
     fn sound_command(&self) -> Result<(), AppError> {
-        if self.command.first().is_none_or(String::is_empty)
-            || self.command.iter().any(|word| word.contains('\0'))
-        {
+        let odd = |words: &[String]| {
+            words.first().is_none_or(String::is_empty)
+                || words.iter().any(|word| word.contains('\0'))
+        };
+        if self.prepare.iter().any(|words| odd(words)) {
+            return Err(AppError::new("prepare", "has programs, each with its words in a list"));
+        }
+        if odd(&self.command) {
             return Err(AppError::new("command", "is the program and its words, each a text"));
         }
         let odd = |name: &str| {
@@ -249,7 +260,7 @@ impl Definition {
 fn check(raw: RawCheck) -> Result<Check, AppError> {
     let at = format!("check '{}'", raw.name);
     let RawCheck { name, want, within, regex, pointer, file } = raw;
-    let written = Written { regex, pointer, file, unit: None };
+    let written = Written { regex, pointer, file, ..Written::default() };
     Ok(Check { name, want, within, contract: Contract::bare(&written, &at)? })
 }
 

@@ -7,6 +7,7 @@ use crate::output;
 use narrows_app::cells::AppCell;
 use narrows_app::contract::{COMMUNICATION, CPU_USE, Contract, FIGURE, NoFigure};
 use narrows_app::definition::Definition;
+use narrows_app::filled::filled;
 use narrows_app::scaling::WRONG;
 use narrows_model::Nanos;
 use narrows_model::record::{External, Fault, Figure, Outcome, Stage};
@@ -15,6 +16,7 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use thiserror::Error;
@@ -58,11 +60,23 @@ pub fn run(rig: &Rig<'_>, cell: &AppCell, stop: &AtomicBool) -> Result<Option<Ra
     let folder = Folder::make()?;
     for (name, text) in &definition.files {
         let path = folder.0.join(name);
-        fs::write(&path, text).map_err(|error| output::unwritable(&path, &error))?;
+        fs::write(&path, filled(text, cell.ranks))
+            .map_err(|error| output::unwritable(&path, &error))?;
+    }
+    let limit = Duration::from_secs(definition.limit_seconds.into());
+    let words: Vec<String> =
+        definition.command.iter().map(|word| filled(word, cell.ranks)).collect();
+    match prepared(definition, cell, &folder.0, stop)? {
+        Prepared::Done => {}
+        Prepared::Stopped => return Ok(None),
+        Prepared::Failed { why, said } => {
+            let times = [output::now(), Nanos(0)];
+            let external = external(definition, &words, Vec::new(), &said);
+            return Ok(Some(Ran { outcome: rejected(why), external, times }));
+        }
     }
     let mut command = rig.command(cell)?;
-    command.args(&definition.command).current_dir(&folder.0);
-    let limit = Duration::from_secs(definition.limit_seconds.into());
+    command.args(&words).current_dir(&folder.0);
     let (began, clock) = (output::now(), Instant::now());
     let done = ended(&mut command, limit, stop)?;
     let times = [began, Nanos(clock.elapsed().as_nanos() as u64)];
@@ -77,15 +91,70 @@ pub fn run(rig: &Rig<'_>, cell: &AppCell, stop: &AtomicBool) -> Result<Option<Ra
         Some(why) => (Vec::new(), rejected(why)),
         None => judged(rig, cell, &done, &folder.0),
     };
-    let external = External {
+    let external = external(definition, &words, figures, &done.said());
+    Ok(Some(Ran { outcome, external, times }))
+}
+
+fn external(
+    definition: &Definition,
+    words: &[String],
+    figures: Vec<Figure>,
+    said: &str,
+) -> External {
+    External {
         tool: definition.name.clone(),
         version: None,
-        command: Some(definition.command.join(" ")),
+        command: Some(words.join(" ")),
         file: None,
         figures,
-        output: tail(&done.said()).to_owned(),
-    };
-    Ok(Some(Ran { outcome, external, times }))
+        output: tail(said).to_owned(),
+    }
+}
+
+/// How the making of a run's input came out.
+enum Prepared {
+    Done,
+    Stopped,
+    Failed { why: String, said: String },
+}
+
+/// Runs what makes the input, one program after the other, in the folder of the run.
+fn prepared(
+    definition: &Definition,
+    cell: &AppCell,
+    folder: &Path,
+    stop: &AtomicBool,
+) -> Result<Prepared, Failure> {
+    let limit = Duration::from_secs(definition.limit_seconds.into());
+    for words in &definition.prepare {
+        let Some((program, words)) = words.split_first() else { continue };
+        let mut command = Command::new(program);
+        command.args(words.iter().map(|word| filled(word, cell.ranks))).current_dir(folder);
+        command.envs(&definition.environment);
+        // No cause of MPI's: a program that is not there is one more reason why the run has none.
+        let done = match ended(&mut command, limit, stop) {
+            Ok(done) => done,
+            Err(why) => {
+                let why = format!("prepare: {}", why.says());
+                return Ok(Prepared::Failed { why, said: String::new() });
+            }
+        };
+        match done.how {
+            How::Stopped => return Ok(Prepared::Stopped),
+            How::Ended(status) if status.success() => {}
+            How::Ended(status) => {
+                let said = done.said();
+                let last = said.lines().rev().find(|line| !line.trim().is_empty());
+                let why = format!("prepare: {program} ended with {status}: {}", last.unwrap_or(""));
+                return Ok(Prepared::Failed { why, said });
+            }
+            How::Late => {
+                let why = format!("prepare: {program} was not done after {} s", limit.as_secs());
+                return Ok(Prepared::Failed { why, said: done.said() });
+            }
+        }
+    }
+    Ok(Prepared::Done)
 }
 
 fn rejected(why: String) -> Outcome {
@@ -107,7 +176,10 @@ fn judged(rig: &Rig<'_>, cell: &AppCell, done: &Done, folder: &Path) -> (Vec<Fig
     for (name, contract) in
         [(COMMUNICATION, &definition.communication), (CPU_USE, &definition.cpu_use)]
     {
-        if let Some(Err(why)) = contract.as_ref().map(|contract| take(name, contract)) {
+        let taken = contract.as_ref().map(|contract| take(name, contract));
+        // One rank talks to nobody, and some applications then say nothing of it.
+        let is_owed = name == CPU_USE || cell.ranks > 1;
+        if let Some(Err(why)) = taken.filter(|_| is_owed) {
             wrong.get_or_insert(why.to_string());
         }
     }
