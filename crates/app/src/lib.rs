@@ -9,6 +9,7 @@ pub mod contract;
 pub mod definition;
 pub mod filled;
 pub mod fit;
+pub mod frames;
 pub mod scaling;
 
 use thiserror::Error;

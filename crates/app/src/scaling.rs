@@ -73,6 +73,17 @@ impl Curve {
         let mtu = if self.mtu == NONE { String::new() } else { format!(", MTU {}", self.mtu) };
         format!("{} ({}{mtu})", self.fabric, self.place)
     }
+
+    /// The point with the fewest ranks, which the others are compared with.
+    pub fn base(&self) -> Option<&Point> {
+        self.points.iter().find(|point| point.figure.is_some() && !point.oversubscribed)
+    }
+
+    /// How many times faster a point is than the base: of one with more ranks than cores no
+    /// speed-up, and drawn as such.
+    pub fn times_base(&self, point: &Point) -> Option<Estimate> {
+        faster(&self.base()?.figure?, &point.figure?)
+    }
 }
 
 /// An application over its fabrics.
@@ -122,7 +133,7 @@ impl Scaling {
             let points = alone.iter().map(|(_, point)| point.clone()).take(1).collect();
             curves.push(Curve { place, fabric, mtu, hosts: None, points, speed: None });
         }
-        let base_ranks = curves.first().and_then(|curve| base(curve)).map(|base| base.ranks);
+        let base_ranks = curves.first().and_then(Curve::base).map(|base| base.ranks);
         curves.iter_mut().for_each(compared);
         Some(Self { predictions: predicted(&curves), curves, base_ranks })
     }
@@ -190,24 +201,24 @@ fn point(stored: &StoredStudy, trial: &Trial) -> Point {
     }
 }
 
-/// The point with the fewest ranks, which the others are compared with.
-fn base(curve: &Curve) -> Option<&Point> {
-    curve.points.iter().find(|point| point.figure.is_some() && !point.oversubscribed)
+/// How many times faster the second figure is: of times the first is the larger, of rates the
+/// second.
+pub fn faster(from: &Estimate, to: &Estimate) -> Option<Estimate> {
+    match from.unit {
+        Unit::Nanos => ratio_of_medians(from, to),
+        _ => ratio_of_medians(to, from),
+    }
 }
 
 /// Compares the points of a curve with its base; those that are oversubscribed with nothing.
 fn compared(curve: &mut Curve) {
     curve.points.sort_by_key(|point| point.ranks);
-    let Some((ranks, base)) = base(curve).and_then(|base| Some((base.ranks, base.figure?))) else {
+    let Some((ranks, base)) = curve.base().and_then(|base| Some((base.ranks, base.figure?))) else {
         return;
     };
     for point in curve.points.iter_mut().filter(|point| !point.oversubscribed) {
         let Some(figure) = &point.figure else { continue };
-        // Of times the base is the larger, of rates the point.
-        point.speed_up = match base.unit {
-            Unit::Nanos => ratio_of_medians(&base, figure),
-            _ => ratio_of_medians(figure, &base),
-        };
+        point.speed_up = faster(&base, figure);
         let share = f64::from(ranks) / f64::from(point.ranks.max(1));
         point.efficiency = point.speed_up.map(|times| Estimate {
             value: times.value * share,

@@ -228,3 +228,148 @@ fn nothing_is_left_when_narrows_is_killed() {
     }
     assert!(gone(), "the application outlived narrows");
 }
+
+/// The file that a study left in a folder.
+fn left(dir: &Path, name: &str) -> PathBuf {
+    let all = std::fs::read_dir(dir).expect("folder").flatten().map(|entry| entry.path());
+    let file = |path: &PathBuf| {
+        let is_file = path.extension().is_some_and(|ending| ending == "narrows");
+        is_file && path.file_name().is_some_and(|of| of.to_string_lossy().starts_with(name))
+    };
+    all.into_iter().find(file).expect("a file of results")
+}
+
+#[test]
+fn input_is_made_in_the_folder_of_each_run_for_its_ranks() {
+    let dir = folder("app-prepare");
+    let Some(launcher) = launcher(&dir) else { return };
+    // What is made must not be there already: each run has a folder of its own.
+    let does = "set -e; [ ! -e made ]; cat input.txt > made; echo $1 >> made";
+    let make = script(&dir, "make", does);
+    let does = "echo time $RANKS; echo check $(cat made | tr '\\n' ' ')";
+    let file = study(&dir, does, "[1, 6]", "");
+    let text = std::fs::read_to_string(&file).expect("a study");
+    let prepare = format!("prepare = [['{}', '@rows@x@columns@']]\n", make.display());
+    let text = prepare + &text.replace("'12'", "'''\nn@ranks@\n'''");
+    std::fs::write(&file, &text).expect("file");
+    let output = run(app(&dir, &launcher, &file).arg("--json"));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert_eq!(json(&output)["curves"][0]["points"][1]["done"], 6);
+    let said = |ranks: usize| {
+        let stored = narrows_store::read(&left(&dir, "made-up")).expect("a file");
+        let of = stored.records.iter().filter_map(|record| record.external.as_ref());
+        of.filter(|ran| ran.output.contains(&format!("time {ranks}\n"))).count()
+    };
+    assert_eq!((said(1), said(6)), (6, 12));
+    let stored = narrows_store::read(&left(&dir, "made-up")).expect("a file");
+    for ran in stored.records.iter().filter_map(|record| record.external.as_ref()) {
+        let grid = if ran.output.contains("time 6") { "n6 2x3" } else { "n1 1x1" };
+        assert!(ran.output.contains(&format!("check {grid}")), "{}", ran.output);
+    }
+}
+
+#[test]
+fn a_program_that_makes_no_input_costs_the_run_and_says_why() {
+    let dir = folder("app-unprepared");
+    let Some(launcher) = launcher(&dir) else { return };
+    let file = study(&dir, "echo time 2", "[1]", "");
+    let text = std::fs::read_to_string(&file).expect("a study");
+    for (prepare, says) in [
+        (
+            "[['sh', '-c', 'echo no licence >&2; exit 3']]",
+            "prepare: sh ended with exit status: 3: no",
+        ),
+        ("[['no-such-program']]", "prepare: no-such-program: No such file"),
+    ] {
+        std::fs::write(&file, format!("prepare = {prepare}\n{text}")).expect("file");
+        let output = run(&mut app(&dir, &launcher, &file));
+        assert_eq!(output.status.code(), Some(5), "{}", err(&output));
+        assert!(err(&output).contains(says), "{}", err(&output));
+    }
+    std::fs::write(&file, format!("prepare = [[]]\n{text}")).expect("file");
+    common::fails(&mut app(&dir, &launcher, &file), 2, "prepare: has programs");
+}
+
+#[test]
+fn one_rank_owes_no_share_of_communication() {
+    let dir = folder("app-alone");
+    let Some(launcher) = launcher(&dir) else { return };
+    let share = "[communication]\nregex = '^wait ([0-9.]+)'\nunit = '%'\nsum = true";
+    let does = "echo time 2; [ $RANKS = 1 ] || printf 'wait 2\\nwait 3.5\\n'";
+    let file = study(&dir, does, "[1, 2]", share);
+    let output = run(app(&dir, &launcher, &file).arg("--json"));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let points = &json(&output)["curves"][0]["points"];
+    assert_eq!((&points[0]["done"], &points[0]["communication"]), (&6.into(), &Value::Null));
+    assert!((points[1]["communication"].as_f64().expect("a share") - 0.055).abs() < 1e-12);
+    // Where two ranks tell none, it is still a reason.
+    let file = study(&dir, "echo time 2", "[1, 2]", share);
+    let output = run(app(&dir, &launcher, &file).arg("--json"));
+    assert_eq!(json(&output)["curves"][0]["points"][1]["done"], 0);
+}
+
+#[test]
+fn several_applications_are_one_figure_and_other_files_none() {
+    let dir = folder("app-joint");
+    let Some(launcher) = launcher(&dir) else { return };
+    let mut files = Vec::new();
+    for (name, does) in
+        [("near", "echo time $((12 / RANKS))"), ("far", "echo time $((6 / RANKS + RANKS - 1))")]
+    {
+        let file = study(&dir, does, "[1, 2, 5000]", "");
+        let text = std::fs::read_to_string(&file).expect("a study").replace("made-up", name);
+        std::fs::write(&file, text).expect("file");
+        let output = run(&mut app(&dir, &launcher, &file));
+        // 12 s over 5000 ranks is no time: those runs do not count.
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        files.push(left(&dir, name));
+    }
+    let page = run(narrows().arg("report").args(&files).args(["--format", "html"]));
+    assert_eq!(page.status.code(), Some(0), "{}", err(&page));
+    let page = out(&page);
+    let figure = page.split("id=\"applications\"").nth(1).expect("a section");
+    let figure = figure.split("</svg>").next().unwrap_or_default();
+    for says in ["near, 1 is 1 rank: 12.0 s", "far, 1 is 1 rank: 6.00 s", "no point of scaling"] {
+        assert!(figure.contains(says), "{says}: {figure}");
+    }
+    let told = json(&run(narrows().arg("report").args(&files).arg("--json")));
+    let speed_up = |at: usize| {
+        told["applications"][at]["scaling"]["curves"][0]["points"][1]["speed_up"]["value"].clone()
+    };
+    assert_eq!((speed_up(0), speed_up(1)), (2.0.into(), 1.5.into()));
+    let alone = out(&run(narrows().arg("report").arg(&files[0])));
+    assert!(alone.contains("Applications by ranks and fabric"), "{alone}");
+    assert!(alone.contains("6.00 s") && !alone.contains("far"), "{alone}");
+    let other = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let other = other.join("../store/tests/files/two-ends-0.1.narrows");
+    common::fails(
+        narrows().arg("report").arg(&files[0]).arg(other),
+        2,
+        "holds no application's runs",
+    );
+}
+
+/// The studies that ship, read by the tool itself; those whose programs are there are run elsewhere.
+#[test]
+fn studies_of_applications_can_be_read() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    for (name, program) in [
+        ("application", "awk"),
+        ("gromacs", "gmx_mpi"),
+        ("hpcc", "hpcc"),
+        ("lammps", "lmp"),
+        ("quantum-espresso", "pw.x"),
+    ] {
+        let file = folder.join(format!("{name}.toml"));
+        let text = std::fs::read_to_string(&file).expect("a study");
+        let study = narrows_app::definition::Definition::parse(&text).expect(name);
+        assert_eq!((study.name.as_str(), study.command[0].as_str()), (name, program));
+        assert!(!study.checks.is_empty(), "{name} has no check of its result");
+        let found = std::env::var_os("PATH").is_some_and(|path| {
+            std::env::split_paths(&path).any(|folder| folder.join(program).exists())
+        });
+        if !found {
+            common::skip("app", &format!("{program} of studies/{name}.toml is not there"));
+        }
+    }
+}

@@ -34,26 +34,35 @@ pub fn text(scaling: &Scaling, stored: &StoredStudy, screen: &Screen) -> String 
     text
 }
 
-const HEAD: [&str; 8] =
+pub(crate) const HEAD: [&str; 8] =
     ["ranks", "median", "interval", "speed-up", "efficiency", "comm.", "CPU use", "runs"];
 
-fn head(scaling: &Scaling, stored: &StoredStudy) -> String {
+/// Name of the application, as its study has it.
+pub(crate) fn name(stored: &StoredStudy) -> &str {
     let is_run = |trial: &&Trial| trial.kind.as_str() == APPLICATION;
     let mut runs = stored.trials.iter().filter(is_run).flat_map(|trial| stored.records_of(trial));
     let name = runs.find_map(|record| Some(record.external.as_ref()?.tool.as_str()));
-    let name = name.unwrap_or("an application");
-    let base = match scaling.base_ranks {
+    name.unwrap_or("an application")
+}
+
+fn head(scaling: &Scaling, stored: &StoredStudy) -> String {
+    format!(
+        "{}: medians with intervals of 95 %, of fewer than six runs the lowest and the highest; {}",
+        name(stored),
+        base(scaling)
+    )
+}
+
+/// What speed-up is against.
+pub(crate) fn base(scaling: &Scaling) -> String {
+    match scaling.base_ranks {
         Some(1) if has_several_sets(scaling) => {
             "speed-up against one rank on the same hosts".to_owned()
         }
         Some(1) => "speed-up against one rank".to_owned(),
         Some(ranks) => format!("speed-up against {ranks} ranks"),
         None => "no run that others can be compared with".to_owned(),
-    };
-    format!(
-        "{name}: medians with intervals of 95 %, of fewer than six runs the lowest and the highest; \
-         {base}"
-    )
+    }
 }
 
 /// Whether places have different hosts, and so bases of their own.
@@ -61,7 +70,7 @@ fn has_several_sets(scaling: &Scaling) -> bool {
     scaling.curves.windows(2).any(|pair| pair[0].hosts != pair[1].hosts)
 }
 
-fn row(point: &Point) -> Vec<String> {
+pub(crate) fn row(point: &Point) -> Vec<String> {
     let mark = if point.oversubscribed { " *" } else { "" };
     let share = |share: Option<f64>| share.map_or("-".to_owned(), percent);
     let interval = |figure: &Estimate| {
@@ -83,7 +92,7 @@ fn row(point: &Point) -> Vec<String> {
 }
 
 /// Run times with three digits, whatever their length; the rest as everywhere.
-fn shown(value: f64, unit: Unit) -> String {
+pub(crate) fn shown(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Nanos => format!("{} s", three_digits(value / 1e9)),
         _ => words::value(value, unit),

@@ -2,7 +2,7 @@
 
 use crate::plots::{boxes, ceilings, percentiles};
 use crate::study::{faceted, plot, sized};
-use crate::{Analysis, latency, neighbours, placement, words};
+use crate::{Analysis, applications, latency, neighbours, placement, words};
 use narrows_model::workload::Metric;
 use narrows_stats::Summary;
 use std::collections::BTreeMap;
@@ -40,6 +40,7 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     if let Some(latency) = &analysis.latency {
         figures.push(("latency-under-load".to_owned(), latency::page::picture(latency)));
     }
+    figures.push(("applications".to_owned(), applications::picture(&analysis.applications)));
     let metrics = [
         Metric::Goodput,
         Metric::PacketRate,

@@ -2,7 +2,7 @@
 
 use crate::plots::{ceilings, pipe};
 use crate::study::text;
-use crate::{Analysis, answer, words};
+use crate::{Analysis, answer, applications, words};
 use maud::{Markup, PreEscaped, html};
 use narrows_model::result::Prediction;
 
@@ -17,6 +17,12 @@ pub fn section(analysis: &Analysis<'_>) -> Markup {
 }
 
 fn said(analysis: &Analysis<'_>) -> Markup {
+    if !analysis.applications.is_empty() {
+        let answers = applications::answers(&analysis.applications);
+        return html! { section class="card answer" {
+            @for line in answers { p class="figure" { (line) } }
+        } };
+    }
     let asks_of_levels = analysis.placements.is_empty() && analysis.neighbours.is_empty();
     let results = analysis.study.as_ref().filter(|_| asks_of_levels);
     if let Some(line) = results.and_then(text::recommendation) {

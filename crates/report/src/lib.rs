@@ -7,6 +7,7 @@ pub mod advised;
 pub mod anomalies;
 pub mod answer;
 pub mod app;
+pub mod applications;
 pub mod brief;
 pub mod bus;
 pub mod data;
@@ -51,6 +52,7 @@ pub mod whatif;
 pub mod wire;
 pub mod words;
 
+use applications::Application;
 use narrows_explain::conditions::{Found, Judgement, Population, sessions};
 use narrows_explain::limits::{Limit, limits};
 use narrows_explain::{Case, Judged};
@@ -92,6 +94,8 @@ pub struct Analysis<'a> {
     pub neighbours: Vec<NeighbourTest>,
     /// Round trips before, beside and after streams.
     pub latency: Option<LoadedLatency>,
+    /// Applications by ranks and fabric: of this study, and of others that are shown with it.
+    pub applications: Vec<Application>,
     pub predictions: Vec<Prediction>,
     /// What each cell should reach, by its label: of the host as it was in the session that first
     /// measured it, with what else was measured on it then.
@@ -132,6 +136,7 @@ impl<'a> Analysis<'a> {
             placements: narrows_stats::placements(stored),
             neighbours: narrows_stats::neighbours(stored),
             latency: narrows_stats::latency(stored),
+            applications: Application::of(stored).into_iter().collect(),
             together,
             pairs: narrows_stats::pairs(stored),
             copy_share,
@@ -143,6 +148,12 @@ impl<'a> Analysis<'a> {
             limits,
             populations,
         }
+    }
+
+    /// The applications of other studies too, in one figure with those of this.
+    pub fn with_applications(mut self, more: Vec<Application>) -> Self {
+        self.applications.extend(more);
+        self
     }
 
     /// True for one measurement that the user set up himself.

@@ -467,6 +467,9 @@ pub struct ReportArgs {
     /// The study file
     #[arg(value_name = "FILE", required_unless_present = "servers")]
     pub file: Option<PathBuf>,
+    /// Further files of `narrows app`, whose curves are drawn in one figure with those of the first
+    #[arg(value_name = "FILE")]
+    pub more: Vec<PathBuf>,
     /// What the figures must be.
     #[command(flatten)]
     pub demands: DemandArgs,

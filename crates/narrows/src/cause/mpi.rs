@@ -44,4 +44,8 @@ impl Cause {
     pub const APP_STUDY: Self = Self::usage("docs/app.md has the words of an application's study");
     /// A file of results that are no application's.
     pub const NO_APP: Self = Self::usage("give a file that `narrows app STUDY` has made");
+    /// Files that no one figure can have.
+    pub const NOT_TOGETHER: Self = Self::usage(
+        "one figure has files of `narrows app`: report others one by one, or `narrows compare` two",
+    );
 }

@@ -2,16 +2,21 @@
 
 use super::demands;
 use crate::args::ReportArgs;
+use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::output;
 use crate::raster::Rasteriser;
+use narrows_model::study::StoredStudy;
+use narrows_report::applications::Application;
 use narrows_report::{Analysis, data, figures};
+use std::path::{Path, PathBuf};
 
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let Some(file) = &args.file else { return super::servers::run(args) };
     let stored = narrows_store::read(file)?;
     let reference = args.reference.as_ref().map(|file| narrows_store::read(file)).transpose()?;
-    let analysis = Analysis::beside(&stored, reference.as_ref());
+    let more = applications(file, &args.more, &stored)?;
+    let analysis = Analysis::beside(&stored, reference.as_ref()).with_applications(more);
     if let Some(folder) = &args.figures {
         output::check_folder(folder)?;
         let drawer = args.png.then(Rasteriser::new).transpose()?;
@@ -31,4 +36,24 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
         None => output::print_report(format, &analysis)?,
     }
     demands::judged(file, &args.demands, 0)
+}
+
+/// The applications of further files; each file must have one, the first too.
+fn applications(
+    file: &Path,
+    more: &[PathBuf],
+    first: &StoredStudy,
+) -> Result<Vec<Application>, Failure> {
+    if more.is_empty() {
+        return Ok(Vec::new());
+    }
+    of(file, first)?;
+    more.iter().map(|file| of(file, &narrows_store::read(file)?)).collect()
+}
+
+fn of(file: &Path, stored: &StoredStudy) -> Result<Application, Failure> {
+    Application::of(stored).ok_or_else(|| {
+        let says = format!("{} holds no application's runs", file.display());
+        Failure::of(Cause::NOT_TOGETHER, says)
+    })
 }

@@ -6,8 +6,8 @@ use crate::plots::curve::{self, Axis};
 use crate::plots::{BOX_RUNS_MIN, boxes, ceilings, host, percentiles};
 use crate::study::page;
 use crate::{
-    Analysis, anomalies, hardware, headline, judged, latency, neighbours, placement, profiled,
-    searched, sessions, tidy, wire, words,
+    Analysis, anomalies, applications, hardware, headline, judged, latency, neighbours, placement,
+    profiled, searched, sessions, tidy, wire, words,
 };
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use narrows_dimm::population::Population;
@@ -49,6 +49,7 @@ fn write(analysis: &Analysis<'_>) -> String {
                 (placement::page::section(analysis))
                 (neighbours::page::section(analysis))
                 (latency::page::section(analysis))
+                (applications::section(analysis))
                 @if let Some(results) = &analysis.study { (page::section(analysis, results)) }
                 @if !analysis.is_imported() {
                     (findings(analysis))

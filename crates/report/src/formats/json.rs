@@ -3,6 +3,7 @@
 
 use super::Format;
 use crate::Analysis;
+use crate::applications::Application;
 use crate::servers::{self, ServerRecord};
 use crate::sessions::{Coverage, coverage};
 use crate::study::StudyResults;
@@ -46,6 +47,9 @@ struct Document<'a> {
     /// Of round trips beside streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     latency: Option<&'a LoadedLatency>,
+    /// Of studies of applications, and of those shown with it.
+    #[serde(skip_serializing_if = "<[Application]>::is_empty")]
+    applications: &'a [Application],
     /// Of studies that search for a rate.
     #[serde(skip_serializing_if = "<[Searched]>::is_empty")]
     searches: &'a [Searched],
@@ -88,6 +92,7 @@ fn write(analysis: &Analysis<'_>) -> String {
         placements: &analysis.placements,
         neighbours: &analysis.neighbours,
         latency: analysis.latency.as_ref(),
+        applications: &analysis.applications,
         searches: &analysis.searches,
         wire_rate: servers::of_study(analysis),
         anomalies: analysis.anomalies.as_ref(),

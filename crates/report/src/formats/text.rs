@@ -4,8 +4,8 @@
 use super::Format;
 use crate::study::text::tables;
 use crate::{
-    Analysis, anomalies, judged, latency, neighbours, placement, probed, profiled, searched,
-    sessions, wire, words,
+    Analysis, anomalies, applications, judged, latency, neighbours, placement, probed, profiled,
+    searched, sessions, wire, words,
 };
 use narrows_explain::Judged;
 use narrows_model::result::{Answer, Verdict, Weight};
@@ -33,6 +33,10 @@ fn write(analysis: &Analysis<'_>) -> String {
         for line_of in anomalies::text(analysis).lines() {
             line(&mut out, line_of, 4);
         }
+    }
+    if !analysis.applications.is_empty() {
+        title(&mut out, "Applications by ranks and fabric");
+        out.push_str(&applications::text(&analysis.applications));
     }
     match &analysis.study {
         Some(results) => {

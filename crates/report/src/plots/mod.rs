@@ -7,6 +7,7 @@ pub mod ceilings;
 pub mod curve;
 pub mod curves;
 pub mod fabric;
+pub mod facets;
 pub mod flame;
 pub mod heat;
 pub mod host;

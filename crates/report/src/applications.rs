@@ -1,0 +1,212 @@
+//! Applications by ranks and fabric, several studies in one figure with one pair of axes: what the
+//! paper on iWARP shows by a figure an application, and its table of jumbo frames.
+
+use crate::plots::facets;
+use crate::{Analysis, app, table};
+use maud::{Markup, PreEscaped, html};
+use narrows_app::frames::{Frames, Told, frames};
+use narrows_app::scaling::{Curve, Point, Scaling};
+use narrows_model::result::Estimate;
+use narrows_model::study::StoredStudy;
+use narrows_model::units::three_digits;
+use serde::Serialize;
+
+const TITLE: &str = "Speed-up by ranks, a line each fabric";
+const FRAMES: &str = "Larger frames";
+const FRAMES_HEAD: [&str; 7] =
+    ["application", "fabric", "ranks", "MTU", "median", "larger frames", "says"];
+
+/// One application over its fabrics.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Application {
+    /// Its name, as its study has it.
+    pub name: String,
+    pub scaling: Scaling,
+    /// What larger frames are worth to it.
+    pub frames: Vec<Frames>,
+}
+
+impl Application {
+    /// From what is stored; `None` where it is no study of an application.
+    pub fn of(stored: &StoredStudy) -> Option<Self> {
+        let scaling = Scaling::of(stored)?;
+        let name = app::name(stored).to_owned();
+        Some(Self { name, frames: frames(&scaling), scaling })
+    }
+
+    fn title(&self) -> String {
+        format!("{}: {}", self.name, app::base(&self.scaling))
+    }
+}
+
+/// The answer: the most speed-up of each that is a point of scaling.
+pub fn answers(all: &[Application]) -> Vec<String> {
+    all.iter().map(answer).collect()
+}
+
+fn answer(one: &Application) -> String {
+    let points = one.scaling.curves.iter().flat_map(|curve| {
+        curve.points.iter().filter_map(move |point| Some((curve, point, point.speed_up?)))
+    });
+    let base = one.scaling.base_ranks;
+    let many = points.filter(|(_, point, _)| Some(point.ranks) != base);
+    let best = many.max_by(|(_, _, a), (_, _, b)| a.value.total_cmp(&b.value));
+    match (best, base) {
+        (Some((curve, point, times)), Some(base)) => format!(
+            "{}: {} times the speed of {base} with {} ranks over {}",
+            one.name,
+            three_digits(times.value),
+            point.ranks,
+            curve.name()
+        ),
+        _ => format!("{}: no two numbers of ranks can be compared", one.name),
+    }
+}
+
+/// The figure of all of them; nothing without points.
+pub fn picture(all: &[Application]) -> String {
+    let facets: Vec<facets::Facet> = all.iter().map(facet).collect();
+    let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
+    facets::draw(&format!("{TITLE}: {}", names.join(", ")), &facets)
+}
+
+fn facet(one: &Application) -> facets::Facet {
+    let base = one.scaling.curves.iter().find_map(Curve::base);
+    // What a speed-up of one is, so that times can be had from the figure.
+    let against = base.and_then(|base| Some((base.ranks, base.figure?)));
+    let name = against.map_or_else(
+        || format!("{}: no run that counts", one.name),
+        |(ranks, figure)| {
+            let ranks = if ranks == 1 { "1 rank".to_owned() } else { format!("{ranks} ranks") };
+            format!("{}, 1 is {ranks}: {}", one.name, app::shown(figure.value, figure.unit))
+        },
+    );
+    facets::Facet {
+        name,
+        base_ranks: base.map(|base| base.ranks),
+        series: one.scaling.curves.iter().map(series).collect(),
+    }
+}
+
+fn series(curve: &Curve) -> facets::Series {
+    let point = |point: &Point| {
+        let figure = point.figure?;
+        Some(facets::Point {
+            ranks: point.ranks,
+            times: curve.times_base(point)?,
+            says: app::shown(figure.value, figure.unit),
+            is_scaling: !point.oversubscribed,
+        })
+    };
+    let points = curve.points.iter().filter_map(point).collect();
+    facets::Series { name: curve.name(), points }
+}
+
+/// Tables for a terminal: each application by fabric and ranks, then what frames are worth.
+pub fn text(all: &[Application]) -> String {
+    let mut text = String::new();
+    for one in all {
+        text += &format!("  {}\n", one.title());
+        for curve in &one.scaling.curves {
+            text += &format!("  {}\n", curve.name());
+            let head = app::HEAD.map(str::to_owned).to_vec();
+            let rows: Vec<Vec<String>> =
+                [head].into_iter().chain(curve.points.iter().map(app::row)).collect();
+            text += &table::lines(&rows, |_| false);
+        }
+        text += &notes(one).into_iter().map(|note| format!("  {note}\n")).collect::<String>();
+        text.push('\n');
+    }
+    if all.iter().any(|one| !one.frames.is_empty()) {
+        let head = FRAMES_HEAD.map(str::to_owned).to_vec();
+        let rows: Vec<Vec<String>> = [head].into_iter().chain(frames_rows(all)).collect();
+        text += &format!("  {FRAMES}\n{}", table::lines(&rows, |_| false));
+    }
+    text
+}
+
+/// What marks mean, and why runs do not count.
+fn notes(one: &Application) -> Vec<String> {
+    let points = || one.scaling.curves.iter().flat_map(|curve| &curve.points);
+    let mut all = Vec::new();
+    if points().any(|point| point.oversubscribed) {
+        all.push("* more ranks than cores: no point of scaling".to_owned());
+    }
+    for (point, why) in
+        points().flat_map(|point| point.rejected.iter().map(move |why| (point, why)))
+    {
+        let says = format!("not counted, of {} ranks: {why}", point.ranks);
+        if !all.contains(&says) {
+            all.push(says);
+        }
+    }
+    all
+}
+
+fn frames_rows(all: &[Application]) -> impl Iterator<Item = Vec<String>> {
+    all.iter().flat_map(|one| one.frames.iter().map(|frames| frames_row(&one.name, frames)))
+}
+
+fn frames_row(name: &str, one: &Frames) -> Vec<String> {
+    let mark = if one.oversubscribed { " *" } else { "" };
+    let median = |figure: &Estimate| app::shown(figure.value, figure.unit);
+    let percent = |times: f64| format!("{:+.1}", 100.0 * (times - 1.0));
+    let says = match one.told() {
+        Told::Faster => "faster",
+        Told::Slower => "slower",
+        Told::NotApart => "not told apart",
+        Told::Unjudged if one.oversubscribed => "not judged: more ranks than cores",
+        Told::Unjudged => "not judged: fewer than 6 runs",
+    };
+    let [low, high] = [one.faster.low, one.faster.high].map(percent);
+    vec![
+        name.to_owned(),
+        format!("{} ({})", one.fabric, one.place),
+        format!("{}{mark}", one.ranks),
+        format!("{} to {}", one.mtus[0], one.mtus[1]),
+        format!("{} to {}", median(&one.figures[0]), median(&one.figures[1])),
+        format!("{} % ({low} to {high})", percent(one.faster.value)),
+        says.to_owned(),
+    ]
+}
+
+/// Figure and tables in the page; nothing for a study of anything else.
+pub fn section(analysis: &Analysis<'_>) -> Markup {
+    let all = &analysis.applications;
+    if all.is_empty() {
+        return html! {};
+    }
+    html! {
+        h2 id="applications" { "Applications by ranks and fabric" }
+        div class="card" { h3 { (TITLE) } (PreEscaped(picture(all))) }
+        @for one in all {
+            h3 { (one.title()) }
+            (tabled(&["fabric"], &app::HEAD, rows(one)))
+            @for note in notes(one) { p class="soft" { (note) } }
+        }
+        @if all.iter().any(|one| !one.frames.is_empty()) {
+            h3 { (FRAMES) }
+            (tabled(&[], &FRAMES_HEAD, frames_rows(all)))
+        }
+        p class="soft" {
+            "Medians with intervals of 95 %, of fewer than six runs the lowest and the highest. Frames \
+             are judged where both have six runs and the whole range of their ratio lies on one side."
+        }
+    }
+}
+
+fn rows(one: &Application) -> impl Iterator<Item = Vec<String>> {
+    one.scaling.curves.iter().flat_map(|curve| {
+        let named = |point| [curve.name()].into_iter().chain(app::row(point)).collect();
+        curve.points.iter().map(named)
+    })
+}
+
+fn tabled(first: &[&str], head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Markup {
+    html! {
+        div class="scroll" { table {
+            thead { tr { @for name in first.iter().chain(head) { th { (name) } } } }
+            tbody { @for row in rows { tr { @for cell in row { td { (cell) } } } } }
+        } }
+    }
+}
