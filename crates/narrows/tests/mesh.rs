@@ -6,7 +6,11 @@ mod common;
 use common::starved::patiently;
 use common::{Served, err, folder, is_root, out, run, skip};
 use serde_json::Value;
-use std::process::Command;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// Namespaces by name, the controller's first; gone with the test.
 struct Bridged(Vec<String>);
@@ -129,4 +133,160 @@ fn slow_and_dead_are_named() {
         assert_eq!((&round["pairs"], &round["done"]), (&4.into(), &3.into()), "{round}");
         assert!(round["overlap_share"].as_f64().is_some_and(|share| share > 0.5), "{round}");
     }
+}
+
+/// Real servers of ssh in namespaces, which end with the test, and what is left of agents there.
+struct Servers {
+    all: Vec<Child>,
+    dir: PathBuf,
+}
+
+impl Servers {
+    /// One in each of these hosts; `None` where they cannot be had, which is said.
+    fn start(hosts: &Bridged, label: &str, at: &[usize]) -> Option<Self> {
+        if !Path::new(SSHD).exists() {
+            skip(label, "needs openssh-server");
+            return None;
+        }
+        let dir = folder(label);
+        let own = dir.display();
+        for key in ["id", "host"] {
+            let words = ["-q", "-t", "ed25519", "-N", "", "-f"];
+            let made = Command::new("ssh-keygen").args(words).arg(dir.join(key)).status();
+            assert!(made.expect("ssh-keygen").success());
+        }
+        fs::create_dir_all("/run/sshd").expect("the folder that sshd asks for");
+        fs::create_dir_all(dir.join("tmp")).expect("folder");
+        let server = format!(
+            "Port 7422\nHostKey {own}/host\nAuthorizedKeysFile {own}/id.pub\nStrictModes no\n\
+             UsePAM no\nPidFile none\nSetEnv TMPDIR={own}/tmp PATH=/usr/bin:/bin\n"
+        );
+        fs::write(dir.join("sshd.conf"), server).expect("configuration");
+        let client = format!(
+            "#!/bin/sh\nexec ssh -p 7422 -l root -i {own}/id -o StrictHostKeyChecking=no \
+             -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -o ConnectTimeout=20 \"$@\"\n"
+        );
+        fs::write(dir.join("ssh"), client).expect("script");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(dir.join("ssh"), mode).expect("mode");
+        let serve = |host: &usize| {
+            let mut sshd = Command::new("nsenter");
+            sshd.arg(hosts.inside(host + 1)).args([SSHD, "-D", "-e", "-f"]);
+            sshd.arg(dir.join("sshd.conf")).stderr(Stdio::null()).spawn().expect("sshd")
+        };
+        let all = at.iter().map(serve).collect();
+        Some(Self { all, dir })
+    }
+
+    /// narrows in the controller's namespace, with the ssh that knows these hosts and no key.
+    fn mesh(&self, hosts: &Bridged, words: &[&str]) -> Command {
+        let mut command = Command::new("nsenter");
+        command.arg(hosts.inside(0)).arg(env!("CARGO_BIN_EXE_narrows"));
+        command.args(["mesh", "-p", "7481", "--out"]).arg(folder(&hosts.0[0]));
+        command.env_remove("NARROWS_KEY").env("NARROWS_SSH", self.dir.join("ssh")).args(words);
+        command
+    }
+
+    /// The agents that ssh brought, by their port in the command line.
+    fn agents() -> Vec<i32> {
+        let all = fs::read_dir("/proc").expect("/proc").flatten();
+        let pid = |one: fs::DirEntry| {
+            let line = fs::read(one.path().join("cmdline")).ok()?;
+            let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+            let is_ours =
+                words.contains(&b"serve".as_slice()) && words.contains(&b"7481".as_slice());
+            // The shell that started it has the words in one.
+            is_ours.then(|| one.file_name().to_string_lossy().parse().ok()).flatten()
+        };
+        all.filter_map(pid).collect()
+    }
+
+    fn are_cleared(&self) {
+        let left = || fs::read_dir(self.dir.join("tmp")).expect("folder").count();
+        let until = Instant::now() + Duration::from_secs(30);
+        while !Self::agents().is_empty() || left() > 0 {
+            assert!(Instant::now() < until, "{:?}, {} files", Self::agents(), left());
+            sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        for sshd in &mut self.all {
+            let _ = sshd.kill();
+            let _ = sshd.wait();
+        }
+    }
+}
+
+const SSHD: &str = "/usr/sbin/sshd";
+const BY_SSH: [&str; 3] = ["ssh:198.51.100.2", "ssh:198.51.100.3", "ssh:198.51.100.4"];
+
+/// One test, since agents are told by their port.
+#[test]
+fn agents_brought_by_ssh_meet_and_leave_nothing() {
+    if !is_root() {
+        skip("agents_brought_by_ssh", "needs root and ip");
+        return;
+    }
+    let hosts = Bridged::new("meshssh", 4);
+    // The third has no server of ssh.
+    let Some(servers) = Servers::start(&hosts, "mesh-ssh", &[0, 1, 3]) else { return };
+    let words = ["-b", "8M", "-t", "0.3", "--once", "-J"];
+    let mut mesh = servers.mesh(&hosts, &BY_SSH);
+    let ran = run(mesh.arg("ssh:198.51.100.5").args(words));
+    let json: Value = serde_json::from_str(&out(&ran)).unwrap_or_else(|_| panic!("{}", err(&ran)));
+    assert!(json["gone"][2].as_str().is_some_and(|why| why.contains("ssh")), "{json}");
+    let cells = json["mesh"]["cells"].as_array().expect("cells");
+    assert_eq!(cells.len(), 12);
+    for cell in cells {
+        let of_gone = [&cell["from"], &cell["to"]].contains(&&Value::from(2));
+        assert_eq!(cell["looks"][0]["value"].is_f64(), !of_gone, "{cell}");
+    }
+    servers.are_cleared();
+
+    // Ctrl-C in the middle of a window ends all of it.
+    let mut mesh = servers.mesh(&hosts, &[BY_SSH[0], BY_SSH[1], "ssh:198.51.100.5"]);
+    let long = mesh.args(["-b", "8M", "-t", "60"]).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut running = long.spawn().expect("starts");
+    have_come(3);
+    let pid = nix::unistd::Pid::from_raw(running.id() as i32);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("signal");
+    assert_eq!(running.wait().expect("wait").code(), Some(130));
+    servers.are_cleared();
+
+    // An agent that dies in the middle of a window costs the pairs of its host alone.
+    let mut mesh = servers.mesh(&hosts, &[BY_SSH[0], BY_SSH[1], "ssh:198.51.100.5"]);
+    let short = mesh.args(["-b", "8M", "-t", "4", "--once", "-J"]);
+    let running = short.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
+    have_come(3);
+    let within = |pid: &i32| fs::read_link(format!("/proc/{pid}/ns/net")).ok();
+    let own =
+        run(Command::new("nsenter").arg(hosts.inside(2)).args(["readlink", "/proc/self/ns/net"]));
+    let own = PathBuf::from(out(&own).trim());
+    let doomed = Servers::agents().into_iter().filter(|pid| within(pid).as_ref() == Some(&own));
+    for pid in doomed {
+        let pid = nix::unistd::Pid::from_raw(pid);
+        let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL);
+    }
+    let ran = running.wait_with_output().expect("wait");
+    let json: Value = serde_json::from_str(&out(&ran)).expect("JSON");
+    for cell in json["mesh"]["cells"].as_array().expect("cells") {
+        let of_dead = [&cell["from"], &cell["to"]].contains(&&Value::from(1));
+        // A pair of it may have been done before.
+        assert!(of_dead || cell["looks"][0]["value"].is_f64(), "{cell}");
+    }
+    assert!(json["gone"][1].is_string() && json["gone"][0].is_null(), "{json}");
+    servers.are_cleared();
+}
+
+/// Waits for so many agents, and until they have begun to exchange data.
+fn have_come(count: usize) {
+    let until = Instant::now() + Duration::from_secs(120);
+    while Servers::agents().len() < count {
+        assert!(Instant::now() < until, "{:?}", Servers::agents());
+        sleep(Duration::from_millis(50));
+    }
+    sleep(Duration::from_secs(3));
 }

@@ -31,8 +31,13 @@ pub fn text(scaling: &Scaling, stored: &StoredStudy, screen: &Screen) -> String 
     text += "\nRun time by the model: one rank's shared by the ranks, messages x latency, bytes / \
              bandwidth\n";
     text += &model(scaling, screen);
+    text += &screen.prose(UNKNOWN, "  ");
     text
 }
+
+/// What no figure of an application's study tells.
+pub(crate) const UNKNOWN: &str = "unknown: what carried the application's messages (its fabric was set, and no counter was read \
+     beside its runs), and how much memory bandwidth its ranks share, which is in the model's error";
 
 pub(crate) const HEAD: [&str; 8] =
     ["ranks", "median", "interval", "speed-up", "efficiency", "comm.", "CPU use", "runs"];

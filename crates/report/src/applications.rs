@@ -53,10 +53,10 @@ fn answer(one: &Application) -> String {
     let best = many.max_by(|(_, _, a), (_, _, b)| a.value.total_cmp(&b.value));
     match (best, base) {
         (Some((curve, point, times)), Some(base)) => format!(
-            "{}: {} times the speed of {base} with {} ranks over {}",
+            "{}: {} ranks are {} times as fast as {base}, over {}",
             one.name,
-            three_digits(times.value),
             point.ranks,
+            three_digits(times.value),
             curve.name()
         ),
         _ => format!("{}: no two numbers of ranks can be compared", one.name),
@@ -188,6 +188,7 @@ pub fn section(analysis: &Analysis<'_>) -> Markup {
             h3 { (FRAMES) }
             (tabled(&[], &FRAMES_HEAD, frames_rows(all)))
         }
+        p class="soft" { (app::UNKNOWN) }
         p class="soft" {
             "Medians with intervals of 95 %, of fewer than six runs the lowest and the highest. Frames \
              are judged where both have six runs and the whole range of their ratio lies on one side."

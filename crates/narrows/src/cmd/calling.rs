@@ -5,7 +5,7 @@ use crate::cmd;
 use crate::failure::Failure;
 use narrows_control::Calling;
 use narrows_control::key::Key;
-use narrows_runner::launch::{self, Brought, Errand};
+use narrows_runner::launch::{self, Brought, Errand, SshError};
 
 /// Nothing is measured with an agent without its key.
 fn no_key() -> Failure {
@@ -26,7 +26,30 @@ pub fn key_for(hosts: &[String], given: Option<Key>) -> Result<Key, Failure> {
 pub fn bring(hosts: &[String], calling: &Calling) -> Result<(Vec<String>, Vec<Brought>), Failure> {
     let binary = cmd::own_binary()?;
     let mut hosts = hosts.to_vec();
-    let errand = Errand { binary: &binary, key: &calling.key, port: calling.port };
+    let errand = Errand { binary: &binary, key: &calling.key, port: calling.port, meets: false };
     let brought = launch::bring(&mut hosts, &errand)?;
     Ok((hosts, brought))
+}
+
+/// Brings agents that may exchange data with each other, each by itself: the names that hosts are
+/// called by, or why ssh did not bring one.
+pub fn bring_each(
+    hosts: &[String],
+    calling: &Calling,
+) -> Result<(Vec<Result<String, SshError>>, Vec<Brought>), Failure> {
+    let binary = cmd::own_binary()?;
+    let errand = Errand { binary: &binary, key: &calling.key, port: calling.port, meets: true };
+    let (mut called, mut all) = (Vec::new(), Vec::new());
+    for (host, one) in hosts.iter().zip(launch::bring_each(hosts, &errand)) {
+        called.push(match one {
+            Some(Ok(brought)) => {
+                let address = brought.address().to_owned();
+                all.push(brought);
+                Ok(address)
+            }
+            Some(Err(why)) => Err(why),
+            None => Ok(host.clone()),
+        });
+    }
+    Ok((called, all))
 }

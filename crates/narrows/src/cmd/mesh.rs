@@ -53,16 +53,19 @@ fn agents(args: &MeshArgs, names: Vec<String>) -> Result<Agents, Failure> {
     let key = args.key.given()?;
     let key = calling::key_for(&names, key)?;
     let calling = Calling { port: args.port.unwrap_or(wire::PORT), family: None, key };
-    let (called, brought) = calling::bring(&names, &calling)?;
+    let (called, brought) = calling::bring_each(&names, &calling)?;
+    let there: Vec<String> = called.iter().flatten().cloned().collect();
+    let mut reached = reach(&there, &calling).into_iter();
     let (mut peers, mut hosts, mut gone) = (Vec::new(), Vec::new(), Vec::new());
-    let mut first: Option<ControlError> = None;
-    for (name, reached) in names.iter().zip(reach(&called, &calling)) {
-        let met = reached.and_then(|one| one.peer.can_meet().map(|()| one));
+    let mut first: Option<Failure> = None;
+    for (name, called) in names.iter().zip(called) {
+        let met = called.map_err(Failure::from).and_then(|_| met(reached.next()));
         let (peer, host, why) = match met {
             Ok(Reached { peer, host }) => (Some(peer), host, None),
             Err(why) => {
-                note!("{name}: {why}");
-                let says = why.to_string();
+                // ssh's own words name the host.
+                let says = why.says().trim_start_matches(&format!("{name}: ")).to_owned();
+                note!("{name}: {says}");
                 first.get_or_insert(why);
                 (None, Host::default(), Some(says))
             }
@@ -73,9 +76,16 @@ fn agents(args: &MeshArgs, names: Vec<String>) -> Result<Agents, Failure> {
     }
     let crowd = Crowd { names, peers, gone };
     match first {
-        Some(why) if !crowd.is_enough() => Err(why.into()),
+        Some(why) if !crowd.is_enough() => Err(why),
         _ => Ok((crowd, hosts, brought)),
     }
+}
+
+/// An agent that was called, which may exchange data with others.
+fn met(reached: Option<Result<Reached, ControlError>>) -> Result<Reached, Failure> {
+    let one = reached.ok_or_else(|| Failure::of(Cause::RUNS_FAILED, "it was not called"))??;
+    one.peer.can_meet()?;
+    Ok(one)
 }
 
 /// A mesh while it is measured.
@@ -210,6 +220,10 @@ fn study(crowd: &Crowd, seed: u64, began_unix_ns: Nanos, own: &Host) -> Study {
 fn present(args: &MeshArgs, path: &Path, crowd: &Crowd, stopped: bool) -> Result<u8, Failure> {
     let stored = narrows_store::read(path)?;
     let mesh = Mesh::of(&stored, limits(args));
+    if mesh.is_none() && stopped {
+        note!("stopped before a pair was measured");
+        return Ok(STOPPED);
+    }
     let mesh = mesh.ok_or_else(|| Failure::of(Cause::RUNS_FAILED, "no pair was measured"))?;
     let names = &crowd.names;
     if let Some(file) = &args.svg {

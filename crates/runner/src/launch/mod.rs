@@ -2,4 +2,4 @@
 
 mod ssh;
 
-pub use ssh::{Brought, Errand, SshError, bring, is_ssh};
+pub use ssh::{Brought, Errand, SshError, bring, bring_each, is_ssh};

@@ -13,4 +13,4 @@ else
   n=$d/narrows;
   head -c "$size" >"$n" && chmod 755 "$n" || exit 1;
 fi;
-NARROWS_KEY=$key "$n" serve --port PORT --until-closed 30
+NARROWS_KEY=$key "$n" serve --port PORT MEETS --until-closed 30

@@ -79,6 +79,9 @@ pub struct Errand<'a> {
     pub key: &'a Key,
     /// TCP port for it to listen on.
     pub port: u16,
+    /// Whether its workers may exchange data with those of any other agent, as pairs of a mesh do.
+    /// Who asks for it needs the key, and the agent ends with who brought it.
+    pub meets: bool,
 }
 
 /// An agent on another host. Dropping it ends the agent and takes its program away.
@@ -90,6 +93,9 @@ pub struct Brought {
     address: String,
 }
 
+/// What lets an agent meet others, whose addresses are known when all have come.
+const MEETS: &str = "--peers 0.0.0.0/0,::/0";
+
 /// Whether a host is named as one that an agent is to be brought to.
 pub fn is_ssh(host: &str) -> bool {
     host.starts_with(PREFIX)
@@ -98,20 +104,33 @@ pub fn is_ssh(host: &str) -> bool {
 /// Brings an agent to each host that is named `ssh:...`, all at once, and puts the address by which
 /// it is reached in its place. The agents stay as long as what is returned.
 pub fn bring(hosts: &mut [String], errand: &Errand<'_>) -> Result<Vec<Brought>, SshError> {
-    let brought: Vec<Option<Result<Brought, SshError>>> = thread::scope(|scope| {
-        let begun: Vec<_> = hosts
-            .iter()
-            .map(|host| is_ssh(host).then(|| scope.spawn(|| Brought::to(host, errand))))
-            .collect();
-        begun.into_iter().map(|one| one.and_then(|one| one.join().ok())).collect()
-    });
     let mut agents = Vec::new();
+    let brought = bring_each(hosts, errand);
     for (host, one) in hosts.iter_mut().zip(brought) {
         let Some(one) = one.transpose()? else { continue };
         host.clone_from(&one.address);
         agents.push(one);
     }
     Ok(agents)
+}
+
+/// Brings an agent to each host that is named `ssh:...`, all at once; `None` of the others. One
+/// that cannot be had costs no other.
+pub fn bring_each(hosts: &[String], errand: &Errand<'_>) -> Vec<Option<Result<Brought, SshError>>> {
+    thread::scope(|scope| {
+        let begun: Vec<_> = hosts
+            .iter()
+            .map(|host| is_ssh(host).then(|| scope.spawn(|| Brought::to(host, errand))))
+            .collect();
+        begun.into_iter().map(|one| one.and_then(|one| one.join().ok())).collect()
+    })
+}
+
+impl Brought {
+    /// The address by which it is reached.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
 }
 
 /// What the shell there says of itself.
@@ -157,8 +176,9 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn open(host: &'a str, destination: &str, port: u16) -> Result<Self, SshError> {
-        let script = REMOTE.replace('\n', " ").replace("PORT", &port.to_string());
+    fn open(host: &'a str, destination: &str, errand: &Errand<'_>) -> Result<Self, SshError> {
+        let script = REMOTE.replace('\n', " ").replace("PORT", &errand.port.to_string());
+        let script = script.replace("MEETS", if errand.meets { MEETS } else { "" });
         let mut command = ssh_command();
         command.args(["-T", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=6"]);
         command.args(["--", destination, &format!("exec sh -c '{script}'")]);
@@ -221,7 +241,7 @@ impl Brought {
     fn to(host: &str, errand: &Errand<'_>) -> Result<Self, SshError> {
         let destination = destination(host)?;
         let route = Route::of(destination)?;
-        let mut line = Line::open(host, destination, errand.port)?;
+        let mut line = Line::open(host, destination, errand)?;
         let there = line.hear(There::of)?;
         let program = there.program(errand.binary, host)?;
         let sum = sum(&program).map_err(unread(&program))?;
