@@ -206,14 +206,10 @@ impl Definition {
     }
 
     fn sound_command(&self) -> Result<(), AppError> {
-        let odd = |words: &[String]| {
-            words.first().is_none_or(String::is_empty)
-                || words.iter().any(|word| word.contains('\0'))
-        };
-        if self.prepare.iter().any(|words| odd(words)) {
+        if self.prepare.iter().any(|words| is_no_command(words)) {
             return Err(AppError::new("prepare", "has programs, each with its words in a list"));
         }
-        if odd(&self.command) {
+        if is_no_command(&self.command) {
             return Err(AppError::new("command", "is the program and its words, each a text"));
         }
         let odd = |name: &str| {
@@ -255,6 +251,10 @@ impl Definition {
         }
         Ok(())
     }
+}
+
+fn is_no_command(words: &[String]) -> bool {
+    words.first().is_none_or(String::is_empty) || words.iter().any(|word| word.contains('\0'))
 }
 
 fn check(raw: RawCheck) -> Result<Check, AppError> {

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Fewer runs on either side are told and not judged.
 const RUNS_MIN: u32 = 6;
 
-/// One comparison.
+/// A fabric and number of ranks with two MTUs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Frames {
     pub place: String,
@@ -53,7 +53,6 @@ impl Frames {
 
 /// All comparisons that a study has, by place, fabric and ranks.
 pub fn frames(scaling: &Scaling) -> Vec<Frames> {
-    let mtu = |curve: &Curve| curve.mtu.parse::<u32>().ok();
     let mut all = Vec::new();
     for large in &scaling.curves {
         let Some(larger) = mtu(large) else { continue };
@@ -71,6 +70,10 @@ pub fn frames(scaling: &Scaling) -> Vec<Frames> {
         }
     }
     all
+}
+
+fn mtu(curve: &Curve) -> Option<u32> {
+    curve.mtu.parse().ok()
 }
 
 fn pair((small, before): (&Curve, &Point), after: &Point, mtus: [u32; 2]) -> Option<Frames> {

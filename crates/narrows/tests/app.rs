@@ -349,7 +349,7 @@ fn several_applications_are_one_figure_and_other_files_none() {
     );
 }
 
-/// The studies that ship, read by the tool itself; those whose programs are there are run elsewhere.
+/// The studies that ship, read by the tool itself; they are run by hand.
 #[test]
 fn studies_of_applications_can_be_read() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");

@@ -1,7 +1,6 @@
 //! How an application scales over fabrics: a table, what the model says, and a figure.
 
 use crate::drawn::Screen;
-use crate::figures::alone;
 use crate::plots::ranks;
 use crate::{table, words};
 use narrows_app::fit::Predicted;
@@ -151,10 +150,10 @@ fn predicted(one: &Predicted) -> String {
     )
 }
 
-/// Performance by ranks, a line each fabric, as a picture of its own.
-pub fn svg(scaling: &Scaling, stored: &StoredStudy) -> String {
+/// Performance by ranks, a line each fabric.
+pub(crate) fn picture(scaling: &Scaling, stored: &StoredStudy) -> String {
     let series: Vec<ranks::Series> = scaling.curves.iter().map(series).collect();
-    alone(&ranks::draw(&head(scaling, stored), &series))
+    ranks::draw(&head(scaling, stored), &series)
 }
 
 fn series(curve: &Curve) -> ranks::Series {

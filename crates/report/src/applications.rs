@@ -89,17 +89,18 @@ fn facet(one: &Application) -> facets::Facet {
 }
 
 fn series(curve: &Curve) -> facets::Series {
-    let point = |point: &Point| {
-        let figure = point.figure?;
-        Some(facets::Point {
-            ranks: point.ranks,
-            times: curve.times_base(point)?,
-            says: app::shown(figure.value, figure.unit),
-            is_scaling: !point.oversubscribed,
-        })
-    };
-    let points = curve.points.iter().filter_map(point).collect();
+    let points = curve.points.iter().filter_map(|point| drawn(curve, point)).collect();
     facets::Series { name: curve.name(), points }
+}
+
+fn drawn(curve: &Curve, point: &Point) -> Option<facets::Point> {
+    let figure = point.figure?;
+    Some(facets::Point {
+        ranks: point.ranks,
+        times: curve.times_base(point)?,
+        says: app::shown(figure.value, figure.unit),
+        is_scaling: !point.oversubscribed,
+    })
 }
 
 /// Tables for a terminal: each application by fabric and ranks, then what frames are worth.
@@ -127,13 +128,12 @@ pub fn text(all: &[Application]) -> String {
 
 /// What marks mean, and why runs do not count.
 fn notes(one: &Application) -> Vec<String> {
-    let points = || one.scaling.curves.iter().flat_map(|curve| &curve.points);
     let mut all = Vec::new();
-    if points().any(|point| point.oversubscribed) {
+    if points(one).any(|point| point.oversubscribed) {
         all.push("* more ranks than cores: no point of scaling".to_owned());
     }
     for (point, why) in
-        points().flat_map(|point| point.rejected.iter().map(move |why| (point, why)))
+        points(one).flat_map(|point| point.rejected.iter().map(move |why| (point, why)))
     {
         let says = format!("not counted, of {} ranks: {why}", point.ranks);
         if !all.contains(&says) {
@@ -141,6 +141,10 @@ fn notes(one: &Application) -> Vec<String> {
         }
     }
     all
+}
+
+fn points(one: &Application) -> impl Iterator<Item = &Point> {
+    one.scaling.curves.iter().flat_map(|curve| &curve.points)
 }
 
 fn frames_rows(all: &[Application]) -> impl Iterator<Item = Vec<String>> {

@@ -2,7 +2,9 @@
 
 use crate::plots::{boxes, ceilings, percentiles};
 use crate::study::{faceted, plot, sized};
-use crate::{Analysis, applications, latency, neighbours, placement, words};
+use crate::{Analysis, app, applications, latency, neighbours, placement, words};
+use narrows_app::scaling::Scaling;
+use narrows_model::study::StoredStudy;
 use narrows_model::workload::Metric;
 use narrows_stats::Summary;
 use std::collections::BTreeMap;
@@ -73,6 +75,11 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     }
     figures.retain(|(_, svg)| !svg.is_empty());
     figures.into_iter().map(|(name, svg)| (name, alone(&svg))).collect()
+}
+
+/// An application's performance by ranks, a line each fabric, as a picture of its own.
+pub fn of_application(scaling: &Scaling, stored: &StoredStudy) -> String {
+    alone(&app::picture(scaling, stored))
 }
 
 /// Name of the figure of a study's panel.

@@ -44,7 +44,7 @@ pub struct Series {
     pub points: Vec<Point>,
 }
 
-/// One application.
+/// One application over its fabrics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facet {
     /// The application, and what its speed-up is against.
@@ -66,13 +66,16 @@ impl Facet {
     }
 }
 
+fn points(facets: &[Facet]) -> impl Iterator<Item = &Point> {
+    facets.iter().flat_map(Facet::points)
+}
+
 /// Draws them; nothing without points.
 pub fn draw(title: &str, facets: &[Facet]) -> String {
-    let points = || facets.iter().flat_map(Facet::points);
-    if points().next().is_none() {
+    if points(facets).next().is_none() {
         return String::new();
     }
-    let ranks: BTreeSet<u32> = points().map(|point| point.ranks).collect();
+    let ranks: BTreeSet<u32> = points(facets).map(|point| point.ranks).collect();
     let x = Scale::of(ranks.iter().map(|ranks| f64::from(*ranks)), LEFT + 8.0, RIGHT - 8.0);
     let mut names: Vec<&str> = Vec::new();
     for one in facets.iter().flat_map(|facet| &facet.series) {
@@ -83,9 +86,9 @@ pub fn draw(title: &str, facets: &[Facet]) -> String {
     let mut svg = Svg::new(WIDTH, title);
     for (at, facet) in facets.iter().enumerate() {
         let top = FACET * at as f64;
-        let ends = || points().flat_map(|point| [point.times.low, point.times.high]);
+        let ends = points(facets).flat_map(|point| [point.times.low, point.times.high]);
         let all = facets.iter().filter_map(Facet::all_speed_up);
-        let y = Scale::of(ends().chain(all).chain([1.0]), top + FACET - 6.0, top + NAME);
+        let y = Scale::of(ends.chain(all).chain([1.0]), top + FACET - 6.0, top + NAME);
         frame(&mut svg, facet, top, (&x, &y));
         for one in &facet.series {
             let colour = names.iter().position(|name| *name == one.name).unwrap_or(0);
@@ -106,7 +109,7 @@ pub fn draw(title: &str, facets: &[Facet]) -> String {
     let mut height = key(&mut svg, &names, bottom + 38.0);
     svg.text("small", (LEFT, height), Anchor::Start, "dashed: all of the speed-up");
     height += 15.0;
-    if points().any(|point| !point.is_scaling) {
+    if points(facets).any(|point| !point.is_scaling) {
         let says = "x: more ranks than cores, no point of scaling";
         svg.text("small", (LEFT, height), Anchor::Start, says);
         height += 15.0;

@@ -15,7 +15,7 @@ use narrows_app::definition::Definition;
 use narrows_app::scaling::Scaling;
 use narrows_control::key;
 use narrows_model::study::Ended;
-use narrows_report::app as report;
+use narrows_report::{app as report, figures};
 use rig::Rig;
 use sheet::Sheet;
 use std::path::Path;
@@ -99,7 +99,7 @@ fn present(args: &AppArgs, file: &Path) -> Result<u8, Failure> {
         Failure::of(Cause::NO_APP, format!("{} holds no application's runs", file.display()))
     })?;
     if let Some(svg) = &args.svg {
-        output::write_whole(svg, &report::svg(&scaling, &stored))?;
+        output::write_whole(svg, &figures::of_application(&scaling, &stored))?;
     }
     let text = if args.json {
         serde_json::to_string_pretty(&scaling).unwrap_or_default() + "\n"
