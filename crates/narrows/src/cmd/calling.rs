@@ -31,12 +31,11 @@ pub fn bring(hosts: &[String], calling: &Calling) -> Result<(Vec<String>, Vec<Br
     Ok((hosts, brought))
 }
 
-/// Brings agents that may exchange data with each other, each by itself: the names that hosts are
-/// called by, or why ssh did not bring one.
-pub fn bring_each(
-    hosts: &[String],
-    calling: &Calling,
-) -> Result<(Vec<Result<String, SshError>>, Vec<Brought>), Failure> {
+/// The names that hosts are called by, or why ssh did not bring one, and the agents that it brought.
+type Called = (Vec<Result<String, SshError>>, Vec<Brought>);
+
+/// Brings agents that may exchange data with each other, each by itself.
+pub fn bring_each(hosts: &[String], calling: &Calling) -> Result<Called, Failure> {
     let binary = cmd::own_binary()?;
     let errand = Errand { binary: &binary, key: &calling.key, port: calling.port, meets: true };
     let (mut called, mut all) = (Vec::new(), Vec::new());
