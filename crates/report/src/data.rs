@@ -1,7 +1,9 @@
 //! What figures were drawn from, as CSV: for those who draw their own.
 
-use crate::study::{faceted, sized};
+use crate::study::faceted::{self, Faceted};
+use crate::study::sized;
 use crate::{Analysis, figures, words};
+use narrows_stats::BoxPlot;
 
 /// A file of each figure of a study's cells, by the name that the figure has.
 pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
@@ -46,26 +48,42 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
         }
         files.push((figures::by_size(&one.title), csv(&rows)));
     }
-    for one in faceted::figures(study) {
-        let head = ["panel", &study.across, "memory", "median", "low", "high", "unit", "beside"];
-        let mut rows = vec![head.map(str::to_owned).to_vec()];
-        for panel in &one.panels {
-            rows.extend(panel.rows.iter().map(|row| {
-                vec![
-                    panel.name.clone(),
-                    row.level.clone(),
-                    faceted::class(row).to_owned(),
-                    number(row.median),
-                    number(row.low),
-                    number(row.high),
-                    crate::words::word(&panel.unit),
-                    number(row.beside),
-                ]
-            }));
-        }
-        files.push((figures::by_population(&one.title), csv(&rows)));
+    for one in faceted::figures(analysis, study) {
+        files.push((figures::joint(&one.title), csv(&joint(analysis, &study.across, &one))));
     }
     files
+}
+
+/// What a joint figure's boxes were drawn from.
+fn joint(analysis: &Analysis<'_>, across: &str, one: &Faceted<'_>) -> Vec<Vec<String>> {
+    let boxes = ["whisker_low", "quartile_1", "quartile_3", "whisker_high", "outliers"];
+    let head = ["panel", across, "memory", "median", "low", "high", "runs", "unit", "beside"];
+    let mut rows = vec![head.into_iter().chain(boxes).map(str::to_owned).collect()];
+    for panel in &one.panels {
+        rows.extend(panel.rows.iter().map(|row| {
+            let plot = analysis.summaries.get(row.trial).and_then(|one| one.box_plot.as_ref());
+            let of = |value: fn(&BoxPlot) -> f64| number(plot.map(value));
+            let outliers = plot.map_or(&[][..], |plot| &plot.outliers);
+            let outliers: Vec<String> = outliers.iter().map(f64::to_string).collect();
+            vec![
+                panel.name.clone(),
+                row.level.clone(),
+                faceted::class(row).to_owned(),
+                number(row.median),
+                number(row.low),
+                number(row.high),
+                row.n.to_string(),
+                crate::words::word(&panel.unit),
+                number(row.beside),
+                of(|plot| plot.whisker_low),
+                of(|plot| plot.quartile_1),
+                of(|plot| plot.quartile_3),
+                of(|plot| plot.whisker_high),
+                outliers.join(" "),
+            ]
+        }));
+    }
+    rows
 }
 
 fn number(value: Option<f64>) -> String {

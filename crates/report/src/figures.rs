@@ -29,8 +29,9 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
         }
     }
     if let Some(study) = &analysis.study {
-        for one in faceted::figures(study) {
-            figures.push((by_population(&one.title), one.draw(analysis, &study.across)));
+        for one in faceted::figures(analysis, study) {
+            let drawn = one.draw(analysis, &study.across, faceted::WIDE);
+            figures.push((joint(&one.title), drawn));
         }
     }
     for one in placement::figures::all(analysis) {
@@ -53,7 +54,7 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
         Metric::Latency,
         Metric::Rate,
     ];
-    for metric in metrics {
+    for metric in metrics.into_iter().filter(|metric| !faceted::has_all(analysis, *metric)) {
         let of: Vec<&Summary> =
             analysis.summaries.iter().filter(|summary| summary.metric == metric).collect();
         let title = words::metric(metric);
@@ -92,9 +93,9 @@ pub(crate) fn by_size(title: &str) -> String {
     format!("by-size-{}", plain(title))
 }
 
-/// Name of a figure by memory population.
-pub(crate) fn by_population(title: &str) -> String {
-    format!("populations-{}", plain(title))
+/// Name of the figure of several panels.
+pub(crate) fn joint(title: &str) -> String {
+    format!("joint-{}", plain(title))
 }
 
 /// A figure with its namespace and its colours, so that it needs no page around it: each element

@@ -147,33 +147,84 @@ fn two_panels() -> StoredStudy {
     both
 }
 
+/// Abscissa and ordinate of the box of a cell.
+fn corner(svg: &str, label: &str) -> (f64, f64) {
+    let at = svg.find(&format!("<title>{label}: ")).expect("a tip");
+    let tag = &svg[svg[..at].rfind("<rect").expect("a box")..at];
+    let of = |name: &str| -> f64 {
+        let value = tag.split(&format!(" {name}=\"")).nth(1).expect("a place");
+        value.split('"').next().and_then(|value| value.parse().ok()).expect("a number")
+    };
+    (of("x"), of("y"))
+}
+
+fn joint(study: &StoredStudy) -> Option<(String, String)> {
+    let drawn = figures::all(&Analysis::of(study));
+    drawn.into_iter().find(|(name, _)| name.starts_with("joint-"))
+}
+
 #[test]
-fn populations_share_one_axis_and_each_box_has_the_colour_of_its_balance() {
+fn panels_stand_side_by_side_and_each_box_has_the_colour_of_its_balance() {
     let study = two_panels();
-    let analysis = Analysis::of(&study);
-    let drawn = figures::all(&analysis);
-    let (name, svg) =
-        drawn.iter().find(|(name, _)| name.starts_with("populations-")).expect("a figure");
-    // Two facets of three boxes, and one of each colour in the legend.
+    let (name, svg) = joint(&study).expect("a figure");
+    assert_eq!(name, "joint-throughput-payload-received-by-dimms");
+    // Two groups of three boxes, and one of each colour in the legend.
     let boxes = |class: &str| svg.matches(&format!("class=\"{class}\"")).count();
     assert_eq!((boxes("balanced"), boxes("uneven"), boxes("alikes")), (3, 3, 3), "{svg}");
-    // One axis: TCP's best box stands higher in its facet than UDP's by 5 of about 90 Gb/s.
-    let top = |label: &str| -> f64 {
-        let at = svg.find(&format!("<title>{label} 1: ")).expect("a tip");
-        let head = &svg[..at];
-        let y = head[head.rfind("<rect").expect("a box")..].split(" y=\"").nth(1).expect("a place");
-        y.split('"').next().and_then(|y| y.parse().ok()).expect("a number")
-    };
-    let facet = 118.0;
-    let apart = top("UDP dimms") - facet - top("TCP dimms");
-    assert!((2.0..20.0).contains(&apart), "{apart}");
+    // UDP's boxes stand beside TCP's, in the order of the levels, and none below them.
+    let at = |label: &str| corner(&svg, label);
+    let tcp: Vec<f64> = (1..=3).map(|level| at(&format!("TCP dimms {level}")).0).collect();
+    let udp: Vec<f64> = (1..=3).map(|level| at(&format!("UDP dimms {level}")).0).collect();
+    let ascending: Vec<f64> = tcp.iter().chain(&udp).copied().collect();
+    assert!(ascending.windows(2).all(|pair| pair[0] + 10.0 < pair[1]), "{ascending:?}");
+    // One axis: equal steps of the value are equal steps of the height, over both panels.
+    let y = |label: &str| at(label).1;
+    let twenty = y("UDP dimms 3") - y("TCP dimms 1");
+    let thirty = y("UDP dimms 2") - y("UDP dimms 3");
+    assert!(twenty > 10.0 && (thirty / twenty - 1.5).abs() < 0.06, "{twenty} {thirty}");
+    // Its scale is written once.
+    assert_eq!(svg.matches(">Gb/s<").count(), 1);
+    let analysis = Analysis::of(&study);
     let files = data::all(&analysis);
-    let (_, csv) = files.iter().find(|(file, _)| file == name).expect("its data");
+    let (_, csv) = files.iter().find(|(file, _)| *file == name).expect("its data");
     assert!(csv.contains("TCP,1,balanced,") && csv.contains("UDP,2,unbalanced,"), "{csv}");
     assert!(csv.contains("UDP,3,controllers alike,"), "{csv}");
+    // What was drawn one below the other is in it, and not drawn again.
+    assert!(!figures::all(&analysis).iter().any(|(name, _)| name.starts_with("all-throughput")));
     let mut one = two_panels();
     one.trials.retain(|trial| trial.label.starts_with("TCP"));
     one.records.retain(|record| record.trial.0.starts_with("TCP"));
-    let alone = figures::all(&Analysis::of(&one));
-    assert!(!alone.iter().any(|(name, _)| name.starts_with("populations-")), "its own panel does");
+    assert!(joint(&one).is_none(), "its own panel does");
+}
+
+#[test]
+fn the_joint_figure_is_the_first_of_the_study_and_narrow_on_a_telephone() {
+    let page = written(&two_panels(), "html");
+    let study = &page[page.find("id=\"study\"").expect("a section")..];
+    let first = study.find("<svg").expect("a figure");
+    let title = "throughput (payload received) by dimms";
+    assert!(study[..first].contains(title), "{}", &study[..first]);
+    let figure = |class: &str| -> &str {
+        let from = study.find(&format!("<div class=\"{class}\">")).expect("a figure");
+        study[from..].split("</svg>").next().expect("a figure")
+    };
+    assert!(figure("desk").contains("viewBox=\"0 0 720 "));
+    assert!(figure("telephone").contains("viewBox=\"0 0 360 "));
+}
+
+/// Without populations boxes have no class, and panels share an axis all the same.
+#[test]
+fn panels_of_any_factor_are_drawn_side_by_side() {
+    let mut study = two_panels();
+    for session in &mut study.sessions {
+        session.host = Host::default();
+    }
+    let (_, svg) = joint(&study).expect("a figure");
+    assert_eq!(svg.matches("class=\"box\"").count(), 6, "{svg}");
+    assert!(!svg.contains(">unknown<"), "no legend of one class");
+    // Known in some sessions alone: the others are told apart.
+    let mut study = two_panels();
+    study.sessions[1].host = Host::default();
+    let (_, svg) = joint(&study).expect("a figure");
+    assert!(svg.contains(">unknown<") && svg.matches("class=\"other\"").count() == 3, "{svg}");
 }

@@ -4,7 +4,7 @@
 use super::{Format, csv};
 use crate::plots::curve::{self, Axis};
 use crate::plots::{BOX_RUNS_MIN, boxes, ceilings, host, percentiles};
-use crate::study::page;
+use crate::study::{faceted, page};
 use crate::{
     Analysis, anomalies, applications, hardware, headline, judged, latency, neighbours, placement,
     profiled, searched, sessions, tidy, wire, words,
@@ -239,7 +239,7 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
         }
         div class="grid" {
             @for (metric, title) in groups {
-                @if !of(metric).is_empty() {
+                @if !of(metric).is_empty() && !faceted::has_all(analysis, metric) {
                     div class="card" { h3 { (title) } (PreEscaped(boxes::draw(title, &of(metric)))) }
                 }
             }

@@ -1,19 +1,34 @@
-//! Memory populations in one figure: a facet a panel, one above the other, with one axis for all of
-//! a unit, each box coloured by how balanced its population is. Published figures stand beside.
+//! A study's panels side by side over one axis, as the published figures have them: a group of boxes
+//! a panel, the levels below. Where populations of memory are known, each box has the colour of its
+//! balance; published figures stand beside.
 
-use super::{Memory, Panel, PanelRow, StudyResults, plot};
+use super::{Memory, Panel, PanelRow, StudyResults, plot, sized};
 use crate::plots::svg::{Anchor, short};
 use crate::plots::{Svg, WIDTH, ticks};
 use crate::{Analysis, words};
 use narrows_model::units::Unit;
+use narrows_model::workload::Metric;
 
+/// As wide as two figures: four panels of twelve boxes are readable.
+pub const WIDE: f64 = 2.0 * WIDTH;
 const LEFT: f64 = 40.0;
-const RIGHT: f64 = WIDTH - 6.0;
-const FACET: f64 = 118.0;
-/// Of a facet, what its name takes.
-const NAME: f64 = 18.0;
-/// More levels than this are not all named.
-const NAMED: usize = 12;
+const MARGIN: f64 = 6.0;
+/// Height of the boxes' axis.
+const PLOT: f64 = 190.0;
+/// Above the boxes, the panel's name.
+const NAME: f64 = 20.0;
+/// Below them, the levels.
+const LEVELS: f64 = 20.0;
+/// Between two panels of a row.
+const GAP: f64 = 10.0;
+/// A box narrower than this is no box.
+const STEP_MIN: f64 = 9.0;
+/// A panel narrower than this has no room for its name.
+const PANEL_MIN: f64 = 100.0;
+/// More panels than this are no overview.
+const PANELS_MAX: usize = 24;
+/// Units that a letter of an axis takes.
+const LETTER: f64 = 6.5;
 
 /// Classes of populations, the class of the style sheet that each has, and its word in the legend.
 const CLASSES: [(Memory, &str, &str); 5] = [
@@ -23,77 +38,124 @@ const CLASSES: [(Memory, &str, &str); 5] = [
     (Memory::NearBalanced, "near", "near balanced"),
     (Memory::Uneven, "uneven", "unbalanced"),
 ];
+/// What has no class stands apart from those that have one.
+const UNKNOWN: (&str, &str) = ("other", "unknown");
 
-/// Panels of one unit whose cells have populations that are known.
+/// Panels along one factor whose figures are of one kind.
 pub struct Faceted<'a> {
     /// Above the figure, and its name.
     pub title: String,
+    /// What all values are.
+    pub metric: Metric,
     /// Unit of all values.
     pub unit: Unit,
-    /// A facet each.
+    /// Side by side.
     pub panels: Vec<&'a Panel>,
 }
 
-/// Figures of a study of memory populations, one a unit; none with one panel, whose own figure says
-/// the same.
-pub fn figures<'a>(results: &'a StudyResults) -> Vec<Faceted<'a>> {
+/// The joint figures of a study, one for each kind of figure; none of one panel, whose own figure
+/// says the same, and none of those along message sizes, which have curves.
+pub fn figures<'a>(analysis: &Analysis<'_>, results: &'a StudyResults) -> Vec<Faceted<'a>> {
     let mut all: Vec<Faceted<'a>> = Vec::new();
     for panel in &results.panels {
-        if !panel.rows.iter().any(|row| row.memory.is_some() && row.median.is_some()) {
+        let is_measured = panel.rows.iter().any(|row| row.median.is_some());
+        if !is_measured || panel.rows.len() < 2 || sized::is_curve(analysis, panel) {
             continue;
         }
-        match all.iter_mut().find(|one| one.unit == panel.unit) {
+        let alike = |one: &&mut Faceted<'_>| (one.metric, one.unit) == (panel.metric, panel.unit);
+        match all.iter_mut().find(alike) {
             Some(one) => one.panels.push(panel),
             None => {
-                let title = format!("{} by memory population", words::metric(panel.metric));
-                all.push(Faceted { title, unit: panel.unit, panels: vec![panel] });
+                let title = format!("{} by {}", words::metric(panel.metric), results.across);
+                let (metric, unit) = (panel.metric, panel.unit);
+                all.push(Faceted { title, metric, unit, panels: vec![panel] });
             }
         }
     }
-    all.retain(|one| one.panels.len() > 1);
+    all.retain(|one| (2..=PANELS_MAX).contains(&one.panels.len()));
     all
+}
+
+/// Whether joint figures have every value of a kind, so that a figure of all cells one below the
+/// other adds nothing.
+pub fn has_all(analysis: &Analysis<'_>, metric: Metric) -> bool {
+    let Some(results) = &analysis.study else { return false };
+    let drawn: Vec<usize> = figures(analysis, results)
+        .iter()
+        .flat_map(|one| one.panels.iter().flat_map(|panel| panel.rows.iter().map(|row| row.trial)))
+        .collect();
+    let all = analysis.summaries.iter().enumerate();
+    let mut of = all.filter(|(_, summary)| summary.metric == metric && summary.estimate.is_some());
+    of.all(|(at, _)| drawn.contains(&at))
 }
 
 /// How a row's population is called.
 pub fn class(row: &PanelRow) -> &'static str {
     let known = CLASSES.iter().find(|(memory, _, _)| Some(*memory) == row.memory);
-    known.map_or("unknown", |(_, _, says)| says)
+    known.map_or(UNKNOWN.1, |(_, _, says)| says)
 }
 
-fn style(row: &PanelRow) -> &'static str {
+fn style(row: &PanelRow, is_coloured: bool) -> &'static str {
     let known = CLASSES.iter().find(|(memory, _, _)| Some(*memory) == row.memory);
-    known.map_or("box", |(_, class, _)| class)
+    let plain = if is_coloured { UNKNOWN.0 } else { "box" };
+    known.map_or(plain, |(_, class, _)| class)
+}
+
+/// Where everything of a figure is drawn.
+struct Layout {
+    /// Panels a row of panels.
+    count: usize,
+    /// Width of one.
+    panel: f64,
+    /// Width of a level.
+    step: f64,
+    /// The axis that all share.
+    low: f64,
+    high: f64,
+    /// Whether boxes have the colours of their populations.
+    is_coloured: bool,
 }
 
 impl Faceted<'_> {
-    /// The figure as SVG.
-    pub fn draw(&self, analysis: &Analysis<'_>, across: &str) -> String {
+    /// The figure as SVG, so wide; what does not fit side by side is in rows, with the same axis.
+    pub fn draw(&self, analysis: &Analysis<'_>, across: &str, width: f64) -> String {
+        let Some(layout) = self.layout(analysis, width) else { return String::new() };
+        let mut svg = Svg::new(width, &self.title);
+        let mut top = 4.0;
+        if layout.is_coloured {
+            top = legend(&mut svg, self.panels.iter().flat_map(|panel| &panel.rows));
+        }
+        for row in self.panels.chunks(layout.count) {
+            let right = LEFT + (layout.panel + GAP) * row.len() as f64 - GAP;
+            axis(&mut svg, self.unit, &layout, top, right);
+            for (at, panel) in row.iter().enumerate() {
+                let left = LEFT + (layout.panel + GAP) * at as f64;
+                group(&mut svg, analysis, panel, &layout, (left, top));
+            }
+            top += NAME + PLOT + LEVELS;
+        }
+        svg.text("axis", ((LEFT + width - MARGIN) / 2.0, top + 10.0), Anchor::Middle, across);
+        svg.finish(top + 17.0)
+    }
+
+    fn layout(&self, analysis: &Analysis<'_>, width: f64) -> Option<Layout> {
         let rows = || self.panels.iter().flat_map(|panel| &panel.rows);
         let seen = rows().flat_map(|row| &analysis.summaries[row.trial].values);
         let values = seen.map(|value| value.value).chain(rows().filter_map(|row| row.beside));
         let (low, high) = values.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
         if low > high {
-            return String::new();
+            return None;
         }
         let (low, high) = plot::span(low, high);
-        let mut svg = Svg::new(WIDTH, &self.title);
-        let mut top = legend(&mut svg, rows());
-        for panel in &self.panels {
-            facet(&mut svg, analysis, panel, top, (low, high));
-            top += FACET;
-        }
-        let longest = self.panels.iter().max_by_key(|panel| panel.rows.len());
-        let step = (RIGHT - LEFT) / longest.map_or(1, |panel| panel.rows.len().max(1)) as f64;
-        for (at, row) in longest.iter().flat_map(|panel| panel.rows.iter().enumerate()) {
-            let every = longest.map_or(1, |panel| panel.rows.len()).div_ceil(NAMED).max(1);
-            if at % every == 0 {
-                let middle = LEFT + step * (at as f64 + 0.5);
-                let letters = ((step * every as f64 / 6.5) as usize).max(2);
-                svg.text("axis", (middle, top + 12.0), Anchor::Middle, &short(&row.level, letters));
-            }
-        }
-        svg.text("axis", ((LEFT + RIGHT) / 2.0, top + 28.0), Anchor::Middle, across);
-        svg.finish(top + 35.0)
+        let levels = self.panels.iter().map(|panel| panel.rows.len()).max()?.max(1) as f64;
+        let room = width - LEFT - MARGIN + GAP;
+        let least = (levels * STEP_MIN).max(PANEL_MIN) + GAP;
+        let most = ((room / least) as usize).clamp(1, self.panels.len());
+        // Rows of about as many panels each.
+        let count = self.panels.len().div_ceil(self.panels.len().div_ceil(most));
+        let panel = room / count as f64 - GAP;
+        let is_coloured = rows().any(|row| row.memory.is_some());
+        Some(Layout { count, panel, step: panel / levels, low, high, is_coloured })
     }
 }
 
@@ -102,7 +164,8 @@ fn legend<'a>(svg: &mut Svg, rows: impl Iterator<Item = &'a PanelRow>) -> f64 {
     let there: Vec<&str> = rows.map(class).collect();
     let mut x = LEFT;
     let mut told: Vec<&str> = Vec::new();
-    for (_, class, says) in CLASSES {
+    let classes = CLASSES.iter().map(|(_, class, says)| (*class, *says)).chain([UNKNOWN]);
+    for (class, says) in classes {
         if there.contains(&says) && !told.contains(&says) {
             told.push(says);
             svg.rect(class, (x, 4.0), (12.0, 10.0), "");
@@ -110,33 +173,56 @@ fn legend<'a>(svg: &mut Svg, rows: impl Iterator<Item = &'a PanelRow>) -> f64 {
             x += 24.0 + 6.0 * says.len() as f64;
         }
     }
-    18.0
+    22.0
 }
 
-/// One panel between `top` and the next.
-fn facet(svg: &mut Svg, analysis: &Analysis<'_>, panel: &Panel, top: f64, span: (f64, f64)) {
-    let (low, high) = span;
-    let (from, to) = (top + NAME, top + FACET - 4.0);
-    let y = |value: f64| to - (value - low) / (high - low) * (to - from);
-    let title = if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name };
-    let (scale, unit) = plot::scale(panel.unit, high);
-    svg.text("label", (LEFT, top + 12.0), Anchor::Start, &short(title, 40));
+/// The axis of a row of panels, and its lines across all of them.
+fn axis(svg: &mut Svg, unit: Unit, layout: &Layout, top: f64, right: f64) {
+    let (scale, unit) = plot::scale(unit, layout.high);
     svg.text("axis", (4.0, top + 12.0), Anchor::Start, unit);
-    for mark in ticks(low / scale, high / scale, 4) {
-        let at = y(mark * scale);
-        svg.line("grid", (LEFT, at), (RIGHT, at));
+    for mark in ticks(layout.low / scale, layout.high / scale, 6) {
+        let at = layout.y(top, mark * scale);
+        svg.line("grid", (LEFT, at), (right, at));
         let text = format!("{}", (mark * 1000.0).round() / 1000.0);
         svg.text("axis", (LEFT - 4.0, at + 4.0), Anchor::End, &text);
     }
-    let step = (RIGHT - LEFT) / panel.rows.len().max(1) as f64;
-    for (at, row) in panel.rows.iter().enumerate() {
-        let middle = LEFT + step * (at as f64 + 0.5);
-        let half = (step * 0.36).min(22.0);
+}
+
+impl Layout {
+    /// Where a value stands in the row of panels that begins at `top`.
+    fn y(&self, top: f64, value: f64) -> f64 {
+        let share = (value - self.low) / (self.high - self.low);
+        top + NAME + PLOT * (1.0 - share)
+    }
+}
+
+/// One panel's boxes, its name above and its levels below, from its upper left corner.
+fn group(svg: &mut Svg, analysis: &Analysis<'_>, panel: &Panel, layout: &Layout, at: (f64, f64)) {
+    let (left, top) = at;
+    let y = |value: f64| layout.y(top, value);
+    let title = if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name };
+    let letters = (layout.panel / LETTER) as usize;
+    let middle = left + layout.panel / 2.0;
+    svg.text("label", (middle, top + 12.0), Anchor::Middle, &short(title, letters));
+    svg.rect("frame", (left, top + NAME), (layout.panel, PLOT), "");
+    // Two letters of a name at least are told, and stand apart.
+    let longest = panel.rows.iter().map(|row| row.level.chars().count()).max().unwrap_or(1);
+    let wanted = 6.0 * longest.clamp(1, 2) as f64 + 2.0;
+    let every = (wanted / layout.step).ceil().max(1.0) as usize;
+    for (place, row) in panel.rows.iter().enumerate() {
+        let middle = left + layout.step * (place as f64 + 0.5);
+        let half = (layout.step * 0.36).min(22.0);
         let summary = &analysis.summaries[row.trial];
-        plot::one(svg, summary, (middle, half), &y, (panel.unit, style(row)));
+        let class = style(row, layout.is_coloured);
+        plot::one(svg, summary, (middle, half), &y, (panel.unit, class));
         if let Some(beside) = row.beside {
             let tip = format!("reference: {}", words::value(beside, panel.unit));
             svg.rect("beside", (middle - 3.5, y(beside) - 3.5), (7.0, 7.0), &tip);
+        }
+        if place % every == 0 {
+            let letters = ((layout.step * every as f64 / LETTER) as usize).max(2);
+            let below = top + NAME + PLOT + 13.0;
+            svg.text("axis", (middle, below), Anchor::Middle, &short(&row.level, letters));
         }
     }
 }

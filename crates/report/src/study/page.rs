@@ -2,7 +2,7 @@
 
 use super::plot;
 use super::{Panel, StudyResults, faceted, side, sized, text};
-use crate::plots::BOX_RUNS_MIN;
+use crate::plots::{BOX_RUNS_MIN, WIDTH};
 use crate::{Analysis, words};
 use maud::{Markup, PreEscaped, html};
 
@@ -32,19 +32,20 @@ pub fn section(analysis: &Analysis<'_>, results: &StudyResults) -> Markup {
 /// What the papers' figures are: several panels over one axis. `None` where there is no such
 /// figure.
 fn overview(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Markup> {
-    let mut figures: Vec<(String, String)> = Vec::new();
-    figures.extend(
-        sized::figures(analysis, results).iter().map(|one| (one.title.clone(), one.draw())),
-    );
-    figures.extend(
-        faceted::figures(results)
-            .iter()
-            .map(|one| (one.title.clone(), one.draw(analysis, &results.across))),
-    );
-    (!figures.is_empty()).then(|| {
+    let joint = faceted::figures(analysis, results);
+    let sized = sized::figures(analysis, results);
+    let across = results.across.as_str();
+    (!joint.is_empty() || !sized.is_empty()).then(|| {
         html! { div class="grid overview" {
-            @for (title, drawn) in &figures {
-                div class="card" { h3 { (title) } (PreEscaped(drawn)) }
+            @for one in &joint {
+                div class="card joint" {
+                    h3 { (one.title) }
+                    div class="desk" { (PreEscaped(one.draw(analysis, across, faceted::WIDE))) }
+                    div class="telephone" { (PreEscaped(one.draw(analysis, across, WIDTH))) }
+                }
+            }
+            @for one in &sized {
+                div class="card" { h3 { (one.title) } (PreEscaped(one.draw())) }
             }
         } }
     })

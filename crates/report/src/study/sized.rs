@@ -43,11 +43,20 @@ pub fn figures(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<Sized> {
     all
 }
 
-/// A panel as a line, where each of its cells has a size of its own.
+fn size(analysis: &Analysis<'_>, trial: usize) -> Option<Bytes> {
+    Some(analysis.stored.trials.get(trial)?.params.message_bytes)
+}
+
+/// Whether each cell of a panel has a size of its own.
+pub fn is_curve(analysis: &Analysis<'_>, panel: &Panel) -> bool {
+    let sizes: BTreeSet<Bytes> =
+        panel.rows.iter().filter_map(|row| size(analysis, row.trial)).collect();
+    sizes.len() == panel.rows.len() && sizes.len() >= SIZES_MIN
+}
+
+/// A panel as a line.
 fn series(analysis: &Analysis<'_>, panel: &Panel) -> Option<Series> {
-    let size = |at: usize| Some(analysis.stored.trials.get(at)?.params.message_bytes);
-    let sizes: BTreeSet<Bytes> = panel.rows.iter().filter_map(|row| size(row.trial)).collect();
-    if sizes.len() != panel.rows.len() || sizes.len() < SIZES_MIN {
+    if !is_curve(analysis, panel) {
         return None;
     }
     let mut points = Vec::new();
@@ -57,7 +66,7 @@ fn series(analysis: &Analysis<'_>, panel: &Panel) -> Option<Series> {
         };
         let cpu = analysis.summaries.get(row.trial).and_then(|summary| summary.cpu.as_ref());
         let cpu = [cpu.and_then(|cpu| cpu.sender_share), cpu.and_then(|cpu| cpu.receiver_share)];
-        points.push(Point { size: size(row.trial)?, median, low, high, cpu });
+        points.push(Point { size: size(analysis, row.trial)?, median, low, high, cpu });
     }
     points.retain(|point| point.median > 0.0);
     points.sort_by_key(|point| point.size);
