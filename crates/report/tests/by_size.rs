@@ -4,6 +4,8 @@ mod planted;
 
 use narrows_model::Bytes;
 use narrows_model::study::StoredStudy;
+use narrows_model::units::Unit;
+use narrows_report::plots::curves::{Point, Series, draw};
 use narrows_report::{Analysis, data, figures};
 use planted::study;
 
@@ -55,4 +57,53 @@ fn cells_of_one_size_make_none() {
     let study = study("DIMMs", &[60.0, 90.0, 90.0], 8, None);
     let drawn = figures::all(&Analysis::of(&study));
     assert!(!drawn.iter().any(|(name, _)| name.starts_with("by-size")));
+}
+
+/// Left end, upper end, width and height of each rectangle of a class that begins so.
+fn rects(svg: &str, class: &str) -> Vec<[f64; 4]> {
+    let of = |tag: &str, name: &str| -> f64 {
+        let value =
+            tag.split(&format!(" {name}=\"")).nth(1).and_then(|rest| rest.split('"').next());
+        value.and_then(|value| value.parse().ok()).expect("a number")
+    };
+    let tags = svg.split("<rect ").skip(1).filter(|tag| tag.starts_with(class));
+    tags.map(|tag| [of(tag, "x"), of(tag, "y"), of(tag, "width"), of(tag, "height")]).collect()
+}
+
+/// As many tests and sizes as there may be, and sizes that are near each other.
+#[test]
+fn bars_of_cpu_stay_within_the_frame_and_beside_each_other() {
+    let powers: Vec<u64> = (6..19).step_by(2).map(|power| 1 << power).collect();
+    for (tests, sizes) in [
+        (8, powers.clone()),
+        (1, powers.clone()),
+        (14, powers),
+        (24, (6..30).map(|power| 1 << power).collect()),
+        (8, vec![64, 1472, 1500, 9000]),
+        (8, vec![64]),
+    ] {
+        let point = |size: &u64| Point {
+            size: Bytes(*size),
+            median: 1e9,
+            low: 0.9e9,
+            high: 1.1e9,
+            cpu: [Some(1.0), Some(1.0)],
+        };
+        let series: Vec<Series> = (0..tests)
+            .map(|at| Series { name: at.to_string(), points: sizes.iter().map(point).collect() })
+            .collect();
+        let bars = rects(&draw("planted", Unit::BitsPerSecond, &series), "class=\"dot");
+        assert_eq!(bars.len(), 2 * tests * sizes.len());
+        // Coordinates are written in tenths.
+        let written = 0.11;
+        for (at, [x, y, width, _]) in bars.iter().enumerate() {
+            let within = *x >= 58.0 - written && x + width <= 352.0 + written;
+            assert!(within, "{tests} tests, {sizes:?}: {x} + {width} beyond the frame");
+            assert!(*width > 0.0, "{tests} tests, {sizes:?}: no width");
+            for [other, row, wide, _] in bars.iter().skip(at + 1).filter(|bar| bar[1] == *y) {
+                let apart = x + width <= other + written || other + wide <= x + written;
+                assert!(apart, "{tests} tests, {sizes:?}: {x} and {other} at {row} overlap");
+            }
+        }
+    }
 }

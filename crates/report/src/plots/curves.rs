@@ -13,6 +13,8 @@ pub(super) const TOP: f64 = 14.0;
 pub(super) const BOTTOM: f64 = 196.0;
 /// Height of a row of bars.
 const BARS: f64 = 34.0;
+/// A bar is no wider.
+const BAR_MAX: f64 = 9.0;
 /// Room between two rows.
 const GAP: f64 = 16.0;
 /// Colours that lines have; more series begin again.
@@ -145,17 +147,25 @@ fn bars(svg: &mut Svg, series: &[Series], x: &Scale, (end, name): (usize, &str),
     svg.line("grid", (LEFT, bottom - BARS), (RIGHT, bottom - BARS));
     svg.text("axis", (LEFT - 4.0, bottom - BARS + 4.0), Anchor::End, "100 %");
     svg.text("axis", (LEFT, bottom - BARS - 3.0), Anchor::Start, name);
-    let step = (RIGHT - LEFT) / sizes(series).len().max(1) as f64;
-    let width = (step * 0.8 / series.len().max(1) as f64).clamp(1.0, 9.0);
+    let middles: Vec<f64> = sizes(series).iter().map(|size| x.at(size.0 as f64)).collect();
     for (at, one) in series.iter().enumerate() {
         for point in &one.points {
             let Some(share) = point.cpu[end] else { continue };
-            let left = x.at(point.size.0 as f64) + (at as f64 - series.len() as f64 / 2.0) * width;
+            let middle = x.at(point.size.0 as f64);
+            let width = (0.9 * room(&middles, middle) / series.len() as f64).min(BAR_MAX);
+            let left = middle + (at as f64 - series.len() as f64 / 2.0) * width;
             let height = share.clamp(0.0, 1.0) * BARS;
             let tip = format!("{}, {}: {:.0} %", one.name, point.size, 100.0 * share);
             svg.rect(&classes(at).1, (left, bottom - height), (width, height), &tip);
         }
     }
+}
+
+/// What the bars of all tests may take around a size: half of the way to each neighbour, and to the
+/// frame all of it.
+fn room(middles: &[f64], middle: f64) -> f64 {
+    let apart = middles.iter().map(|other| (other - middle).abs()).filter(|apart| *apart > 0.0);
+    apart.chain([2.0 * (middle - LEFT), 2.0 * (RIGHT - middle)]).fold(f64::MAX, f64::min)
 }
 
 /// The names of the lines, a line each; where it ends.
