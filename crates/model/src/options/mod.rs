@@ -103,6 +103,7 @@ pub static ALL: &[&Declared] = &[
     &packets::I_KNOW.declared,
     &trips::OVERLAP.declared,
     &runs::AFTER.declared,
+    &rdma::GID.declared,
 ];
 
 /// The option of a key in a section.

@@ -9,6 +9,8 @@ const OLD: Declared =
 const FLAG: Flag = Flag { on: &[Command::Rdma], ..Flag::PLAIN };
 /// Pages that buffers can have.
 pub const PAGE_SIZES: &[&str] = &["4K", "transparent", "2M", "1G"];
+/// Sorts of identifiers that ports can have.
+pub const GIDS: &[&str] = &["infiniband", "rocev1", "rocev2"];
 /// The most requests on a queue pair at once.
 const DEPTH_MAX: u64 = 16_384;
 /// The most bytes inside a request that are asked of a device.
@@ -114,6 +116,22 @@ pub static GID_INDEX: Opt<String> = Opt::new(Declared {
         },
     },
     ..OLD
+});
+
+/// Sort of identifier that the ports must have: of InfiniBand, or of a version of RoCE.
+pub static GID: Opt<String> = Opt::new(Declared {
+    key: "gid",
+    section: Section::Rdma,
+    takes: Takes::Word(GIDS),
+    help: "Sort of identifier, at both ends: of a port of InfiniBand, or of RoCE v1 or v2 on \
+           Ethernet; a port that has none fails the run. Without it what the port has, RoCE v2 \
+           before v1",
+    flags: &[Flag { long: "gid", value: "SORT", ..FLAG }],
+    fits: fits::RDMA,
+    kept: Kept::Key,
+    shown: |value, _| Some(format!("GID asked for: {value}")),
+    capability: Some("gid"),
+    ..Declared::PLAIN
 });
 
 fn index(word: Option<String>) -> Option<u8> {

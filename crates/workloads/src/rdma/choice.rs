@@ -16,13 +16,74 @@ pub struct Choice {
     pub why: String,
 }
 
+/// What an identifier must be of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GidSort {
+    /// A port of InfiniBand.
+    InfiniBand,
+    /// Ethernet's own frames.
+    RoceV1,
+    /// UDP over Ethernet.
+    RoceV2,
+}
+
+impl GidSort {
+    /// By the option's word.
+    pub fn named(word: &str) -> Result<Self, LoadError> {
+        match word {
+            "infiniband" => Ok(Self::InfiniBand),
+            "rocev1" => Ok(Self::RoceV1),
+            "rocev2" => Ok(Self::RoceV2),
+            other => Err(LoadError::Order(format!(
+                "gid '{other}' is none of {}",
+                narrows_model::options::rdma::GIDS.join(", ")
+            ))),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::InfiniBand => "InfiniBand",
+            Self::RoceV1 => "RoCE v1",
+            Self::RoceV2 => "RoCE v2",
+        }
+    }
+
+    /// What a port without it is, in words; `None` where it may have it.
+    fn lacks(self, transport: Transport, lid: u16) -> Option<&'static str> {
+        match (transport, lid) {
+            (Transport::Iwarp, _) => Some("iWARP"),
+            // A port of Ethernet has no local identifier.
+            (_, 0) => (self == Self::InfiniBand).then_some("Ethernet"),
+            _ => (self != Self::InfiniBand).then_some("InfiniBand"),
+        }
+    }
+
+    /// The identifiers of a port that are of this sort.
+    fn among(self, gids: Vec<Gid>) -> Vec<Gid> {
+        let is = |gid: &Gid| self == Self::InfiniBand || gid.is_v2() == (self == Self::RoceV2);
+        gids.into_iter().filter(is).collect()
+    }
+}
+
+/// What an end asks of a device.
+struct Asked<'a> {
+    place: &'a RdmaPlace,
+    gid: Option<GidSort>,
+    own: IpAddr,
+}
+
 /// The device that was named, or the one that has this address. `None` when no device shows the
 /// address: iWARP devices do not, and only the connection manager knows theirs.
-pub fn choose(place: &RdmaPlace, own: IpAddr) -> Result<Option<Choice>, LoadError> {
+pub fn choose(
+    place: &RdmaPlace,
+    gid: Option<GidSort>,
+    own: IpAddr,
+) -> Result<Option<Choice>, LoadError> {
     if let Some(name) = &place.device {
         let domain = Domain::new(Device::open(name)?)?;
         let why = format!("{name} was asked for");
-        return of(domain, place, own, &why).map(Some);
+        return of(domain, &Asked { place, gid, own }, &why).map(Some);
     }
     let names = verbs::devices()?;
     if names.is_empty() {
@@ -46,9 +107,12 @@ pub fn choose(place: &RdmaPlace, own: IpAddr) -> Result<Option<Choice>, LoadErro
         let numbers = place.port.map_or(1..=2, |port| port..=port);
         for port in numbers {
             let Ok(told) = domain.port(port) else { continue };
-            if domain.gids(port)?.iter().any(|gid| gid.address() == own) {
+            // Where InfiniBand is asked for, the address may be that of another, Ethernet port.
+            let may_be = gid != Some(GidSort::InfiniBand) || told.lid != 0;
+            if may_be && domain.gids(port)?.iter().any(|gid| gid.address() == own) {
                 let place = RdmaPlace { port: Some(port), ..place.clone() };
-                return of(domain, &place, own, &format!("{name} has the address {own}")).map(Some);
+                let why = format!("{name} has the address {own}");
+                return of(domain, &Asked { place: &place, gid, own }, &why).map(Some);
             }
             if told.is_active && told.lid != 0 {
                 up.push((domain.clone(), name, port));
@@ -59,8 +123,11 @@ pub fn choose(place: &RdmaPlace, own: IpAddr) -> Result<Option<Choice>, LoadErro
     match up.as_slice() {
         [(domain, name, port)] => {
             let place = RdmaPlace { port: Some(*port), ..place.clone() };
-            of(domain.clone(), &place, own, &format!("{name} has the only port that is up"))
-                .map(Some)
+            let why = format!("{name} has the only port that is up");
+            of(domain.clone(), &Asked { place: &place, gid, own }, &why).map(Some)
+        }
+        [] if gid == Some(GidSort::InfiniBand) && closed.is_none() => {
+            Err(LoadError::Order("no port of InfiniBand is up, which was asked for".into()))
         }
         _ => closed.map_or(Ok(None), |error| Err(error.into())),
     }
@@ -104,14 +171,30 @@ fn with_hardware(hardware: &[u8]) -> Vec<IpAddr> {
 }
 
 /// The port and identifier on a device.
-fn of(domain: Arc<Domain>, place: &RdmaPlace, own: IpAddr, why: &str) -> Result<Choice, LoadError> {
+fn of(domain: Arc<Domain>, asked: &Asked<'_>, why: &str) -> Result<Choice, LoadError> {
+    let Asked { place, gid: sort, own } = *asked;
     let device = domain.device();
     let (port, told) = port(&domain, place)?;
     if !told.is_active {
         let says = format!("port {port} of {device} is not up: see `narrows host --table rdma`");
         return Err(LoadError::Order(says));
     }
-    let gids = domain.gids(port)?;
+    let lacks =
+        sort.and_then(|sort| Some((sort.lacks(domain.transport(), told.lid)?, sort.name())));
+    if let Some((is, wanted)) = lacks {
+        let says = format!("port {port} of {device} is {is}, and {wanted} was asked for");
+        return Err(LoadError::Order(says));
+    }
+    let all = domain.gids(port)?;
+    let gids = match sort {
+        Some(sort) => sort.among(all),
+        None => all,
+    };
+    if let Some(sort) = sort.filter(|_| gids.is_empty()) {
+        let sort = sort.name();
+        let says = format!("port {port} of {device} has no identifier of {sort}");
+        return Err(LoadError::Order(says));
+    }
     let ethernet = told.lid == 0 && domain.transport() == Transport::InfiniBand;
     let (gid, because) = match place.gid_index {
         Some(index) => {
@@ -176,6 +259,30 @@ mod tests {
             IpAddr::V6(v6) => v6.octets(),
         };
         Gid { index, bytes, kind: Some(kind.to_owned()) }
+    }
+
+    #[test]
+    fn a_sort_that_was_asked_for_is_the_only_one_that_is_taken() {
+        let gids = vec![
+            gid(0, "fe80::1", "IB/RoCE v1"),
+            gid(1, "fe80::1", "RoCE v2"),
+            gid(2, "10.0.0.1", "IB/RoCE v1"),
+            gid(3, "10.0.0.1", "RoCE v2"),
+        ];
+        let chosen = |sort: GidSort, own: &str| {
+            let among = sort.among(gids.clone());
+            best(&among, own.parse().expect("address")).map(|(gid, _)| gid.index)
+        };
+        assert_eq!(chosen(GidSort::RoceV1, "10.0.0.1"), Some(2));
+        assert_eq!(chosen(GidSort::RoceV2, "10.0.0.1"), Some(3));
+        assert_eq!(chosen(GidSort::RoceV1, "fe80::1"), Some(0));
+        assert!(GidSort::RoceV1.among(vec![gid(0, "10.0.0.1", "RoCE v2")]).is_empty());
+        // A port is what its local identifier says, whatever its name.
+        let lacks = |sort: GidSort, lid| sort.lacks(Transport::InfiniBand, lid);
+        assert_eq!(lacks(GidSort::InfiniBand, 0), Some("Ethernet"));
+        assert_eq!(lacks(GidSort::RoceV1, 7), Some("InfiniBand"));
+        assert_eq!((lacks(GidSort::InfiniBand, 7), lacks(GidSort::RoceV2, 0)), (None, None));
+        assert_eq!(GidSort::RoceV2.lacks(Transport::Iwarp, 0), Some("iWARP"));
     }
 
     #[test]

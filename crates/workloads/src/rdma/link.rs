@@ -168,7 +168,7 @@ impl Maker<'_> {
         let chosen = match self.settings.connection {
             Some(Connection::Manager) => None,
             Some(Connection::Exchange) => Some(self.choose()?),
-            None => choice::choose(&self.settings.place, self.own)?
+            None => choice::choose(&self.settings.place, None, self.own)?
                 .filter(|choice| choice.domain.transport() == Transport::InfiniBand),
         };
         match chosen {
@@ -229,7 +229,7 @@ impl Maker<'_> {
 
     /// A device for an exchange.
     fn choose(&self) -> Result<Choice, LoadError> {
-        let chosen = choice::choose(&self.settings.place, self.own)?;
+        let chosen = choice::choose(&self.settings.place, self.settings.gid, self.own)?;
         chosen.ok_or_else(|| {
             let own = self.own;
             LoadError::Order(format!("no RDMA device shows the address {own}: name one (-d)"))

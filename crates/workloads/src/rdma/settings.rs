@@ -1,11 +1,13 @@
 //! What an order says of RDMA, with what is taken where it says nothing, and its limits.
 
+use super::choice::GidSort;
 use super::is_one_sided;
 use crate::harness::buffer::Pages;
 use crate::harness::ends::Flow;
 use crate::harness::socket::wait;
 use crate::{BUFFERS_BYTES_MAX, LoadError};
 use narrows_model::load::{Job, Role, Wait};
+use narrows_model::options::rdma::GID;
 use narrows_model::rdma::{RdmaConnection, RdmaPlace, RdmaService};
 use narrows_model::workload::{RdmaVerb, Workload};
 use narrows_rdma::Verb;
@@ -75,6 +77,8 @@ pub fn reported(service: Service) -> RdmaService {
 pub struct RdmaSettings {
     /// Device, port and identifier of this end.
     pub place: RdmaPlace,
+    /// Sort of its identifier; `None` takes what the port has.
+    pub gid: Option<GidSort>,
     /// `None` takes what the device knows.
     pub connection: Option<Connection>,
     /// Service of the queue pair.
@@ -122,8 +126,15 @@ impl RdmaSettings {
     pub fn of(job: &Job) -> Result<Self, LoadError> {
         let asked = job.params.rdma.clone().unwrap_or_default();
         let trips = job.kind.is_round_trip();
+        let gid = GID.of(&job.params).map(|word| GidSort::named(&word)).transpose()?;
         let connection = match &asked.connection {
-            None => None,
+            // The manager chooses a version of RoCE by itself.
+            None => gid.map(|_| Connection::Exchange),
+            Some(RdmaConnection::Manager) if gid.is_some() => {
+                let says = "the connection manager chooses the identifier itself (default_roce_mode \
+                            of configfs): leave out -R, or the sort of GID";
+                return Err(order(says.into()));
+            }
             Some(RdmaConnection::Manager) => Some(Connection::Manager),
             Some(RdmaConnection::Exchange) => Some(Connection::Exchange),
             Some(RdmaConnection::Other(word)) => {
@@ -147,10 +158,11 @@ impl RdmaSettings {
         };
         // Requests of libfabric may end in another order than they began.
         let every = if is_fabric { 1 } else { every };
-        let queue_pair_words = asked.has_queue_pair_words();
+        let queue_pair_words = asked.has_queue_pair_words() || gid.is_some();
         let news_max = (depth + 1).saturating_sub(post_list).max(1);
         Ok(Self {
             place: if job.end == Role::Receiver { asked.receiver } else { asked.sender },
+            gid,
             connection,
             service,
             depth,
@@ -398,6 +410,28 @@ mod tests {
         assert!(refusal("rdma-write-stream", 8, verbs).contains("libfabric's"));
         let other = RdmaParams { via: Some("ucx".into()), ..RdmaParams::default() };
         assert!(refusal("rdma-write-stream", 8, other).contains("none of verbs, libfabric"));
+    }
+
+    #[test]
+    fn a_sort_of_identifier_is_the_queue_pairs_own() {
+        let told = |rdma: RdmaParams, gid: &str| {
+            let mut order = job("rdma-write-stream", 64, rdma);
+            order.params.told.tell(&GID, gid.to_owned());
+            order
+        };
+        let settings = RdmaSettings::of(&told(RdmaParams::default(), "rocev1")).expect("settings");
+        assert_eq!(settings.gid, Some(GidSort::RoceV1));
+        // The connection manager would take what it likes, also where no device has the address.
+        assert_eq!(settings.connection, Some(Connection::Exchange));
+        let refused = |rdma: RdmaParams| {
+            let checked = crate::check(&told(rdma, "infiniband")).map(|_| ());
+            checked.expect_err("refused").to_string()
+        };
+        let managed = RdmaParams { connection: Some("cm".into()), ..RdmaParams::default() };
+        assert!(refused(managed).contains("chooses the identifier itself"));
+        let fabric = RdmaParams { via: Some("libfabric".into()), ..RdmaParams::default() };
+        assert!(refused(fabric).contains("libfabric has no"));
+        assert!(crate::check(&told(RdmaParams::default(), "ib")).is_err(), "no such word");
     }
 
     #[test]
