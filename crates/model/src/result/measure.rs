@@ -27,20 +27,38 @@ pub enum Unmeasured {
     AgainstCubic { now: String },
 }
 
+impl Unmeasured {
+    /// What is missing of runs, and the label of their trial; `None` where no trial could tell it.
+    pub fn of_trial(&self) -> Option<(String, &str)> {
+        let (lacks, trial) = match self {
+            Self::In { lacks, trial } => (lacks.to_string(), trial),
+            Self::MemoryTraffic { why, trial } => (because("memory traffic", why), trial),
+            Self::Profile { why, trial } => {
+                (because("a profile of the end whose CPU is full", why), trial)
+            }
+            Self::Run(_)
+            | Self::HalfPace { .. }
+            | Self::Cubic { .. }
+            | Self::AgainstCubic { .. } => {
+                return None;
+            }
+        };
+        Some((lacks, trial))
+    }
+}
+
+/// What is missing, with the reason in brackets where there is one.
+fn because(what: &str, why: &Option<impl fmt::Display>) -> String {
+    why.as_ref().map_or(what.to_owned(), |why| format!("{what} ({why})"))
+}
+
 impl fmt::Display for Unmeasured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((lacks, trial)) = self.of_trial() {
+            return write!(f, "{lacks} in {trial}");
+        }
         match self {
-            Self::In { lacks, trial } => write!(f, "{lacks} in {trial}"),
-            Self::MemoryTraffic { why: Some(why), trial } => {
-                write!(f, "memory traffic ({why}) in {trial}")
-            }
-            Self::MemoryTraffic { why: None, trial } => write!(f, "memory traffic in {trial}"),
-            Self::Profile { why: Some(why), trial } => {
-                write!(f, "a profile of the end whose CPU is full ({why}) in {trial}")
-            }
-            Self::Profile { why: None, trial } => {
-                write!(f, "a profile of the end whose CPU is full in {trial}")
-            }
+            Self::In { .. } | Self::MemoryTraffic { .. } | Self::Profile { .. } => Ok(()),
             Self::Run(needed) => write!(f, "{needed}"),
             Self::HalfPace { trial } => write!(f, "{trial} at half of its pace (--explain)"),
             Self::Cubic { default } => {

@@ -138,7 +138,7 @@ fn rules_card(analysis: &Analysis<'_>) -> Markup {
                         Verdict::Clear { looked_at } => { ": " (judged::seen(looked_at.all())) }
                         Verdict::NotApplicable { why } => { ": " (why.to_string()) }
                         Verdict::Unknown { missing, looked_at } => {
-                            ", needs " (judged::listed(missing))
+                            ", needs " (judged::lacks(missing))
                             @if !looked_at.is_empty() {
                                 "; nothing wrong in " (judged::seen(looked_at))
                             }

@@ -371,7 +371,7 @@ fn needs(judged: &[Judged]) -> Vec<(String, Vec<&str>)> {
     let mut all: Vec<(String, Vec<&str>)> = Vec::new();
     for judged in judged {
         let Verdict::Unknown { missing, .. } = &judged.verdict else { continue };
-        let needs = judged::listed(missing);
+        let needs = judged::lacks(missing);
         match all.iter_mut().find(|(have, _)| *have == needs) {
             Some((_, rules)) => rules.push(&judged.rule),
             None => all.push((needs, vec![&judged.rule])),
