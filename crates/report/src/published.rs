@@ -133,7 +133,15 @@ pub fn summary(answers: &[Answer]) -> String {
         (n > 0).then(|| (sum / n as f64, n))
     };
     let Some((error, cells)) = weighed(&Answer::mean_error) else {
-        return "nothing here is predicted\n".to_owned();
+        let cells = answers.iter().flat_map(|answer| &answer.cells);
+        let told = cells.filter(|cell| cell.predicted.is_some()).count();
+        return match told {
+            0 => "nothing here is predicted\n".to_owned(),
+            _ => format!(
+                "{told} predicted, none beside a published figure that it could be held to: no error \
+                 is known\n"
+            ),
+        };
     };
     let left = weighed(&Answer::mean_error_left_out);
     let baseline = weighed(&|answer| {

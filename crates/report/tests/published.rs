@@ -76,4 +76,11 @@ fn answers_weigh_by_their_figures_and_what_is_set_by_a_row_counts_nothing() {
     let wanted = "MAPE 40.00 % (4 cells), leave-one-out -, baseline 25.00 %\n";
     assert_eq!(summary(&[one, three]), wanted);
     assert_eq!(summary(&[]), "nothing here is predicted\n");
+    // A prediction of which nobody has published the figure is one all the same.
+    let mut alone = cell("g", 90.0, None, Kind::Prediction);
+    alone.published = None;
+    let told = summary(&[answer(vec![alone.clone()])]);
+    assert!(told.starts_with("1 predicted, none beside a published figure"), "{told}");
+    alone.predicted = None;
+    assert_eq!(summary(&[answer(vec![alone])]), "nothing here is predicted\n");
 }
