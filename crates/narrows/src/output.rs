@@ -316,6 +316,16 @@ pub fn check_folder(folder: &Path) -> Result<(), Failure> {
     tried.map_err(|error| unwritable(folder, &error))
 }
 
+/// The same, and makes the folder where there is none; of a path that was misspelt no more than
+/// its last part.
+pub fn make_folder(folder: &Path) -> Result<(), Failure> {
+    let within = folder.parent().map(|parent| parent.as_os_str().is_empty() || parent.is_dir());
+    if !folder.exists() && within == Some(true) {
+        std::fs::create_dir(folder).map_err(|error| unwritable(folder, &error))?;
+    }
+    check_folder(folder)
+}
+
 /// A path for a folder that goes with this process. One that a killed process has left is another.
 pub fn passing_folder(what: &str) -> PathBuf {
     let name = format!("narrows-{what}-{}-{}", std::process::id(), now().0);

@@ -126,6 +126,25 @@ fn a_regression_is_told_by_the_exit_code() {
 }
 
 #[test]
+fn figures_make_their_folder_but_not_all_of_a_path() {
+    let dir = folder("figures-made");
+    let study = series(&dir, "runs", &[10.0, 10.1, 10.2, 9.9, 10.05, 9.95, 10.0, 10.02]);
+    let report = |to: &Path| {
+        let mut command = narrows();
+        command.arg("report").arg(&study).arg("--figures").arg(to);
+        command
+    };
+    let made = dir.join("made");
+    for _ in 0..2 {
+        let output = run(&mut report(&made));
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        assert!(std::fs::read_dir(&made).expect("a folder").count() > 0);
+    }
+    fails(&mut report(&dir.join("misspelt/made")), 2, "is not a directory");
+    assert!(!dir.join("misspelt").exists());
+}
+
+#[test]
 fn a_changed_file_does_not_verify() {
     let dir = folder("verify");
     let study = series(&dir, "study", &[10.0, 10.1]);

@@ -4,6 +4,7 @@ use crate::plots::{boxes, ceilings, percentiles};
 use crate::study::{faceted, plot, sized};
 use crate::{Analysis, app, applications, latency, neighbours, placement, words};
 use narrows_app::scaling::Scaling;
+use narrows_model::result::Prediction;
 use narrows_model::study::StoredStudy;
 use narrows_model::workload::Metric;
 use narrows_stats::Summary;
@@ -66,21 +67,39 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
             figures.push((name, percentiles::draw(&summary.label, trips)));
         }
     }
-    for prediction in &analysis.predictions {
+    let ran = |prediction: &&Prediction| {
+        let cell = prediction.cell.as_ref();
+        let summary = cell.and_then(|cell| analysis.summaries.iter().find(|s| s.label == *cell));
+        summary.is_none_or(|summary| summary.done > 0)
+    };
+    for prediction in analysis.predictions.iter().filter(ran) {
         // People count from one.
         let session = prediction.sessions.first();
         let session = session.map_or(String::new(), |number| format!("-session-{}", number + 1));
         let path = plain(&prediction.path.to_string());
-        let name = format!("ceilings-{path}-{}{session}", prediction.protocol());
+        let name = format!("ceilings-{path}-{}{session}", plain(&prediction.protocol()));
         figures.push((name, ceilings::draw(prediction)));
     }
     figures.retain(|(_, svg)| !svg.is_empty());
+    apart(&mut figures);
     figures.into_iter().map(|(name, svg)| (name, alone(&svg))).collect()
 }
 
 /// An application's performance by ranks, a line each fabric, as a picture of its own.
 pub fn of_application(scaling: &Scaling, stored: &StoredStudy) -> String {
     alone(&app::picture(scaling, stored))
+}
+
+/// Names of which none is another's: only the first words of a label are in them.
+fn apart(figures: &mut [(String, String)]) {
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    for (name, _) in figures {
+        let times = known.entry(name.clone()).or_default();
+        *times += 1;
+        if *times > 1 {
+            *name += &format!("-{times}");
+        }
+    }
 }
 
 /// Name of the figure of a study's panel.

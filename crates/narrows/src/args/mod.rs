@@ -496,7 +496,8 @@ pub struct ReportArgs {
     /// published, or one of another server
     #[arg(long, value_name = "FILE", alias = "beside")]
     pub reference: Option<PathBuf>,
-    /// Write every figure into this folder, as SVG, and what a study's were drawn from as CSV
+    /// Write every figure into this folder, which is made, as SVG, and what a study's were drawn
+    /// from as CSV
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
     /// Write each of these figures as PNG too

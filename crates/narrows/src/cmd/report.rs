@@ -18,7 +18,7 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let more = applications(file, &args.more, &stored)?;
     let analysis = Analysis::beside(&stored, reference.as_ref()).with_applications(more);
     if let Some(folder) = &args.figures {
-        output::check_folder(folder)?;
+        output::make_folder(folder)?;
         let drawer = args.png.then(Rasteriser::new).transpose()?;
         for (name, csv) in data::all(&analysis) {
             output::write_whole(&folder.join(format!("{name}.csv")), &csv)?;
