@@ -42,7 +42,12 @@ fn one_row(svg: &mut Svg, summary: &Summary, top: f64, at: &dyn Fn(f64) -> f64, 
     let Some(plot) = &summary.box_plot else { return };
     let middle = top + 32.0;
     svg.text("label", (LEFT, top + 13.0), Anchor::Start, &summary.label);
-    let median = format!("median {}, n {}", words::value(plot.median, unit), summary.values.len());
+    let middle_says = if words::is_nothing(plot.median, unit) {
+        words::NOTHING.to_owned()
+    } else {
+        format!("median {}", words::value(plot.median, unit))
+    };
+    let median = format!("{middle_says}, n {}", summary.values.len());
     svg.text("value", (RIGHT, top + 13.0), Anchor::End, &median);
     if summary.values.len() < BOX_RUNS_MIN {
         for value in &summary.values {

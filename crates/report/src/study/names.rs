@@ -25,10 +25,6 @@ pub fn title(panel: &Panel) -> &str {
 
 /// Two values with their unit once, where they share it.
 pub fn between(low: f64, high: f64, unit: Unit) -> String {
-    let (low, high) = (words::exact(low, unit), words::exact(high, unit));
-    match (low.split_once(' '), high.split_once(' ')) {
-        _ if low == high => high,
-        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {high}"),
-        _ => format!("{low} to {high}"),
-    }
+    let (lower, upper) = (words::exact(low, unit), words::exact(high, unit));
+    if lower == upper { upper } else { words::ends(low, high, unit, words::exact) }
 }

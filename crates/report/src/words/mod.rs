@@ -65,8 +65,32 @@ pub fn time_or_dash(ns: Option<Nanos>) -> String {
     ns.map_or("-".to_owned(), |ns| ns.to_string())
 }
 
+/// Whether nothing arrived: no rate was measured as zero.
+pub fn is_nothing(of: f64, unit: Unit) -> bool {
+    use Unit::{BitsPerSecond, DatagramsPerSecond, PacketsPerSecond};
+    of == 0.0 && matches!(unit, BitsPerSecond | DatagramsPerSecond | PacketsPerSecond)
+}
+
+/// Two ends as they are told, with their unit once where they share it. Where nothing arrived in
+/// some runs the lower end is a bare zero.
+pub fn ends(low: f64, high: f64, unit: Unit, told: fn(f64, Unit) -> String) -> String {
+    let (lower, upper) = (told(low, unit), told(high, unit));
+    match (lower.split_once(' '), upper.split_once(' ')) {
+        _ if is_nothing(low, unit) && !is_nothing(high, unit) => format!("0 to {upper}"),
+        _ if is_nothing(low, unit) => NOTHING.to_owned(),
+        (Some((number, a)), Some((_, b))) if a == b => format!("{number} to {upper}"),
+        _ => format!("{lower} to {upper}"),
+    }
+}
+
+/// What a median of zero is called.
+pub const NOTHING: &str = "nothing arrived";
+
 /// The same with four digits, for tables beside published ones.
 pub fn exact(of: f64, unit: Unit) -> String {
+    if is_nothing(of, unit) {
+        return NOTHING.to_owned();
+    }
     let rounded = value(of, unit);
     let Some((number, name)) = rounded.split_once(' ') else { return rounded };
     let Ok(number) = number.parse::<f64>() else { return rounded };
@@ -103,6 +127,9 @@ pub fn count(value: f64) -> String {
 
 /// The middle of an estimate with its unit: `61.2 Gb/s`.
 pub fn middle(estimate: &Estimate) -> String {
+    if is_nothing(estimate.value, estimate.unit) {
+        return NOTHING.to_owned();
+    }
     value(estimate.value, estimate.unit)
 }
 
@@ -116,11 +143,7 @@ pub fn of_what(estimate: &Estimate) -> &'static str {
 
 /// `60.1 to 62.3 Gb/s`.
 pub fn range(estimate: &Estimate) -> String {
-    let (low, high) = (value(estimate.low, estimate.unit), value(estimate.high, estimate.unit));
-    match (low.split_once(' '), high.split_once(' ')) {
-        (Some((number, a)), Some((_, b))) if a == b => format!("{number} to {high}"),
-        _ => format!("{low} to {high}"),
-    }
+    ends(estimate.low, estimate.high, estimate.unit, value)
 }
 
 /// A known value, or a dash.
