@@ -3,6 +3,7 @@
 use crate::study::faceted::{self, Faceted};
 use crate::study::sized;
 use crate::{Analysis, figures, words};
+use narrows_model::workload::Metric;
 use narrows_stats::BoxPlot;
 
 /// A file of each figure of a study's cells, by the name that the figure has.
@@ -14,9 +15,12 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
         let unit = crate::words::word(&panel.unit);
         let head =
             [&study.across, "median", "low", "high", "runs", "unit", "beside"].map(str::to_owned);
-        let mut rows = vec![head.to_vec()];
+        // What other tests call latency is half of it.
+        let is_trip = panel.metric == Metric::RoundTripP50;
+        let half = is_trip.then(|| "half_of_median".to_owned());
+        let mut rows: Vec<Vec<String>> = vec![head.into_iter().chain(half).collect()];
         for row in &panel.rows {
-            rows.push(vec![
+            let mut cells = vec![
                 row.level.clone(),
                 number(row.median),
                 number(row.low),
@@ -24,7 +28,9 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
                 row.n.to_string(),
                 unit.clone(),
                 number(row.beside),
-            ]);
+            ];
+            cells.extend(is_trip.then(|| number(row.median.map(|median| median / 2.0))));
+            rows.push(cells);
         }
         files.push((figures::of_panel(at, title), csv(&rows)));
     }

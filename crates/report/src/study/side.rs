@@ -1,8 +1,9 @@
 //! All cells of a study side by side: medians, and CPU of both ends.
 
-use super::names::{Table, levels};
+use super::names::{Table, levels, title};
 use super::{Panel, PanelRow, StudyResults, priced};
 use crate::{Analysis, words};
+use narrows_model::workload::Metric;
 
 /// Columns of panels; with more, panels are rows.
 const PANELS_ACROSS: usize = 6;
@@ -20,8 +21,8 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<(&'static 
         told.then(|| format!("{} / {}", percent(cpu.sender_share), percent(cpu.receiver_share)))
     };
     let titled = [
-        ("Medians", of(results, &median_of)),
-        ("CPU of the busiest thread, sender / receiver", of(results, &cpu)),
+        ("Medians", of(results, &median_of, Some(&half_of))),
+        ("CPU of the busiest thread, sender / receiver", of(results, &cpu, None)),
         ("Price, and what a hundred of it buys", priced::table(analysis, results)),
     ];
     titled.into_iter().filter_map(|(title, table)| Some((title, table?))).collect()
@@ -29,6 +30,12 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<(&'static 
 
 fn median_of(panel: &Panel, row: &PanelRow) -> Option<String> {
     row.median.map(|m| words::exact(m, panel.unit))
+}
+
+/// Of a round trip the half, which OSU's, IMB's and others' tests call latency.
+fn half_of(panel: &Panel, row: &PanelRow) -> Option<String> {
+    let half = row.median.filter(|_| panel.metric == Metric::RoundTripP50)? / 2.0;
+    Some(words::exact(half, panel.unit))
 }
 
 fn percent(share: Option<f64>) -> String {
@@ -43,13 +50,23 @@ pub fn is_number(table: &[Vec<String>], at: usize) -> bool {
 /// What is said of one cell.
 type Said<'a> = &'a dyn Fn(&Panel, &PanelRow) -> Option<String>;
 
-fn of(results: &StudyResults, said: Said<'_>) -> Option<Table> {
+/// A column or a row: its name, its panel, and what is said of each cell.
+type Line<'a> = (String, &'a Panel, Said<'a>);
+
+/// Each panel's line, and behind it one with more of it, where a cell has more.
+fn of(results: &StudyResults, said: Said<'_>, more: Option<Said<'_>>) -> Option<Table> {
     let levels = levels(results);
-    let has = |panel: &&Panel| panel.rows.iter().any(|row| said(panel, row).is_some());
-    let panels: Vec<&Panel> = results.panels.iter().filter(has).collect();
-    match (panels.len(), levels.len()) {
-        (2..=PANELS_ACROSS, 2..) => Some(by_level(results, &panels, said)),
-        (2..=PANELS, 2..=LEVELS_ACROSS) => Some(by_panel(results, &panels, said)),
+    let has = |panel: &Panel, said: Said<'_>| panel.rows.iter().any(|r| said(panel, r).is_some());
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    for panel in results.panels.iter().filter(|panel| has(panel, said)) {
+        lines.push((panel.name.clone(), panel, said));
+        if let Some(more) = more.filter(|more| has(panel, *more)) {
+            lines.push((format!("half of {}", title(panel)), panel, more));
+        }
+    }
+    match (lines.len(), levels.len()) {
+        (2..=PANELS_ACROSS, 2..) => Some(by_level(results, &lines)),
+        (2..=PANELS, 2..=LEVELS_ACROSS) => Some(by_panel(results, &lines)),
         _ => None,
     }
 }
@@ -61,7 +78,7 @@ fn cell(panel: &Panel, level: &str, said: Said<'_>) -> String {
 
 /// As published tables have them: a row a level, with how memory was populated, and a column a
 /// panel.
-fn by_level(results: &StudyResults, panels: &[&Panel], said: Said<'_>) -> Table {
+fn by_level(results: &StudyResults, lines: &[Line<'_>]) -> Table {
     let levels = levels(results);
     let rows = || results.panels.iter().flat_map(|panel| &panel.rows);
     let of = |level: &str| rows().find(|row| row.level == level && !row.population.is_empty());
@@ -71,7 +88,7 @@ fn by_level(results: &StudyResults, panels: &[&Panel], said: Said<'_>) -> Table 
     if populated {
         head.push(POPULATION.to_owned());
     }
-    head.extend(panels.iter().map(|panel| panel.name.clone()));
+    head.extend(lines.iter().map(|(name, ..)| name.clone()));
     let mut table = vec![head];
     for level in levels {
         let mut row = vec![level.to_owned()];
@@ -80,20 +97,20 @@ fn by_level(results: &StudyResults, panels: &[&Panel], said: Said<'_>) -> Table 
             let unknown = if measured { "unknown" } else { "-" };
             row.push(of(level).map_or(unknown.to_owned(), |row| row.population.join(" / ")));
         }
-        row.extend(panels.iter().map(|panel| cell(panel, level, said)));
+        row.extend(lines.iter().map(|(_, panel, said)| cell(panel, level, *said)));
         table.push(row);
     }
     table
 }
 
 /// A row a panel and a column a level: many tests at a few sizes.
-fn by_panel(results: &StudyResults, panels: &[&Panel], said: Said<'_>) -> Table {
+fn by_panel(results: &StudyResults, lines: &[Line<'_>]) -> Table {
     let levels = levels(results);
     let names = levels.iter().map(|level| format!("{} {level}", results.across));
     let mut table = vec![std::iter::once(String::new()).chain(names).collect::<Vec<_>>()];
-    for panel in panels {
-        let cells = levels.iter().map(|level| cell(panel, level, said));
-        table.push(std::iter::once(panel.name.clone()).chain(cells).collect());
+    for (name, panel, said) in lines {
+        let cells = levels.iter().map(|level| cell(panel, level, *said));
+        table.push(std::iter::once(name.clone()).chain(cells).collect());
     }
     table
 }
