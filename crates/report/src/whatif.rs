@@ -2,11 +2,11 @@
 
 use crate::figures::alone;
 use crate::plots::{Svg, WIDTH, svg::Anchor};
-use narrows_model::result::ResourceName;
+use narrows_model::result::{Provenance, ResourceName};
 use narrows_predict::calibration::Calibration;
 use narrows_predict::prices::{Cost, for_a_hundred};
 use narrows_predict::wire_rate::verdict;
-use narrows_predict::{Predictor, Reach, Resource, Server, symbols};
+use narrows_predict::{Parameter, Predictor, Reach, Resource, Traffic, symbols};
 use std::fmt::Write;
 
 /// Columns of a bar in text.
@@ -30,7 +30,7 @@ pub struct Change<'a> {
 /// As text: a table of all paths with bars, then what every resource has left, then where the
 /// numbers are from.
 pub fn text(change: &Change<'_>) -> String {
-    let mut text = format!("{}\n", server(&change.engine.server));
+    let mut text = server(change);
     text += &table(change);
     text += &verdicts(change.after);
     let few = change.after.len() <= DETAILED;
@@ -66,13 +66,30 @@ fn verdicts(reaches: &[Reach]) -> String {
         .collect()
 }
 
-fn server(server: &Server) -> String {
-    let family = server.platform.map_or("a processor whose family is not known", |of| &of.name);
-    if server.modules.is_empty() {
-        format!("{family}: its modules are not known")
-    } else {
-        format!("{family}: {}", population(&server.modules))
-    }
+/// What is known of the server. What is not, is told where an answer needs it: the smallest packets
+/// of a slot ask neither a family nor modules.
+fn server(change: &Change<'_>) -> String {
+    let server = &change.engine.server;
+    let packets = Traffic::Packets.name();
+    let is_asked = |reach: &Reach| reach.path != packets || !reach.missing.is_empty();
+    let needed = change.after.iter().any(is_asked);
+    let unknown = |what: &str| needed.then(|| what.to_owned());
+    let family = server.platform.map(|of| of.name.clone());
+    let family = family.or_else(|| unknown("a processor whose family is not known"));
+    let modules = (!server.modules.is_empty()).then(|| population(&server.modules));
+    let modules = modules.or_else(|| unknown("its modules are not known"));
+    let known: Vec<String> = family.into_iter().chain(modules).collect();
+    if known.is_empty() { String::new() } else { known.join(": ") + "\n" }
+}
+
+/// How many streams a figure is of, where nobody said: `, with 4 streams, assumed`.
+fn assumed(reach: &Reach) -> String {
+    let all = reach.resources.iter().flat_map(|resource| &resource.parameters);
+    let is = |one: &&Parameter| one.name == "streams" && matches!(one.from, Provenance::Assumed(_));
+    all.filter(is)
+        .map(|one| format!(", with {} streams, assumed", one.value))
+        .next()
+        .unwrap_or_default()
 }
 
 /// `modules by channel 1,1,0,1,0,0 | 0,0,0,0,0,0`, sockets parted by strokes.
@@ -116,7 +133,7 @@ fn table(change: &Change<'_>) -> String {
         });
         let _ = writeln!(
             text,
-            "{:<width$}  {}  {} {} ({} to {}), {most} {}{said}",
+            "{:<width$}  {}  {} {} ({} to {}), {most} {}{}{said}",
             reach.path,
             bar(reach, before, top(reach.unit)),
             digits(reach.value),
@@ -124,6 +141,7 @@ fn table(change: &Change<'_>) -> String {
             digits(reach.low),
             digits(reach.high),
             reach.bottleneck.map_or("not known", ResourceName::as_str),
+            assumed(reach),
             most = if reach.is_sum { "most of it" } else { "bottleneck" },
         );
     }

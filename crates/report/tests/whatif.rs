@@ -2,6 +2,7 @@
 
 mod planted;
 
+use narrows_model::host::Host;
 use narrows_model::result::{Provenance, ResourceName};
 use narrows_predict::calibration::Calibration;
 use narrows_predict::prices::Cost;
@@ -92,6 +93,55 @@ fn a_change_stands_beside_today_with_its_worth_and_its_numbers() {
     let (last, all) = told.split_last().expect("lines");
     assert_eq!(all.concat(), wanted);
     assert!(last.starts_with("a model, not a measurement"), "{last}");
+}
+
+fn asked(engine: &Predictor, after: &[Reach]) -> String {
+    let measured = Calibration::default();
+    text(&Change { engine, before: None, after, measured: &measured, cost: None })
+}
+
+/// Packets of a slot ask neither a family nor modules; streams do.
+#[test]
+fn what_is_not_known_of_a_server_is_told_where_an_answer_needs_it() {
+    let none = Calibration::default();
+    let unknown = of_nic(&Host::default(), None, &Said::new(), &none).expect("no facts");
+    let wire = resource(ResourceName::Wire, 14.88, "10 Gb/s");
+    let packets = reach("packets", "M packets/s", vec![wire]);
+    let told = asked(&unknown, std::slice::from_ref(&packets));
+    assert!(told.starts_with("packets ") && !told.contains("not known"), "{told}");
+    let told = asked(&unknown, &[packets.clone(), tcp(40.0)]);
+    let head = "a processor whose family is not known: its modules are not known\n";
+    assert!(told.starts_with(head), "{told}");
+    // What is known is told in any case.
+    let told = asked(&engine(), &[packets]);
+    assert!(told.contains(": modules by channel 1,1,0,1,0,0\n"), "{told}");
+}
+
+#[test]
+fn streams_that_nobody_told_stand_beside_their_figure() {
+    let streams = |from| Parameter { name: "streams", value: 4.0, unit: "", from };
+    let with = |from| {
+        let mut tcp = tcp(40.0);
+        tcp.resources[0].parameters.push(streams(from));
+        asked(&engine(), &[tcp])
+    };
+    let says = "bottleneck memory, with 4 streams, assumed\n";
+    assert!(with(Provenance::Assumed("as others".into())).contains(says));
+    assert!(!with(Provenance::Given(String::new())).contains("with 4 streams"));
+    // As the engine tells it.
+    let said: Said = [("nic.gbps".to_owned(), "100".to_owned())].into_iter().collect();
+    let of = |said: &Said| {
+        let engine = of_nic(&planted::host([16; 6]), None, said, &Calibration::default());
+        let engine = engine.expect("a server");
+        let tcp = engine.reach(narrows_predict::Traffic::Tcp).expect("TCP");
+        asked(&engine, &[tcp])
+    };
+    let told = of(&said);
+    assert!(told.contains(", with 4 streams, assumed\n"), "{told}");
+    let mut given = said;
+    given.insert("streams".to_owned(), "8".to_owned());
+    let told = of(&given);
+    assert!(!told.contains("streams, assumed"), "{told}");
 }
 
 #[test]
