@@ -4,7 +4,6 @@ use crate::study::faceted::{self, Faceted};
 use crate::study::sized;
 use crate::{Analysis, figures, words};
 use narrows_model::workload::Metric;
-use narrows_stats::BoxPlot;
 
 /// A file of each figure of a study's cells, by the name that the figure has.
 pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
@@ -68,7 +67,6 @@ fn joint(analysis: &Analysis<'_>, across: &str, one: &Faceted<'_>) -> Vec<Vec<St
     for panel in &one.panels {
         rows.extend(panel.rows.iter().map(|row| {
             let plot = analysis.summaries.get(row.trial).and_then(|one| one.box_plot.as_ref());
-            let of = |value: fn(&BoxPlot) -> f64| number(plot.map(value));
             let outliers = plot.map_or(&[][..], |plot| &plot.outliers);
             let outliers: Vec<String> = outliers.iter().map(f64::to_string).collect();
             vec![
@@ -81,10 +79,10 @@ fn joint(analysis: &Analysis<'_>, across: &str, one: &Faceted<'_>) -> Vec<Vec<St
                 row.n.to_string(),
                 crate::words::word(&panel.unit),
                 number(row.beside),
-                of(|plot| plot.whisker_low),
-                of(|plot| plot.quartile_1),
-                of(|plot| plot.quartile_3),
-                of(|plot| plot.whisker_high),
+                number(plot.map(|plot| plot.whisker_low)),
+                number(plot.map(|plot| plot.quartile_1)),
+                number(plot.map(|plot| plot.quartile_3)),
+                number(plot.map(|plot| plot.whisker_high)),
                 outliers.join(" "),
             ]
         }));

@@ -67,12 +67,7 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
             figures.push((name, percentiles::draw(&summary.label, trips)));
         }
     }
-    let ran = |prediction: &&Prediction| {
-        let cell = prediction.cell.as_ref();
-        let summary = cell.and_then(|cell| analysis.summaries.iter().find(|s| s.label == *cell));
-        summary.is_none_or(|summary| summary.done > 0)
-    };
-    for prediction in analysis.predictions.iter().filter(ran) {
+    for prediction in analysis.predictions.iter().filter(|one| ran(analysis, one)) {
         // People count from one.
         let session = prediction.sessions.first();
         let session = session.map_or(String::new(), |number| format!("-session-{}", number + 1));
@@ -88,6 +83,13 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
 /// An application's performance by ranks, a line each fabric, as a picture of its own.
 pub fn of_application(scaling: &Scaling, stored: &StoredStudy) -> String {
     alone(&app::picture(scaling, stored))
+}
+
+/// Whether a prediction is of a path that no cell went, or of a cell that did.
+fn ran(analysis: &Analysis<'_>, prediction: &Prediction) -> bool {
+    let cell = prediction.cell.as_ref();
+    let summary = cell.and_then(|cell| analysis.summaries.iter().find(|one| one.label == *cell));
+    summary.is_none_or(|summary| summary.done > 0)
 }
 
 /// Names of which none is another's: only the first words of a label are in them.

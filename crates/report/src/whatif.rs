@@ -6,7 +6,7 @@ use narrows_model::result::{Provenance, ResourceName};
 use narrows_predict::calibration::Calibration;
 use narrows_predict::prices::{Cost, for_a_hundred};
 use narrows_predict::wire_rate::verdict;
-use narrows_predict::{Parameter, Predictor, Reach, Resource, Traffic, symbols};
+use narrows_predict::{Predictor, Reach, Resource, Traffic, symbols};
 use std::fmt::Write;
 
 /// Columns of a bar in text.
@@ -71,25 +71,32 @@ fn verdicts(reaches: &[Reach]) -> String {
 fn server(change: &Change<'_>) -> String {
     let server = &change.engine.server;
     let packets = Traffic::Packets.name();
-    let is_asked = |reach: &Reach| reach.path != packets || !reach.missing.is_empty();
-    let needed = change.after.iter().any(is_asked);
-    let unknown = |what: &str| needed.then(|| what.to_owned());
-    let family = server.platform.map(|of| of.name.clone());
-    let family = family.or_else(|| unknown("a processor whose family is not known"));
-    let modules = (!server.modules.is_empty()).then(|| population(&server.modules));
-    let modules = modules.or_else(|| unknown("its modules are not known"));
-    let known: Vec<String> = family.into_iter().chain(modules).collect();
-    if known.is_empty() { String::new() } else { known.join(": ") + "\n" }
+    let asked = change.after.iter().any(|one| one.path != packets || !one.missing.is_empty());
+    let family = match server.platform {
+        Some(platform) => platform.name.as_str(),
+        None if asked => "a processor whose family is not known",
+        None => "",
+    };
+    let modules = match server.modules.as_slice() {
+        [] if asked => "its modules are not known".to_owned(),
+        [] => String::new(),
+        modules => population(modules),
+    };
+    match (family, modules.as_str()) {
+        ("", "") => String::new(),
+        ("", known) | (known, "") => format!("{known}\n"),
+        (family, modules) => format!("{family}: {modules}\n"),
+    }
 }
 
 /// How many streams a figure is of, where nobody said: `, with 4 streams, assumed`.
 fn assumed(reach: &Reach) -> String {
-    let all = reach.resources.iter().flat_map(|resource| &resource.parameters);
-    let is = |one: &&Parameter| one.name == "streams" && matches!(one.from, Provenance::Assumed(_));
-    all.filter(is)
-        .map(|one| format!(", with {} streams, assumed", one.value))
-        .next()
-        .unwrap_or_default()
+    let streams = reach
+        .resources
+        .iter()
+        .flat_map(|resource| &resource.parameters)
+        .find(|one| one.name == "streams" && matches!(one.from, Provenance::Assumed(_)));
+    streams.map_or(String::new(), |one| format!(", with {} streams, assumed", one.value))
 }
 
 /// `modules by channel 1,1,0,1,0,0 | 0,0,0,0,0,0`, sockets parted by strokes.

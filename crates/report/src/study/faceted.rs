@@ -1,6 +1,6 @@
-//! A study's panels side by side over one axis, as the published figures have them: a group of boxes
-//! a panel, the levels below. Where populations of memory are known, each box has the colour of its
-//! balance; published figures stand beside.
+//! A study's panels side by side over one axis, as the published figures have them: a group of
+//! boxes a panel, the levels below. Where populations of memory are known, each box has the colour
+//! of its balance; published figures stand beside.
 
 use super::{Memory, Panel, PanelRow, StudyResults, plot, sized};
 use crate::plots::svg::{Anchor, short};
@@ -62,8 +62,8 @@ pub fn figures<'a>(analysis: &Analysis<'_>, results: &'a StudyResults) -> Vec<Fa
         if !is_measured || panel.rows.len() < 2 || sized::is_curve(analysis, panel) {
             continue;
         }
-        let alike = |one: &&mut Faceted<'_>| (one.metric, one.unit) == (panel.metric, panel.unit);
-        match all.iter_mut().find(alike) {
+        let kind = (panel.metric, panel.unit);
+        match all.iter_mut().find(|one| (one.metric, one.unit) == kind) {
             Some(one) => one.panels.push(panel),
             None => {
                 let title = format!("{} by {}", words::metric(panel.metric), results.across);

@@ -61,8 +61,11 @@ impl GidSort {
 
     /// The identifiers of a port that are of this sort.
     fn among(self, gids: Vec<Gid>) -> Vec<Gid> {
-        let is = |gid: &Gid| self == Self::InfiniBand || gid.is_v2() == (self == Self::RoceV2);
-        gids.into_iter().filter(is).collect()
+        match self {
+            Self::InfiniBand => gids,
+            Self::RoceV1 => gids.into_iter().filter(|gid| !gid.is_v2()).collect(),
+            Self::RoceV2 => gids.into_iter().filter(Gid::is_v2).collect(),
+        }
     }
 }
 
