@@ -235,7 +235,8 @@ fn what_changed_is_set_against_each_run_before() {
     close(copy.difference, 0.30);
     assert!(copy.is_shown());
     // Of 36 differences, 1, 2 and 3 of which are five, four and three hundredths off, three are cut
-    // at each side: U is at most 3 in 7 of 924 orders, which is below a quarter of 5 % for two classes.
+    // at each side: U is at most 3 in 7 of 924 orders, which is below a quarter of 5 % for two
+    // classes.
     let (low, high) = copy.interval.expect("six runs are enough");
     close(low, 0.27);
     close(high, 0.33);

@@ -72,10 +72,12 @@ fn a_change_stands_beside_today_with_its_worth_and_its_numbers() {
     };
     let told = text(&change);
     let family = &engine.server.platform.expect("a family").name;
-    // Of 44 Gb/s, the most that is drawn, 24 columns: 20 Gb/s is the 11th, 40 the 22nd, 36 the 20th.
+    // Of 44 Gb/s, the most that is drawn, 24 columns: 20 Gb/s is the 11th, 40 the 22nd, and 36 the
+    // 20th.
     let wanted = format!(
         "{family}: modules by channel 1,1,0,1,0,0\n\
-         tcp  ==========|===========--  40.0 Gb/s (36.0 to 44.0), bottleneck memory; today 20.0, +100 %\n\
+         tcp  ==========|===========--  40.0 Gb/s (36.0 to 44.0), bottleneck memory; \
+         today 20.0, +100 %\n\
          {:5}| today, = after the change, - its 80 % range\n\
          \n\
          tcp (Gb/s, headroom)\n  \
