@@ -17,12 +17,16 @@ fn cells_of(file: &str) -> Vec<Cell> {
     cells(&Definition::parse(&text).expect(file)).expect(file)
 }
 
-/// Every study but that of applications, which has a command of its own.
+/// Every study but those of applications, which a command of their own reads.
 fn all() -> BTreeMap<String, Vec<Cell>> {
     let files = std::fs::read_dir(top().join("studies")).expect("studies");
-    let names = files.map(|file| file.expect("a file").file_name().into_string().expect("a name"));
-    let studies = names.filter(|name| name.ends_with(".toml") && name != "lammps.toml");
-    studies.map(|name| (name.clone(), cells_of(&name))).collect()
+    let paths = files.map(|file| file.expect("a file").path());
+    let studies = paths.filter(|path| {
+        let text = std::fs::read_to_string(path).expect("a study");
+        !text.contains("\n[figure]\n")
+    });
+    let names = studies.map(|path| path.file_name().expect("a name").to_string_lossy().into());
+    names.map(|name: String| (name.clone(), cells_of(&name))).collect()
 }
 
 /// LP1241 switched its adapters: InfiniBand in one mode, RoCE v1, TCP and UDP in the other.
