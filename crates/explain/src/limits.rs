@@ -21,7 +21,7 @@ use narrows_model::reading::keys;
 use narrows_model::result::{Estimate, Finding, PredictedPath, ResourceAt};
 use narrows_model::trial::EndHost;
 use narrows_model::workload::Workload;
-use narrows_stats::Bursts;
+use narrows_stats::{Bursts, Label};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -380,11 +380,23 @@ fn full_cpu(cell: &Cell<'_>) -> Option<Answer> {
     if waited >= WAITED_SHARE {
         what += &format!(" which waited for a CPU {:.0} % of the time,", 100.0 * waited);
         let host = if end == "sender" { cell.sender() } else { cell.receiver() };
-        if host.is_some_and(|end| hides_quota(&end)) {
+        // Others' work explains the wait by itself.
+        if are_others_known(cell) {
+            what += " that others used,";
+        } else if host.is_some_and(|end| hides_quota(&end)) {
             what += " for others or for a quota of its group, which it cannot read,";
         }
     }
     Some((None, what, Sureness::Counted))
+}
+
+/// Whether other processes were counted on the CPUs of a host that both ends are on: what is counted
+/// around a run is the controller's host, and the peer's is not known by it.
+fn are_others_known(cell: &Cell<'_>) -> bool {
+    let machine = |end: Option<End<'_>>| end?.report?.effective.machine.clone();
+    let machines = [machine(cell.sender()), machine(cell.receiver())];
+    let is_one = machines[0].is_some() && machines[0] == machines[1];
+    is_one && cell.summary.labels.contains(&Label::Noisy)
 }
 
 /// Whether an end runs in a control group whose quota it cannot read: what it waits for may be that
@@ -393,8 +405,11 @@ fn hides_quota(end: &End<'_>) -> bool {
     matches!(end.host.cpu.quota_cpus, Fact::Denied { .. })
 }
 
-/// Whether either end does, as its threads wait for CPUs.
+/// Whether either end does, as its threads wait for CPUs that no others are known to use.
 fn waits_for_hidden_quota(cell: &Cell<'_>) -> bool {
+    if are_others_known(cell) {
+        return false;
+    }
     let ends = [
         (cell.sender(), cell.of_sender(waited_share)),
         (cell.receiver(), cell.of_receiver(waited_share)),

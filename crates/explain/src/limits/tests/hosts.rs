@@ -28,21 +28,32 @@ fn round_trips_that_stand_still_wait_for_a_timer_that_a_route_lengthens() {
 #[test]
 fn what_an_end_waits_for_may_be_a_quota_that_it_cannot_read() {
     use narrows_model::host::{Cpu, Host};
-    let of = |quota_cpus: Fact<f64>| {
+    let beside = |quota_cpus: Fact<f64>, foreign: u64| {
         let mut study = stream("tcp-stream");
         study.host = Host { cpu: Cpu { quota_cpus, ..Cpu::default() }, ..Host::default() };
         study.peer_hosts = vec![study.host.clone()];
         for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
             end.report.threads[0].waited_ns = Some(Nanos(400_000_000));
+            end.report.effective.machine = Some("one".into());
+        }
+        for record in &mut study.records {
+            for (state, ns) in [("user", foreign), ("system", 0), ("idle", 1000 - foreign)] {
+                record.around.host.put_words("cpu", &format!("cpu0.{state}_ns"), ns);
+            }
         }
         limit_of(&study, &[])
     };
+    let of = |quota_cpus| beside(quota_cpus, 0);
     let from = || narrows_model::Source("/sys/fs/cgroup/c".into());
     let hidden = of(Fact::Denied { from: from() });
     assert!(hidden.what.contains("for others or for a quota of its group"), "{hidden}");
     assert!(hidden.action.as_deref().is_some_and(|it| it.contains("cpu.max")), "{hidden:?}");
     let none = of(Fact::absent("/sys/fs/cgroup/c"));
     assert!(none.what.contains("waited for a CPU 40 % of the time,"), "{none}");
+    // Others that were counted on the one host of both ends explain the wait.
+    let others = beside(Fact::Denied { from: from() }, 500);
+    assert!(others.what.contains("40 % of the time, that others used,"), "{others}");
+    assert!(!others.action.as_deref().unwrap_or_default().contains("cpu.max"), "{others:?}");
     assert!(!none.what.contains("quota"), "{none}");
 }
 
