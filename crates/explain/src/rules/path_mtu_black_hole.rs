@@ -5,6 +5,7 @@
 //! made and then stands still: the handshake is small, the first full segment never arrives, and is
 //! sent again and again (RFC 2923, section 2.1).
 
+use super::path_volume;
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
@@ -24,6 +25,9 @@ const LARGE_BYTES: f64 = 1000.0;
 const IPV4_AND_UDP_BYTES: u64 = 28;
 /// Loss of half or more of what is too large is no chance.
 const MOST: f64 = 0.5;
+
+/// So many segments' bytes before the window show that full ones pass; fewer may be small.
+const PASSED: f64 = 10.0;
 
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, Needed::TcpCounters, None, look)
@@ -56,7 +60,9 @@ fn look(cell: &Cell<'_>) -> Looked {
     let all_came = cell.done.iter().filter_map(|record| record.receiver());
     let all_came = all_came.filter_map(|end| end.readings.total(keys::DATA_IN)).sum::<u64>();
     let none_came = sent >= 1.0 && all_came == 0 && timeouts >= 1.0;
-    let wrong = (none_came && segment >= LARGE_BYTES).then(|| {
+    // What passed before the window was full segments too.
+    let passed = path_volume::passed_before(cell).is_some_and(|bytes| bytes >= PASSED * segment);
+    let wrong = (none_came && !passed && segment >= LARGE_BYTES).then(|| {
         let mtu = cell.path_mtu_bytes().unwrap_or(segment + 52.0);
         let sizes = probed(cell);
         let vanish = match sizes {
@@ -191,6 +197,22 @@ mod tests {
         assert!(is_clear(&of(3, 2, 1448)));
         assert!(is_clear(&of(0, 2, 536)), "a smaller one passes every path");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn what_passed_before_the_window_shows_that_full_segments_pass() {
+        let of = |before_bytes: u64| {
+            let mut study = stream("tcp-stream");
+            read(&mut study, "tcp-info", "flow0.sent_data_segments", 3);
+            read(&mut study, "tcp-info", "flow0.timeouts_events", 2);
+            read(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
+            let before = "flow0.opening:acknowledged_so_far_bytes";
+            read(&mut study, "tcp-info", before, before_bytes);
+            read_receiver(&mut study, "tcp-info", "flow0.received_data_segments", 0);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(200)), "a greeting");
+        assert!(is_clear(&of(20_000_000)), "an allowance of 20 MB");
     }
 
     #[test]

@@ -101,15 +101,20 @@ fn look(cell: &Cell<'_>) -> Looked {
         return Err(cell.lacks(Measure::BytesBeforeWindow));
     }
     let wrong = wrong.then(|| {
-        let says = format!(
-            "The path carries less once about {:.1} MB have passed in {}: {:.0} Mb/s of payload \
-             until then, and {:.0} afterwards; a policer or shaper with a large bucket, burst \
-             credit, or an allowance by volume",
-            volume / 1e6,
-            cell.trial.label,
-            fast / 1e6,
-            slow / 1e6
-        );
+        let until = format!("{:.1} MB have passed in {}", volume / 1e6, cell.trial.label);
+        let fast = format!("{:.0} Mb/s of payload until then", fast / 1e6);
+        let says = if slow > 0.0 {
+            format!(
+                "The path carries less once about {until}: {fast}, and {:.0} afterwards; a policer \
+                 or shaper with a large bucket, burst credit, or an allowance by volume",
+                slow / 1e6
+            )
+        } else {
+            format!(
+                "The path carries nothing more once about {until}: {fast}; a filter that counts a \
+                 connection's bytes, or an allowance that is used up"
+            )
+        };
         let remedy = "measure for longer than that volume lasts (-t) and judge by what comes after \
                       it; raise the rate or the bucket where they are set (tc tbf or police burst, \
                       nft limit and ct bytes, a provider's or instance's burst credit), or send at \
@@ -165,6 +170,11 @@ fn is_a_bucket(cell: &Cell<'_>, steps: &[Step]) -> bool {
         && (path_policed::is_found(cell) || path_capacity::is_found(cell))
 }
 
+/// The same in the median run.
+pub fn passed_before(cell: &Cell<'_>) -> Option<f64> {
+    median(&cell.done.iter().filter_map(|record| before(record)).collect::<Vec<f64>>())
+}
+
 /// Payload that was acknowledged before the sender's window opened; `None` where nobody told.
 fn before(record: &Record) -> Option<f64> {
     let each = record.sender()?.readings.each(keys::ACKNOWLEDGED_SO_FAR, Moment::Opening);
@@ -186,8 +196,11 @@ fn step(cell: &Cell<'_>, record: &Record) -> Option<Step> {
         .collect();
     let half = slices.len() / 2;
     let (bytes, seconds) = sum(&slices[half..]);
-    let slow = (slices.len() >= SLICES_MIN && bytes > 0.0).then(|| bytes / seconds.max(1e-9))?;
-    let warmup = (before(record).unwrap_or(0.0), cell.trial.timeline.warmup_ns.0 as f64 / 1e9);
+    let so_far = before(record);
+    // A stream that stands still may do so for any reason where nobody told what had passed.
+    let is_told = slices.len() >= SLICES_MIN && (bytes > 0.0 || so_far.is_some());
+    let slow = is_told.then(|| bytes / seconds.max(1e-9))?;
+    let warmup = (so_far.unwrap_or(0.0), cell.trial.timeline.warmup_ns.0 as f64 / 1e9);
     let mut pieces = vec![warmup];
     pieces.extend(&slices[..half]);
     let ends = (1..=pieces.len()).map(|end| sum(&pieces[..end])).filter(|piece| piece.1 > 0.0);
@@ -239,6 +252,17 @@ mod tests {
         assert!(is_unknown(&of([10; 10], None)), "nobody told what came before");
         let found = of([10; 10], Some([160, 150, 155]));
         assert!(format!("{found:?}").contains("once about 105.0 MB have passed"), "{found:?}");
+    }
+
+    #[test]
+    fn a_volume_after_which_nothing_passes_is_found_where_it_is_told() {
+        let of = |before| of_study(&RULE, &study([0; 10], before));
+        let found = of(Some([21, 20, 22]));
+        let says = "carries nothing more once about 21.0 MB have passed";
+        assert!(is_found(&found) && format!("{found:?}").contains(says), "{found:?}");
+        assert!(is_clear(&of(Some([21, 2, 60]))), "a path that fails at any time");
+        assert!(is_clear(&of(Some([0; 3]))), "nothing ever passed");
+        assert!(is_unknown(&of(None)));
     }
 
     #[test]
