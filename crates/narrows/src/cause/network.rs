@@ -37,8 +37,10 @@ impl Cause {
     pub const NO_SUCH_ADDRESS: Self =
         Self::connect("name an address of this host; `ip address` lists them");
     /// The two ends of every run did not find each other.
-    pub const APART: Self =
-        Self::connect("does a firewall let only the control port through? Data takes free ports");
+    pub const APART: Self = Self::connect(
+        "does a firewall let only the control port through, no UDP, or few connections? Data takes \
+         free ports: see whether one flow of `narrows tcp HOST` passes",
+    );
     /// A key that is none.
     pub const BAD_KEY: Self = Self::usage(
         "`narrows serve` prints the key; a file that holds it is for its owner alone (chmod 600)",
