@@ -209,20 +209,29 @@ fn times(ratio: f64) -> String {
     if ratio >= 100.0 { "over 100".to_owned() } else { format!("{ratio:.2}") }
 }
 
-/// What to do: what the largest effect says, or else what the rule of the limit does.
+/// What to do: what the largest effect says, or else what the rule of the limit does. That several
+/// flows move more only says that one is held: by what, and what to do, the rule knows.
 fn action(analysis: &Analysis<'_>, limit: Option<&Limit>, changes: &[Tried]) -> String {
     let best =
         changes.iter().find(|tried| tried.moved == Moved::Up && tried.changed.change.is_remedy());
-    if let Some(best) = best {
-        return advice(&best.changed);
-    }
     let rule = limit.and_then(|limit| limit.rule.as_deref());
     let mut found = analysis.found.iter().map(|found| &found.finding);
     let remedy = found.find(|finding| Some(finding.rule.as_str()) == rule);
-    remedy.map_or_else(
-        || "no change of sockets, flows or placement moves it: look at what limits".to_owned(),
-        |finding| finding.remedy.clone(),
-    )
+    let remedy = remedy.map(|finding| finding.remedy.as_str());
+    chosen(best.map(|best| &best.changed), remedy)
+}
+
+fn chosen(best: Option<&Changed>, remedy: Option<&str>) -> String {
+    match (best, remedy) {
+        (Some(best), Some(remedy)) if best.change == Change::Flows => {
+            format!("{remedy}; several flows, as was tried, move more too")
+        }
+        (Some(best), _) => advice(best),
+        (None, Some(remedy)) => remedy.to_owned(),
+        (None, None) => {
+            "no change of sockets, flows or placement moves it: look at what limits".to_owned()
+        }
+    }
 }
 
 /// What a change that moved the figure says to do.
@@ -262,5 +271,32 @@ fn advice(changed: &Changed) -> String {
             format!("narrows tune --apply --setting {name}, or sysctl -w {says}")
         }
         Change::Direction | Change::HalfPace => says.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::trial::TrialId;
+
+    #[test]
+    fn what_holds_one_flow_is_mended_before_there_are_more() {
+        let changed = |change, says: &str| Changed {
+            change,
+            trial: TrialId("t".into()),
+            says: says.to_owned(),
+            tried_ratio: 4.0,
+            ratio: None,
+        };
+        let (flows, cubic) =
+            (changed(Change::Flows, "8 flows"), changed(Change::Congestion, "cubic"));
+        let scaling = Some("sysctl -w net.ipv4.tcp_window_scaling=1 at the peer");
+        let wanted = "sysctl -w net.ipv4.tcp_window_scaling=1 at the peer; several flows, as was \
+                      tried, move more too";
+        assert_eq!(chosen(Some(&flows), scaling), wanted);
+        assert!(chosen(Some(&flows), None).starts_with("one flow is held"));
+        assert!(chosen(Some(&cubic), scaling).starts_with("use cubic"), "it moved the figure");
+        assert_eq!(chosen(None, scaling), scaling.unwrap_or_default());
+        assert!(chosen(None, None).starts_with("no change of sockets"));
     }
 }
