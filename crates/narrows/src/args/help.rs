@@ -46,9 +46,15 @@ const THEMES: [(&str, &[&str]); 6] = [
     ),
     ("Runs", &["repeats", "rate", "interval", "seed", "explain", "apply"]),
     ("Workload", &["rr", "connect", "copy_share", "verb", "latency", "all"]),
-    ("Search", &["zero_loss", "loss", "resolution", "runs_max", "sizes"]),
+    (
+        "Search",
+        &["zero_loss", "back_to_back", "throughput", "loss", "resolution", "runs_max", "sizes"],
+    ),
     ("Placement", &["inside", "container_net"]),
-    ("Results", &["out", "format", "json", "csv", "json_stream", "verbose", "fail_if", "expect"]),
+    (
+        "Results",
+        &["out", "format", "json", "csv", "json_stream", "verbose", "fail_if", "expect", "set"],
+    ),
 ];
 
 /// The options of measurements that `-h` shows; `--help` has all.
