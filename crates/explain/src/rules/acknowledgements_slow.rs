@@ -44,6 +44,8 @@ const ENGAGED_MIN: f64 = 0.9;
 const LOST_SHARE: f64 = 0.001;
 /// Fewer runs may agree by accident.
 const RUNS_MIN: usize = 3;
+/// A window of fewer of the path's shortest round trips holds a stream that still speeds up.
+const TRIPS_MIN: f64 = 16.0;
 /// Bits of an acknowledgement with timestamps, as an IPv4 packet.
 const ACK_BITS: f64 = 8.0 * 52.0;
 
@@ -90,7 +92,9 @@ pub fn is_way_back(cell: &Cell<'_>) -> bool {
     let is_engaged = cell.engaged_share().is_none_or(|share| share >= ENGAGED_MIN);
     let is_free = is_engaged && losses.lost < LOST_SHARE && !cell.is_limited_by_buffers();
     let is_one_way = !cell.trial.params.is_bidirectional();
-    let is_measured = cell.done.len() >= RUNS_MIN;
+    let window_ns = cell.of_sender(|end| Some(end.window_ns.0 as f64)).unwrap_or(0.0);
+    let is_long = window_ns >= TRIPS_MIN * trips.shortest_ns;
+    let is_measured = cell.done.len() >= RUNS_MIN && is_long;
     is_queued
         && is_free
         && is_one_way
@@ -254,5 +258,17 @@ mod tests {
         assert!(is_found(&of_study(&RULE, &grown(0, 11))));
         assert!(is_clear(&of_study(&RULE, &grown(20, 0))), "a queue on the way there");
         assert!(is_clear(&of_study(&RULE, &grown(0, 0))));
+        // A second has 6 round trips of a path of 160 ms: its stream still speeds up.
+        let far = |shortest_ms: u64| {
+            let mut study = grown(0, 11);
+            for (key, more_ms) in
+                [("rtt_min_ns", 0), ("lowest:rtt_ns", 0), ("rtt_ns", 5), ("highest:rtt_ns", 10)]
+            {
+                let value = (shortest_ms + more_ms) * 1_000_000;
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&far(60)) && is_clear(&far(160)));
     }
 }
