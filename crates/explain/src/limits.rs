@@ -139,6 +139,8 @@ impl fmt::Display for Limit {
 
 /// A shorter wait for a CPU is ordinary.
 const WAITED_SHARE: f64 = 0.1;
+/// From this share of the time on, waiting for a CPU is what a thread mostly did.
+const STARVED_SHARE: f64 = 0.5;
 /// Where TCP had something under way for less of the time, the sender is what was waited for.
 const ENGAGED_MIN: f64 = 0.8;
 /// A pace is held from this share of it on.
@@ -179,7 +181,7 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
     let named = holding.map(|named| named.answer(named.sureness, case, cell));
     let is_cap = holding.is_some_and(|named| CAPS.contains(&named.rule));
     let (rule, what, sureness) = outpaced(case, cell)
-        .filter(|_| !is_cap)
+        .filter(|_| !is_cap && !is_starved(cell))
         .or(named)
         .or_else(|| of_ends(cell, found))
         .or_else(|| {
@@ -265,11 +267,13 @@ const STALLED_ACTION: &str = "take rto_min off the route at the sender (ip route
 
 /// Limits that an end or the path sets to any congestion control: what another one moves under the
 /// same limit says nothing against it.
-const CAPS: [&str; 14] = [
+const CAPS: [&str; 16] = [
     names::CPU_QUOTA,
     names::CPU_WITHHELD,
+    names::END_STANDS_STILL,
     names::END_TRACED,
     names::NEIGHBOUR_CHANGED,
+    names::NIC_SHAPED,
     names::PATH_BAD_MEMBER,
     names::PATH_CAPACITY_VARIES,
     names::PATH_CLASS,
@@ -318,6 +322,13 @@ fn outpaced(case: &Case<'_>, cell: &Cell<'_>) -> Option<Answer> {
         let rule = names::CONGESTION_CONTROL.to_owned();
         (Some(rule), format!("the congestion control, {name},"), Sureness::Compared)
     })
+}
+
+/// Whether an end's threads waited for a CPU for most of the time: which congestion control gets
+/// more out of what they had is another question.
+fn is_starved(cell: &Cell<'_>) -> bool {
+    let waits = [cell.of_sender(waited_share), cell.of_receiver(waited_share)];
+    waits.into_iter().flatten().any(|waited| waited >= STARVED_SHARE)
 }
 
 /// What of the ends themselves holds a cell, and is no rule's to find.
@@ -390,8 +401,8 @@ fn full_cpu(cell: &Cell<'_>) -> Option<Answer> {
     Some((None, what, Sureness::Counted))
 }
 
-/// Whether other processes were counted on the CPUs of a host that both ends are on: what is counted
-/// around a run is the controller's host, and the peer's is not known by it.
+/// Whether other processes were counted on the CPUs of a host that both ends are on: what is
+/// counted around a run is the controller's host, and the peer's is not known by it.
 fn are_others_known(cell: &Cell<'_>) -> bool {
     let machine = |end: Option<End<'_>>| end?.report?.effective.machine.clone();
     let machines = [machine(cell.sender()), machine(cell.receiver())];

@@ -242,7 +242,8 @@ fn least(resources: &[(ResourceName, Range)]) -> Option<Range> {
     })
 }
 
-/// A clock from a processor's name is its base: one that turns faster may do what this one does not.
+/// A clock from a processor's name is its base: one that turns faster may do what this one does
+/// not.
 fn careful(model: Verdict, clock: Option<&Known>) -> Verdict {
     let cpu = words(ResourceName::Cpu);
     let read = clock.filter(|clock| matches!(clock.from, Provenance::Read(_)));

@@ -203,8 +203,8 @@ pub struct SearchArgs {
         conflicts_with_all = ["zero_loss", "bidirectional", "bitrate", "fail_if", "expect",
             "burst"])]
     pub back_to_back: Option<u64>,
-    /// What the path carries without loss, as --zero-loss found it: the buffer that a burst shows is
-    /// corrected by it
+    /// What the path carries without loss, as --zero-loss found it: the buffer that a burst shows
+    /// is corrected by it
     #[arg(long, value_name = "N", requires = "back_to_back", value_parser = packet_rate)]
     pub throughput: Option<f64>,
     /// Share of a run's packets that may be lost, in per cent

@@ -31,7 +31,8 @@ pub fn bring(hosts: &[String], calling: &Calling) -> Result<(Vec<String>, Vec<Br
     Ok((hosts, brought))
 }
 
-/// The names that hosts are called by, or why ssh did not bring one, and the agents that it brought.
+/// The names that hosts are called by, or why ssh did not bring one, and the agents that it
+/// brought.
 type Called = (Vec<Result<String, SshError>>, Vec<Brought>);
 
 /// Brings agents that may exchange data with each other, each by itself.

@@ -75,8 +75,8 @@ impl Pace {
         due + lost
     }
 
-    /// How many messages may go at once with the one that is due, itself among them: what is left of
-    /// its burst.
+    /// How many messages may go at once with the one that is due, itself among them: what is left
+    /// of its burst.
     pub fn at_once(&self) -> usize {
         self.burst.map_or(usize::MAX, |burst| {
             let within = self.sent.saturating_sub(1) % burst;

@@ -37,7 +37,7 @@ fn a_pace_that_was_asked_for_is_the_limit_where_it_was_held() {
 
 #[test]
 fn a_full_buffer_is_named_before_a_congestion_control_that_does_more_with_it() {
-    let of = |full_percent: u64| {
+    let of = |full_percent: u64, waited_percent: u64| {
         let mut study = stream("tcp-stream");
         let setting = Fact::known("bbr".to_owned(), "test");
         study.host.tuning.insert("net.ipv4.tcp_congestion_control".into(), setting);
@@ -51,6 +51,8 @@ fn a_full_buffer_is_named_before_a_congestion_control_that_does_more_with_it() {
             for end in record.of_mut(Role::Sender) {
                 let used = if is_other { "cubic" } else { "bbr" };
                 end.effective.congestion = Some(used.into());
+                let waited = end.threads[0].wall_ns.0 / 100 * waited_percent;
+                end.threads[0].waited_ns = Some(Nanos(waited));
             }
             for end in record.of_mut(Role::Receiver).filter(|_| is_other) {
                 end.flows[0].bytes.0 = end.flows[0].bytes.0 / 10 * 14;
@@ -67,8 +69,10 @@ fn a_full_buffer_is_named_before_a_congestion_control_that_does_more_with_it() {
         let case = Case { study: &study, summaries: &summaries, predictions: &[] };
         limits(&case, &judge(&case)).remove(0).rule
     };
-    assert_eq!(of(75).as_deref(), Some("send-buffer"));
-    assert_eq!(of(0).as_deref(), Some("congestion-control"));
+    assert_eq!(of(75, 0).as_deref(), Some("send-buffer"));
+    assert_eq!(of(0, 0).as_deref(), Some("congestion-control"));
+    assert_eq!(of(0, 40).as_deref(), Some("congestion-control"), "it mostly ran");
+    assert_eq!(of(0, 60), None, "the sender's thread, which waited for a CPU");
 }
 
 #[test]
