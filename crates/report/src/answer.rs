@@ -97,8 +97,22 @@ pub fn of_study(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Answe
         figure: said.unwrap_or_else(|| "one level, nothing to compare".to_owned()),
         spread: format!("{across} {level}: {value}{spread}"),
         bottleneck: format!("{across} {level}: {}", says(analysis, summary)),
-        action: remedy.unwrap_or_else(|| action(analysis, summary)),
+        action: remedy.unwrap_or_else(|| level_action(analysis, summary)),
     })
+}
+
+/// What to do about a level of an experiment. The findings of all its cells stand beside it: a
+/// remedy that no rule ties to this one says so.
+fn level_action(analysis: &Analysis<'_>, summary: &Summary) -> String {
+    let action = action(analysis, summary);
+    let limit = limit(analysis, summary);
+    let is_own = limit.is_some_and(|limit| limit.rule.is_some() || limit.action.is_some());
+    let mut remedies = analysis.found.iter().map(|found| &found.finding.remedy);
+    if !is_own && remedies.any(|remedy| *remedy == action) {
+        format!("{action} ({BESIDE})")
+    } else {
+        action
+    }
 }
 
 /// `tcp-stream: 9.41 Gb/s`.
@@ -286,12 +300,12 @@ pub fn action(analysis: &Analysis<'_>, summary: &Summary) -> String {
     }
     let rule = limit.and_then(|limit| limit.rule.as_deref());
     let findings = || analysis.found.iter().map(|found| &found.finding);
-    if let Some(own) = findings().find(|finding| Some(finding.rule.as_str()) == rule) {
-        return own.remedy.clone();
-    }
-    let heaviest = findings().find(|finding| finding.weight != Weight::Caution);
-    match heaviest.or_else(|| findings().next()) {
-        Some(other) => format!("{} ({BESIDE})", other.remedy),
+    match findings()
+        .find(|finding| Some(finding.rule.as_str()) == rule)
+        .or_else(|| findings().find(|finding| finding.weight != Weight::Caution))
+        .or_else(|| findings().next())
+    {
+        Some(finding) => finding.remedy.clone(),
         None => "nothing: no rule found anything to change".to_owned(),
     }
 }

@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(curve(&burst)[1][0], "1000000 frames");
         // 1488 frames at 14.88 M/s are 100 us; half of them left meanwhile.
         let says = buffer_says(&burst, Some(14.88e6));
-        assert_eq!(says, "buffer time 100 us, corrected 50.0 us: 744 frames");
+        assert_eq!(says, "buffer time 100.0 us, corrected 50.0 us: 744 frames");
         let plain = Searched { throughput_packets_per_second: None, ..burst };
         assert!(buffer_says(&plain, Some(14.88e6)).ends_with("needs --throughput"));
         assert!(buffer_says(&plain, None).ends_with("unknown: needs the link's speed"));

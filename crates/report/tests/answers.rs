@@ -129,6 +129,11 @@ fn what_to_do_is_the_remedy_of_what_weighs_most() {
     assert_eq!(action(&analysis), "wait");
     find(&mut analysis, Weight::Advice, "turn it on");
     assert_eq!(action(&analysis), "turn it on");
+    // Of a level of a study, whose cells share the findings, a remedy says that no rule ties it to
+    // this one.
+    let results = analysis.study.as_ref().expect("levels");
+    let of_level = answer::of_study(&analysis, results).expect("an answer").action;
+    assert_eq!(of_level, "turn it on (of a finding that is not shown to limit this)");
 }
 
 /// Who asks for round trips and gets too few of them is told so, and not what a probe measured.
