@@ -290,13 +290,14 @@ mod tests {
         };
         let (flows, cubic) =
             (changed(Change::Flows, "8 flows"), changed(Change::Congestion, "cubic"));
-        let scaling = Some("sysctl -w net.ipv4.tcp_window_scaling=1 at the peer");
+        let remedy = "sysctl -w net.ipv4.tcp_window_scaling=1 at the peer";
+        let scaling = Some(remedy);
         let wanted = "sysctl -w net.ipv4.tcp_window_scaling=1 at the peer; several flows, as was \
                       tried, move more too";
         assert_eq!(chosen(Some(&flows), scaling), wanted);
         assert!(chosen(Some(&flows), None).starts_with("one flow is held"));
         assert!(chosen(Some(&cubic), scaling).starts_with("use cubic"), "it moved the figure");
-        assert_eq!(chosen(None, scaling), scaling.unwrap_or_default());
+        assert_eq!(chosen(None, scaling), remedy);
         assert!(chosen(None, None).starts_with("no change of sockets"));
     }
 }
