@@ -132,6 +132,9 @@ fn spread(summary: &Summary) -> String {
 fn ranged(estimate: &Estimate) -> String {
     let what = if estimate.by == Method::Range { "range" } else { "95 % interval" };
     let runs = words::counted(estimate.n as usize, "run");
+    if words::is_nothing(estimate.high, estimate.unit) {
+        return format!("in any of {runs}");
+    }
     format!("{what} {}, {runs}", words::range(estimate))
 }
 

@@ -4,7 +4,7 @@ mod planted;
 
 use narrows_model::study::StoredStudy;
 use narrows_model::units::Unit;
-use narrows_report::{Analysis, data};
+use narrows_report::{Analysis, data, words};
 use planted::study;
 
 fn text(study: &StoredStudy) -> String {
@@ -28,6 +28,10 @@ fn a_rate_of_nothing_is_no_measurement_of_zero() {
     assert!(!told.contains("0.000") && !told.contains("0.00 "), "{told}");
     assert!(told.contains("\n2 nothing arrived nothing arrived 7"), "{told}");
     assert!(told.contains(" 0 to 7.920 Gb/s 7"), "{told}");
+    // Beside "nothing arrived" the two ends of an interval have nothing to add but that.
+    let unit = Unit::BitsPerSecond;
+    assert_eq!(words::ends(0.0, 0.0, unit, words::value), "in any run");
+    assert_eq!(words::ends(0.0, 5e9, unit, words::value), "0 to 5.00 Gb/s");
 }
 
 /// Forty microseconds there and back.

@@ -77,7 +77,7 @@ pub fn ends(low: f64, high: f64, unit: Unit, told: fn(f64, Unit) -> String) -> S
     let (lower, upper) = (told(low, unit), told(high, unit));
     match (lower.split_once(' '), upper.split_once(' ')) {
         _ if is_nothing(low, unit) && !is_nothing(high, unit) => format!("0 to {upper}"),
-        _ if is_nothing(low, unit) => NOTHING.to_owned(),
+        _ if is_nothing(low, unit) => "in any run".to_owned(),
         (Some((number, a)), Some((_, b))) if a == b => format!("{number} to {upper}"),
         _ => format!("{lower} to {upper}"),
     }
