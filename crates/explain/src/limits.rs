@@ -389,12 +389,15 @@ fn full_cpu(cell: &Cell<'_>) -> Option<Answer> {
     let (end, ran, waited) = ends.into_iter().max_by(|a, b| (a.1 + a.2).total_cmp(&(b.1 + b.2)))?;
     let mut what = format!("the {end}'s thread, {:.0} % of a CPU,", 100.0 * ran);
     if waited >= WAITED_SHARE {
-        what += &format!(" which waited for a CPU {:.0} % of the time,", 100.0 * waited);
         let host = if end == "sender" { cell.sender() } else { cell.receiver() };
+        let waited = 100.0 * waited;
         // Others' work explains the wait by itself.
         if are_others_known(cell) {
-            what += " that others used,";
-        } else if host.is_some_and(|end| hides_quota(&end)) {
+            what += &format!(" which waited {waited:.0} % of the time for a CPU that others used,");
+            return Some((None, what, Sureness::Counted));
+        }
+        what += &format!(" which waited for a CPU {waited:.0} % of the time,");
+        if host.is_some_and(|end| hides_quota(&end)) {
             what += " for others or for a quota of its group, which it cannot read,";
         }
     }

@@ -17,6 +17,7 @@ use narrows_model::result::{Measure, Needed, Verdict, Weight};
 use narrows_model::trial::{EndHost, NetworkPath, Trial};
 use narrows_model::workload::Workload;
 use narrows_stats::median;
+use std::collections::BTreeSet;
 
 /// Whether something else uses an end's interface.
 pub static RULE: Rule = Rule {
@@ -189,9 +190,18 @@ const QUEUED_MIN_NS: f64 = 2e6;
 /// Round trips that are so many times the shortest are mostly waiting.
 const QUEUED_TIMES: f64 = 3.0;
 
-/// The shortest round trip that any TCP flow of the study saw.
+/// The shortest round trip that any TCP flow of the study saw between the same hosts, by the same
+/// kind of path: that of a nearer peer is another's.
 fn shortest_ns(cell: &Cell<'_>) -> Option<f64> {
-    let ends = cell.study.records.iter().filter_map(|record| record.sender());
+    let hosts = |trial: &Trial| -> BTreeSet<EndHost> {
+        let traffic = trial.ends.iter().filter(|end| end.role != Role::Background);
+        traffic.map(|end| end.host).collect()
+    };
+    let own = hosts(cell.trial);
+    let trials = cell.study.trials.iter();
+    let alike = trials.filter(|one| one.path == cell.trial.path && hosts(one) == own);
+    let ends = alike.flat_map(|trial| cell.study.records_of(trial));
+    let ends = ends.filter_map(|record| record.sender());
     let all = ends.flat_map(|end| end.readings.each(keys::RTT_MIN, Moment::Closing));
     all.map(|(_, ns)| ns as f64).filter(|ns| *ns > 0.0).reduce(f64::min)
 }
@@ -460,6 +470,20 @@ mod tests {
         };
         assert!(queued(&shared));
         assert!(!queued(&free), "nobody else");
+        // Microseconds of another path are no measure of this one, of which 20 ms are the least.
+        let mut far = shared.clone();
+        let mut near = far.trials[0].clone();
+        (near.id.0, near.path) = ("near".into(), NetworkPath::Loopback);
+        let mut runs = far.records.clone();
+        for record in &mut runs {
+            record.trial = near.id.clone();
+            let ends = record.of_mut(Role::Sender);
+            ends.for_each(|end| end.readings.put_words("tcp-info", "flow0.rtt_ns", 10_000));
+        }
+        read(&mut far, "tcp-info", "flow0.rtt_min_ns", 20_000_000);
+        far.trials.push(near);
+        far.records.extend(runs);
+        assert!(!queued(&far), "a far path is not full");
         assert!(!queued(&filled([24_000_000, 24_100_000, 23_900_000], 0)), "no queue");
         // The sender sent as much: this host's own filter dropped it before TCP.
         let mut dropped = shared;

@@ -179,8 +179,17 @@ fn say_wire_rate(nic: &str, args: &PacketsArgs, settings: &Settings) -> Result<(
     };
     let said: Said = args.set.iter().cloned().collect();
     let asked = Asked { host: &host, analysis: None, said: &said, nic: Some(nic) };
-    let one = standing(&asked, frame);
-    let one = one.map_err(|why| Failure::of(Cause::NO_SERVER, why.to_string()))?;
+    let one = match standing(&asked, frame) {
+        Ok(one) => one,
+        // What was said is wrong; what merely is not known ends no measurement.
+        Err(why) if !args.set.is_empty() => {
+            return Err(Failure::of(Cause::NO_SERVER, why.to_string()));
+        }
+        Err(why) => {
+            note!("{nic} at the wire's rate: unknown: {why}");
+            return Ok(());
+        }
+    };
     let rate = one.wire_mpps.map_or(String::new(), |wire| format!(", {wire:.2} M packets/s"));
     note!("{nic} at the wire's rate{rate}: {}", one.verdict);
     Ok(())

@@ -3,6 +3,7 @@
 use super::{Frame, Range};
 use crate::Analysis;
 use narrows_model::host::Nic;
+use narrows_model::options::packets;
 use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::workload::Workload;
 use narrows_stats::{SearchEnd, Searched, Summary, others};
@@ -73,7 +74,9 @@ fn arrived<'a>(
         let search = analysis.stored.study.search.as_ref();
         let is_searched = search.is_some_and(|search| search.has(&trial.levels));
         let one_way = trial.kind == Workload::Packets && !trial.params.is_bidirectional();
-        if !one_way || is_searched || Frame::of(trial) != frame {
+        // Bursts rest between each other: their mean is no rate of the server.
+        let is_in_bursts = packets::BURST.of(&trial.params).is_some();
+        if !one_way || is_searched || is_in_bursts || Frame::of(trial) != frame {
             return None;
         }
         let estimate = summary.estimate?;

@@ -52,7 +52,8 @@ fn what_an_end_waits_for_may_be_a_quota_that_it_cannot_read() {
     assert!(none.what.contains("waited for a CPU 40 % of the time,"), "{none}");
     // Others that were counted on the one host of both ends explain the wait.
     let others = beside(Fact::Denied { from: from() }, 500);
-    assert!(others.what.contains("40 % of the time, that others used,"), "{others}");
+    let used = "waited 40 % of the time for a CPU that others used,";
+    assert!(others.what.contains(used), "{others}");
     assert!(!others.action.as_deref().unwrap_or_default().contains("cpu.max"), "{others:?}");
     assert!(!none.what.contains("quota"), "{none}");
 }
