@@ -7,7 +7,7 @@
 //! capability and makes no file, socket or process ([`narrows_hostctl::confine::listener`]).
 
 use crate::door::{self, Admitted, Service, Standing};
-use crate::error::ControlError;
+use crate::error::{ControlError, Gone, HalvesError, Refusal};
 pub use crate::events::{Event, Kind};
 use crate::halves::{CALL_BYTES_MAX, Call, Link, SAID_BYTES_MAX, Said, Setup};
 use crate::heart::Heart;
@@ -71,8 +71,7 @@ impl Agent {
     pub fn over(listener: TcpListener, starter: UnixStream) -> Result<Self, ControlError> {
         let mut link = Link::over(starter, SAID_BYTES_MAX)?;
         let setup = link.hear::<Setup>(SETUP_WITHIN)?;
-        let Setup { key, limits, patience, tells_sessions } =
-            setup.ok_or_else(|| ControlError::Halves("no setup came".to_owned()))?;
+        let Setup { key, limits, patience, tells_sessions } = setup.ok_or(HalvesError::NoSetup)?;
         let starter = Mutex::new(Starter::over(link)?);
         let serving = Serving { key: Key::parse(&key)?, limits, patience, starter };
         Ok(Self { listener, serving: Arc::new(serving), tells_sessions })
@@ -119,18 +118,18 @@ impl Serving {
         admitted: &mut Admitted,
         log: &dyn Fn(Event),
     ) -> Result<(), ControlError> {
-        let own = listen::canonical(stream.local_addr().map_err(machine)?);
-        stream.set_nonblocking(false).map_err(machine)?;
+        let own = listen::canonical(stream.local_addr().map_err(ControlError::socket)?);
+        stream.set_nonblocking(false).map_err(ControlError::socket)?;
         let mut wire = Wire::answer(stream, &self.key)?;
         // Only a message that can be decrypted proves the key: the first half of a handshake can be
         // a recorded one.
         wire.hear_proof(PROOF_WITHIN)?;
         if admitted.prove() != Standing::Proved {
-            return Err(ControlError::Unreachable(format!("{} was dropped", wire.peer())));
+            return Err(ControlError::gone(wire.peer(), Gone::Dropped));
         }
         wire.voice().beat()?;
         let Some(first) = wire.receive::<Request>(PROOF_WITHIN)? else {
-            return Err(ControlError::Refused(format!("{}: asked for nothing", wire.peer())));
+            return Err(ControlError::refused(wire.peer(), Refusal::AskedNothing));
         };
         log(Event::Session(wire.peer().to_owned()));
         let mut starter = match self.starter.try_lock() {
@@ -150,10 +149,6 @@ impl Serving {
         let session = Session { serving: self, rented, address, given, line, worker_until };
         session.go_on(&mut wire, first)
     }
-}
-
-fn machine(error: std::io::Error) -> ControlError {
-    ControlError::Machine(error.to_string())
 }
 
 /// One controller's session.
@@ -181,12 +176,12 @@ impl Session<'_> {
             };
             let request = match request {
                 // The controller hung up between two requests: a session's ordinary end.
-                Err(ControlError::Unreachable(_)) => return Ok(()),
+                Err(ControlError::Unreachable { .. }) => return Ok(()),
                 // A newer controller tells what this agent does not know: to leave it out would be
                 // to measure something else.
-                Err(ControlError::Refused(why)) => {
-                    wire.send(&Reply::Refused { why: why.clone() })?;
-                    return Err(ControlError::Refused(why));
+                Err(refused @ ControlError::Refused { .. }) => {
+                    wire.send(&Reply::Refused { why: refused.to_string() })?;
+                    return Err(refused);
                 }
                 request => request?,
             };
@@ -201,7 +196,7 @@ impl Session<'_> {
                 until = self.idle_until();
             }
         }
-        Err(ControlError::Unreachable(format!("{} ordered nothing for {IDLE_MAX:?}", wire.peer())))
+        Err(ControlError::gone(wire.peer(), Gone::Idle(IDLE_MAX)))
     }
 
     /// When a controller that says nothing from now on is idle. A worker has a limit of its own;
@@ -249,7 +244,9 @@ impl Session<'_> {
             Request::Start { .. } | Request::Tool { .. } | Request::Stop | Request::Describe => 0,
         };
         match self.rented.ask(request) {
-            Err(ControlError::Order(why)) => Ok(Some(failed(worker, why, Fault::Machine))),
+            Err(ControlError::Order(why)) => {
+                Ok(Some(failed(worker, why.to_string(), Fault::Machine)))
+            }
             asked => asked.map(|()| None),
         }
     }
@@ -282,7 +279,7 @@ impl Starter {
                 }
             }
         });
-        started.map_err(|error| ControlError::Machine(format!("starting a thread: {error}")))?;
+        started.map_err(ControlError::thread)?;
         Ok(Self { calls, replies, sessions: 0 })
     }
 
@@ -314,7 +311,7 @@ impl Rented<'_> {
                 Ok(_) => {}
                 Err(RecvTimeoutError::Timeout) => return Ok(None),
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(ControlError::Halves("the starter of workers ended".to_owned()));
+                    return Err(HalvesError::StarterEnded.into());
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! A worker as its controller sees it: a child process, or one that an agent lends.
 
-use crate::error::ControlError;
+use crate::error::{ControlError, Garbled, MachineError, OrderError};
 use crate::oom::Watched;
 use crate::session::{Answer, Order};
 use narrows_hostctl::container::Launcher;
@@ -13,7 +13,6 @@ use std::process::{Child, ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
-use thiserror::Error;
 
 /// How long a worker that has closed its output may take to end. The kernel takes a while to tear
 /// down one with gigabytes of buffers.
@@ -22,24 +21,13 @@ const END_WITHIN: Duration = Duration::from_secs(5);
 /// No answer of a worker is longer: nothing that it says takes more memory of who started it.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
-/// Why what a worker said is no answer.
-#[derive(Debug, Error)]
-enum Garbled {
-    #[error("{0}")]
-    Read(#[from] io::Error),
-    #[error("{0}")]
-    Words(#[from] serde_json::Error),
-    #[error("more than {ANSWER_BYTES_MAX} bytes in one answer")]
-    Long,
-}
-
 /// The next line that a worker says; `None` at its end.
 fn next_answer(output: &mut impl BufRead) -> Result<Option<Answer>, Garbled> {
     let mut line = Vec::new();
     let length = output.take(ANSWER_BYTES_MAX).read_until(b'\n', &mut line)?;
     match length as u64 {
         0 => Ok(None),
-        ANSWER_BYTES_MAX => Err(Garbled::Long),
+        ANSWER_BYTES_MAX => Err(Garbled::Long(ANSWER_BYTES_MAX)),
         _ => Ok(Some(serde_json::from_slice(&line)?)),
     }
 }
@@ -81,8 +69,9 @@ impl WorkerProcess {
             .stderr(Stdio::inherit())
             .process_group(0)
             .spawn()
-            .map_err(|error| {
-                ControlError::Machine(format!("{}: {error}", command.get_program().display()))
+            .map_err(|error| MachineError::Program {
+                program: command.get_program().into(),
+                error,
             })?;
         let (say, answers) = channel();
         let output = child.stdout.take().map(BufReader::new);
@@ -99,7 +88,7 @@ impl WorkerProcess {
                 }
             }
         });
-        started.map_err(|error| ControlError::Machine(format!("starting a thread: {error}")))?;
+        started.map_err(ControlError::thread)?;
         Ok(worker)
     }
 
@@ -131,7 +120,7 @@ impl WorkerProcess {
         let status = match self.ended() {
             Ok(status) => status,
             Err(error) => {
-                return ControlError::Machine(format!("the worker process is gone: {error}"));
+                return MachineError::WorkerGone(error).into();
             }
         };
         let by_kill = status.signal() == Some(Signal::SIGKILL as i32);
@@ -149,9 +138,9 @@ impl WorkerProcess {
 impl End for WorkerProcess {
     fn order(&mut self, order: &Order) -> Result<(), ControlError> {
         let text = serde_json::to_string(order);
-        let text = text.map_err(|error| ControlError::Order(error.to_string()))?;
+        let text = text.map_err(OrderError::Text)?;
         let Some(orders) = &mut self.orders else {
-            return Err(ControlError::Machine("the worker takes no orders any more".into()));
+            return Err(MachineError::NoOrders.into());
         };
         let said = writeln!(orders, "{text}").and_then(|()| orders.flush());
         said.map_err(|_| self.how_it_ended())
@@ -160,9 +149,7 @@ impl End for WorkerProcess {
     fn answer(&mut self, within: Duration) -> Result<Option<Answer>, ControlError> {
         match self.answers.recv_timeout(within) {
             Ok(Ok(answer)) => Ok(Some(answer)),
-            Ok(Err(why)) => {
-                Err(ControlError::Machine(format!("the worker sent an invalid message: {why}")))
-            }
+            Ok(Err(why)) => Err(MachineError::Garbled(why).into()),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => Err(self.how_it_ended()),
         }

@@ -1,9 +1,16 @@
 //! Why a peer or a worker cannot be had.
 
+use crate::offers::NotOffered;
 use crate::oom::OutOfMemory;
 use narrows_hostctl::HostError;
+use narrows_model::peer_name::BadPort;
 use narrows_model::record::LostBy;
+use std::error::Error as StdError;
+use std::fmt::Debug;
 use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitStatus;
 use std::time::Duration;
 use thiserror::Error;
 
@@ -11,15 +18,18 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum ControlError {
     /// The other side cannot be reached, or closed.
-    #[error("{0}")]
-    Unreachable(String),
+    #[error("{peer} {why}")]
+    Unreachable {
+        /// Host or address, and port.
+        peer: String,
+        why: Gone,
+    },
     /// A name has no address that could be reached.
     #[error("{host}: {why}")]
     UnknownHost {
         /// The name that was looked up.
         host: String,
-        /// What the system says of it.
-        why: String,
+        why: NoAddress,
     },
     /// A port cannot be listened on.
     #[error("cannot listen on {at} port {port}: {error}")]
@@ -32,8 +42,8 @@ pub enum ControlError {
         error: io::Error,
     },
     /// A key, or a file that holds one, cannot be used.
-    #[error("{0}")]
-    Key(String),
+    #[error(transparent)]
+    Key(#[from] KeyError),
     /// The other side was there, did not close, and is not heard any more.
     #[error("{peer} vanished: silent for {silent:?}")]
     Vanished {
@@ -43,24 +53,32 @@ pub enum ControlError {
         silent: Duration,
     },
     /// The other side is reached and is not to be talked to: wrong key, wrong version, wrong words.
-    #[error("{0}")]
-    Refused(String),
+    #[error("{peer} {why}")]
+    Refused {
+        /// Host or address, and port.
+        peer: String,
+        why: Refusal,
+    },
     /// The other side closed the connection before it had proved the key: the keys differ, or it
     /// has no room now.
-    #[error("{0}")]
-    HungUp(String),
-    /// The agent holds the key and will not measure now.
-    #[error("{0}")]
-    Declined(String),
+    #[error("{peer} {why}")]
+    HungUp {
+        /// Address and port of the peer.
+        peer: String,
+        why: Refusal,
+    },
+    /// Who holds the key, or this host's own agent, does not do what it was asked.
+    #[error(transparent)]
+    Declined(#[from] Denial),
     /// This machine does not allow it.
-    #[error("{0}")]
-    Machine(String),
+    #[error(transparent)]
+    Machine(#[from] MachineError),
     /// This process cannot be confined, or be made to run as somebody else.
     #[error(transparent)]
     Host(#[from] HostError),
     /// The two processes of an agent do not understand each other, or one of them ended.
     #[error("between the listener and the starter of workers: {0}")]
-    Halves(String),
+    Halves(#[from] HalvesError),
     /// The kernel killed a worker for want of memory.
     #[error("{0}")]
     OutOfMemory(OutOfMemory),
@@ -68,19 +86,260 @@ pub enum ControlError {
     #[error("{0}")]
     WorkerEnded(LostBy),
     /// The order makes no sense.
+    #[error(transparent)]
+    Order(#[from] OrderError),
+}
+
+/// How the other side came to be gone, in words that follow its name.
+#[derive(Debug, Error)]
+pub enum Gone {
+    /// No connection was made.
+    #[error("cannot be reached: {0}")]
+    Connect(io::Error),
+    /// A connection that was there failed.
+    #[error("is gone: {0}")]
+    Lost(io::Error),
+    #[error("closed the connection")]
+    Closed,
+    /// What follows half a message could not be understood.
+    #[error("is gone: a message to it was cut off")]
+    CutOff,
+    #[error("stopped in mid-message: {0}")]
+    MidMessage(io::Error),
+    #[error("did not answer within {0:?}")]
+    NoAnswer(Duration),
+    /// Whoever listened to it has ended.
+    #[error("is gone: the connection is over")]
+    Over,
+    /// An agent made room for others.
+    #[error("was dropped to make room for others")]
+    Dropped,
+    #[error("ordered nothing for {0:?}")]
+    Idle(Duration),
+}
+
+/// Why a name leads to no address.
+#[derive(Debug, Error)]
+pub enum NoAddress {
+    /// The resolver's answer.
     #[error("{0}")]
-    Order(String),
+    Lookup(io::Error),
+    /// None of the family that was asked for.
+    #[error("the name has no such address")]
+    OfFamily,
+    #[error(transparent)]
+    Name(BadPort),
+}
+
+/// Why a key cannot be used.
+#[derive(Debug, Error)]
+pub enum KeyError {
+    #[error("a key is 64 hexadecimal digits")]
+    Digits,
+    #[error("key file {}: {why}", path.display())]
+    File {
+        /// The file that was to be read.
+        path: PathBuf,
+        why: KeyFile,
+    },
+}
+
+/// What is wrong with a file that should hold a key.
+#[derive(Debug, Error)]
+pub enum KeyFile {
+    #[error("{0}")]
+    Unread(io::Error),
+    /// A folder, a device, or a file far longer than a key.
+    #[error("not a file of 64 hexadecimal digits")]
+    NoFile,
+    #[error("not 64 hexadecimal digits")]
+    Digits,
+    /// Its mode lets the group or others read it.
+    #[error("others can read it; `chmod 600` it")]
+    Open,
+}
+
+/// Why a peer that was reached is not talked to, in words that follow its name.
+#[derive(Debug, Error)]
+pub enum Refusal {
+    /// Told to a controller.
+    #[error("is not a narrows agent, or admits nobody from this address (--allow)")]
+    NoAgent,
+    /// Told to an agent.
+    #[error("is not a narrows controller")]
+    NoController,
+    #[error("does not speak narrows' protocol")]
+    Foreign,
+    #[error("speaks protocol version {theirs}, this narrows speaks {ours}")]
+    Version {
+        /// What the peer speaks.
+        theirs: u32,
+        /// What this program speaks.
+        ours: u32,
+    },
+    #[error("cannot be talked to: the keys do not match")]
+    Keys,
+    #[error("cannot be talked to: {0}")]
+    Cipher(snow::Error),
+    #[error("said nothing that proves its key")]
+    Unproved,
+    #[error("said what this narrows does not understand: {0}")]
+    NotUnderstood(serde_json::Error),
+    /// Bytes of one message, more than any has.
+    #[error("announced {0} bytes")]
+    Announced(usize),
+    #[error("sent a message that cannot be decrypted")]
+    Undecryptable,
+    #[error("asked for nothing")]
+    AskedNothing,
+    #[error("answered out of turn: {0:?}")]
+    OutOfTurn(Box<dyn Debug + Send + Sync>),
+    #[error("does not offer {0}: is it an older narrows?")]
+    NotOffered(NotOffered),
+    #[error("is the same agent as {other}, {address}")]
+    SameAgent {
+        /// The name by which it was reached first.
+        other: String,
+        /// Where both names lead.
+        address: SocketAddr,
+    },
+    /// It went before it had said anything.
+    #[error(transparent)]
+    Gone(Gone),
+}
+
+/// Why what was asked is not done, though whoever asked holds the key.
+#[derive(Debug, Error)]
+pub enum Denial {
+    /// In the peer's own words.
+    #[error("{peer} declined: {why}")]
+    Told {
+        /// Address and port of the peer.
+        peer: String,
+        /// A sentence for people, as it came.
+        why: String,
+    },
+    /// An outside tool that is not lent, or that cannot run the trial.
+    #[error(transparent)]
+    Tool(Box<dyn StdError + Send + Sync>),
+}
+
+/// What this machine does not allow, or how a process on it failed.
+#[derive(Debug, Error)]
+pub enum MachineError {
+    #[error("starting a thread: {0}")]
+    Thread(io::Error),
+    #[error("the system gave no random bytes: {0}")]
+    Random(getrandom::Error),
+    #[error("{}: {error}", program.display())]
+    Program {
+        /// What was to be started.
+        program: PathBuf,
+        /// The system's answer.
+        error: io::Error,
+    },
+    #[error("starting the listener, {}: {error}", program.display())]
+    Listener {
+        /// What was to be started.
+        program: PathBuf,
+        /// The system's answer.
+        error: io::Error,
+    },
+    /// A socket or its copy.
+    #[error("{0}")]
+    Socket(io::Error),
+    #[error("the worker process is gone: {0}")]
+    WorkerGone(io::Error),
+    #[error("the worker takes no orders any more")]
+    NoOrders,
+    #[error("the worker sent an invalid message: {0}")]
+    Garbled(Garbled),
+    /// A tool's server, as the room of the tools has it.
+    #[error(transparent)]
+    Tool(Box<dyn StdError + Send + Sync>),
+    #[error("the server of {tool} ended early ({status})")]
+    ToolEnded {
+        /// Name of the tool.
+        tool: &'static str,
+        /// How it ended.
+        status: ExitStatus,
+    },
+}
+
+/// Why what a worker said is no answer.
+#[derive(Debug, Error)]
+pub enum Garbled {
+    #[error("{0}")]
+    Read(#[from] io::Error),
+    #[error("{0}")]
+    Words(#[from] serde_json::Error),
+    /// Longer than any answer, in bytes.
+    #[error("more than {0} bytes in one answer")]
+    Long(u64),
+}
+
+/// Why the two processes of an agent do not understand each other.
+#[derive(Debug, Error)]
+pub enum HalvesError {
+    #[error("no setup came")]
+    NoSetup,
+    #[error("the starter of workers ended")]
+    StarterEnded,
+    #[error("the listener ended early ({0})")]
+    ListenerEnded(ExitStatus),
+    #[error("the other process ended")]
+    Ended,
+    /// Bytes, more than the other half may say.
+    #[error("{0} bytes in one message")]
+    Long(u32),
+    #[error("{0}")]
+    Garbled(serde_json::Error),
+    #[error("{0}")]
+    Socket(io::Error),
+}
+
+/// Why a word cannot be said.
+#[derive(Debug, Error)]
+pub enum OrderError {
+    #[error("{0}")]
+    Text(serde_json::Error),
+    #[error("{bytes} bytes in one message, at most {most}")]
+    Long {
+        /// Length of the word as text.
+        bytes: usize,
+        /// What the other half takes.
+        most: u32,
+    },
+    /// What an end that is not a process says of an order.
+    #[error(transparent)]
+    Turn(Box<dyn StdError + Send + Sync>),
 }
 
 impl ControlError {
     /// Whether nothing was heard of the other side: it has no address, or nobody answers there.
     pub fn is_no_answer(&self) -> bool {
-        matches!(self, Self::UnknownHost { .. } | Self::Unreachable(_))
+        matches!(self, Self::UnknownHost { .. } | Self::Unreachable { .. })
     }
 
     /// Whether the other side was spoken with and cannot be any more: its process or its host
     /// ended, or the way to it.
     pub fn is_gone(&self) -> bool {
-        matches!(self, Self::Unreachable(_) | Self::Vanished { .. })
+        matches!(self, Self::Unreachable { .. } | Self::Vanished { .. })
+    }
+
+    pub(crate) fn gone(peer: &str, why: Gone) -> Self {
+        Self::Unreachable { peer: peer.to_owned(), why }
+    }
+
+    pub(crate) fn refused(peer: &str, why: Refusal) -> Self {
+        Self::Refused { peer: peer.to_owned(), why }
+    }
+
+    pub(crate) fn thread(error: io::Error) -> Self {
+        MachineError::Thread(error).into()
+    }
+
+    pub(crate) fn socket(error: io::Error) -> Self {
+        MachineError::Socket(error).into()
     }
 }

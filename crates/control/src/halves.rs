@@ -10,7 +10,7 @@
 //! ask for and for nothing else: a description of this host, a worker, orders within the owner's
 //! limits.
 
-use crate::error::ControlError;
+use crate::error::{ControlError, HalvesError, OrderError};
 use crate::limits::Limits;
 use crate::listen::ReadBy;
 use crate::wire::{Patience, Reply, Request};
@@ -94,10 +94,10 @@ impl Link {
 
     /// Sends one word of at most so many bytes; a longer one is an order that makes no sense.
     pub fn send(&mut self, word: &impl Serialize, bytes_max: u32) -> Result<(), ControlError> {
-        let text = serde_json::to_vec(word).map_err(|error| wrong(error.to_string()))?;
+        let text = serde_json::to_vec(word).map_err(OrderError::Text)?;
         let length = u32::try_from(text.len()).ok().filter(|length| *length <= bytes_max);
         let Some(length) = length else {
-            return Err(wrong(format!("{} bytes in one message, at most {bytes_max}", text.len())));
+            return Err(OrderError::Long { bytes: text.len(), most: bytes_max }.into());
         };
         let mut bytes = length.to_be_bytes().to_vec();
         bytes.extend(text);
@@ -122,25 +122,21 @@ impl Link {
         rest.read_exact(&mut length).map_err(failed)?;
         let length = u32::from_be_bytes(length);
         if length > self.heard_bytes_max {
-            return Err(ControlError::Halves(format!("{length} bytes in one message")));
+            return Err(HalvesError::Long(length).into());
         }
         let mut text = vec![0; length as usize];
         rest.read_exact(&mut text).map_err(failed)?;
         let word = serde_json::from_slice(&text);
-        word.map(Some).map_err(|error| ControlError::Halves(error.to_string()))
+        word.map(Some).map_err(|error| HalvesError::Garbled(error).into())
     }
-}
-
-fn wrong(why: String) -> ControlError {
-    ControlError::Order(why)
 }
 
 fn failed(error: std::io::Error) -> ControlError {
     match error.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
-            ControlError::Halves("the other process ended".to_owned())
+            HalvesError::Ended.into()
         }
-        _ => ControlError::Halves(error.to_string()),
+        _ => HalvesError::Socket(error).into(),
     }
 }
 

@@ -24,7 +24,7 @@ impl Heart {
                 }
             }
         });
-        started.map_err(|error| ControlError::Machine(format!("starting a thread: {error}")))?;
+        started.map_err(ControlError::thread)?;
         Ok(Self { _alive: alive })
     }
 }

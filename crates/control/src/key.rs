@@ -1,6 +1,6 @@
 //! The pre-shared key of an agent, and the tokens of trials: 256 and 128 random bits.
 
-use crate::error::ControlError;
+use crate::error::{ControlError, KeyError, KeyFile, MachineError};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -32,16 +32,19 @@ impl Key {
 
     /// Reads a file that holds 64 hexadecimal digits and that nobody but its owner can read.
     pub fn read(path: &Path) -> Result<Self, ControlError> {
-        let wrong = |why: String| ControlError::Key(format!("key file {}: {why}", path.display()));
-        let data = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
+        Self::read_file(path).map_err(|why| KeyError::File { path: path.to_owned(), why }.into())
+    }
+
+    fn read_file(path: &Path) -> Result<Self, KeyFile> {
+        let data = std::fs::metadata(path).map_err(KeyFile::Unread)?;
         if !data.is_file() || data.len() > 1024 {
-            return Err(wrong("not a file of 64 hexadecimal digits".to_owned()));
+            return Err(KeyFile::NoFile);
         }
         if data.permissions().mode() & 0o077 != 0 {
-            return Err(wrong("others can read it; `chmod 600` it".to_owned()));
+            return Err(KeyFile::Open);
         }
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-        Self::parse(&text).map_err(|_| wrong("not 64 hexadecimal digits".to_owned()))
+        let text = std::fs::read_to_string(path).map_err(KeyFile::Unread)?;
+        Self::parse(&text).map_err(|_| KeyFile::Digits)
     }
 
     /// As hexadecimal digits, for the command that `serve` prints.
@@ -56,7 +59,7 @@ impl Key {
 }
 
 fn wrong() -> ControlError {
-    ControlError::Key("a key is 64 hexadecimal digits".to_owned())
+    KeyError::Digits.into()
 }
 
 /// A new token for one run.
@@ -74,8 +77,7 @@ pub fn chance() -> Result<u64, ControlError> {
 }
 
 fn fill(bytes: &mut [u8]) -> Result<(), ControlError> {
-    getrandom::fill(bytes)
-        .map_err(|error| ControlError::Machine(format!("the system gave no random bytes: {error}")))
+    getrandom::fill(bytes).map_err(|error| MachineError::Random(error).into())
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -29,6 +29,9 @@ pub mod tools;
 pub mod wire;
 
 pub use end::{End, WorkerProcess};
-pub use error::ControlError;
+pub use error::{
+    ControlError, Denial, Garbled, Gone, HalvesError, KeyError, KeyFile, MachineError, NoAddress,
+    OrderError, Refusal,
+};
 pub use peer::{Family, Peer, PeerWorker};
 pub use reach::{Calling, REACH_WITHIN, Reached, reach};

@@ -1,7 +1,7 @@
 //! An agent on another host, as the controller sees it.
 
 use crate::end::End;
-use crate::error::ControlError;
+use crate::error::{ControlError, Denial, Gone, NoAddress, Refusal};
 use crate::heart::Heart;
 use crate::key::Key;
 use crate::offers::{NotOffered, Offers};
@@ -112,7 +112,7 @@ fn greet(address: SocketAddr, key: &Key) -> Result<Met, Missed> {
         let dialled_in = began.elapsed();
         // Whoever answered once and is gone now is told by what it did, not by its absence.
         let stream = stream.map_err(|error| match hung_up.take() {
-            Some(why) => Missed::Greeting(ControlError::HungUp(why)),
+            Some((peer, why)) => Missed::Greeting(ControlError::HungUp { peer, why }),
             None => Missed::Connecting(error),
         })?;
         let own = stream.local_addr().map_err(Missed::Connecting)?;
@@ -120,18 +120,20 @@ fn greet(address: SocketAddr, key: &Key) -> Result<Met, Missed> {
         let met = Wire::call(stream, key).and_then(|mut wire| {
             let proved = wire.voice().beat().and_then(|()| wire.hear_proof(PROOF_WITHIN));
             match proved {
-                Err(ControlError::Unreachable(why)) => Err(ControlError::HungUp(why)),
+                Err(ControlError::Unreachable { peer, why }) => {
+                    Err(ControlError::HungUp { peer, why: Refusal::Gone(why) })
+                }
                 proved => proved.map(|()| wire),
             }
         });
         match met {
             Ok(wire) => return Ok(Met { own, path_mtu, dialled_in, wire }),
-            Err(ControlError::HungUp(why)) => match pauses.next() {
+            Err(ControlError::HungUp { peer, why }) => match pauses.next() {
                 Some(pause) => {
                     thread::sleep(pause);
-                    hung_up = Some(why);
+                    hung_up = Some((peer, why));
                 }
-                None => return Err(Missed::Greeting(ControlError::HungUp(why))),
+                None => return Err(Missed::Greeting(ControlError::HungUp { peer, why })),
             },
             Err(error) => return Err(Missed::Greeting(error)),
         }
@@ -157,12 +159,11 @@ impl Peer {
         key: &Key,
         patience: Patience,
     ) -> Result<Self, ControlError> {
-        let unreachable =
-            |why: String| ControlError::Unreachable(format!("{host} port {port}: {why}"));
-        let unknown = |why: String| ControlError::UnknownHost { host: host.to_owned(), why };
-        let addresses = (host, port).to_socket_addrs().map_err(|e| unknown(e.to_string()))?;
+        let unknown = |why| ControlError::UnknownHost { host: host.to_owned(), why };
+        let addresses = (host, port).to_socket_addrs();
+        let addresses = addresses.map_err(|error| unknown(NoAddress::Lookup(error)))?;
         let addresses = addresses.filter(|at| family.is_none_or(|family| family.has(at.ip())));
-        let mut last = unknown("the name has no such address".to_owned());
+        let mut last = unknown(NoAddress::OfFamily);
         for address in addresses {
             match greet(address, key) {
                 Ok(Met { own, path_mtu, dialled_in, mut wire }) => {
@@ -186,7 +187,10 @@ impl Peer {
                         held: BTreeMap::new(),
                     });
                 }
-                Err(Missed::Connecting(error)) => last = unreachable(error.to_string()),
+                Err(Missed::Connecting(error)) => {
+                    let peer = format!("{host} port {port}");
+                    last = ControlError::Unreachable { peer, why: Gone::Connect(error) };
+                }
                 Err(Missed::Greeting(error)) => return Err(error),
             }
         }
@@ -226,20 +230,20 @@ impl Peer {
                 self.offers = offers;
                 Ok(*host)
             }
-            other => Err(self.unexpected(&other)),
+            other => Err(self.unexpected(other)),
         }
     }
 
     /// Whether the agent, once it has described itself, can run its end of a trial.
     pub fn can(&self, trial: &Trial) -> Result<(), ControlError> {
         let peer = &self.peer;
-        self.offers.can(trial).map_err(|what| not_offered(peer, &what))
+        self.offers.can(trial).map_err(|what| not_offered(peer, what))
     }
 
     /// Whether the agent's ends can meet those of other agents. Its owner may still say no.
     pub fn can_meet(&self) -> Result<(), ControlError> {
         let peer = &self.peer;
-        let lacks = || not_offered(peer, &NotOffered::Meetings);
+        let lacks = || not_offered(peer, NotOffered::Meetings);
         if self.offers.meets { Ok(()) } else { Err(lacks()) }
     }
 
@@ -256,7 +260,7 @@ impl Peer {
                 self.held.remove(&worker);
                 Ok(())
             }
-            other => Err(self.unexpected(&other)),
+            other => Err(self.unexpected(other)),
         }
     }
 
@@ -279,7 +283,7 @@ impl Peer {
     pub fn serve_tool(&mut self, trial: &Trial) -> Result<u16, ControlError> {
         match self.ask(&Request::Tool { trial: Box::new(trial.clone()) }, TOOL_WITHIN)? {
             Reply::Serving { port } => Ok(port),
-            other => Err(self.unexpected(&other)),
+            other => Err(self.unexpected(other)),
         }
     }
 
@@ -296,12 +300,7 @@ impl Peer {
                 // A late word of a worker that was stopped, or one of another worker.
                 Some(Reply::Answer { answer, worker }) => self.hold(worker, answer),
                 Some(reply) => return Ok(reply),
-                None => {
-                    let peer = &self.peer;
-                    return Err(ControlError::Unreachable(format!(
-                        "{peer} did not answer in {within:?}"
-                    )));
-                }
+                None => return Err(ControlError::gone(&self.peer, Gone::NoAnswer(within))),
             }
         }
     }
@@ -311,9 +310,7 @@ impl Peer {
         match self.replies.recv_timeout(within) {
             Ok(reply) => reply.map(Some),
             Err(RecvTimeoutError::Timeout) => Ok(None),
-            Err(RecvTimeoutError::Disconnected) => {
-                Err(ControlError::Unreachable(format!("{}: the connection is over", self.peer)))
-            }
+            Err(RecvTimeoutError::Disconnected) => Err(ControlError::gone(&self.peer, Gone::Over)),
         }
     }
 
@@ -321,17 +318,16 @@ impl Peer {
         self.held.entry(worker).or_default().push_back(answer);
     }
 
-    fn unexpected(&self, reply: &Reply) -> ControlError {
-        let peer = &self.peer;
+    fn unexpected(&self, reply: Reply) -> ControlError {
         match reply {
-            Reply::Refused { why } => ControlError::Declined(format!("{peer} declined: {why}")),
-            other => ControlError::Refused(format!("{peer} answered out of turn: {other:?}")),
+            Reply::Refused { why } => Denial::Told { peer: self.peer.clone(), why }.into(),
+            other => ControlError::refused(&self.peer, Refusal::OutOfTurn(Box::new(other))),
         }
     }
 }
 
-fn not_offered(peer: &str, what: &NotOffered) -> ControlError {
-    ControlError::Refused(format!("{peer} does not offer {what}: is it an older narrows?"))
+fn not_offered(peer: &str, what: NotOffered) -> ControlError {
+    ControlError::refused(peer, Refusal::NotOffered(what))
 }
 
 fn path_mtu(stream: &TcpStream) -> Option<Bytes> {
@@ -357,7 +353,7 @@ fn listen(
             }
         }
     });
-    listening.map_err(|error| ControlError::Machine(format!("starting a thread: {error}")))?;
+    listening.map_err(ControlError::thread)?;
     Ok(replies)
 }
 
@@ -380,7 +376,7 @@ impl End for PeerWorker<'_> {
             Order::Prepare { job } => {
                 // An older agent would read the order without it, and measure something else.
                 if let Some(what) = peer.offers.unknown_option(&job.params) {
-                    return Err(not_offered(&peer.peer, &what));
+                    return Err(not_offered(&peer.peer, what));
                 }
                 if job.grant.is_some() || self.worker > 0 {
                     peer.can_meet()?;
@@ -407,7 +403,7 @@ impl End for PeerWorker<'_> {
                 self.peer.hold(worker, answer);
                 Ok(None)
             }
-            Some(other) => Err(self.peer.unexpected(&other)),
+            Some(other) => Err(self.peer.unexpected(other)),
             None => Ok(None),
         }
     }

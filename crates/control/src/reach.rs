@@ -1,6 +1,6 @@
 //! Agents of many hosts, called all at once.
 
-use crate::error::ControlError;
+use crate::error::{ControlError, Gone, NoAddress, Refusal};
 use crate::key::Key;
 use crate::peer::{Family, Peer};
 use narrows_model::host::Host;
@@ -62,8 +62,8 @@ pub fn reach(hosts: &[String], calling: &Calling) -> Vec<Result<Reached, Control
     let mut reached = at_once(&called, until, move |host| call(host, &calling)).into_iter();
     let late = |name: &str| {
         let (host, own) = host_and_port(name).unwrap_or((name, None));
-        let (port, within_s) = (own.unwrap_or(port), REACH_WITHIN.as_secs());
-        ControlError::Unreachable(format!("{host} port {port}: no answer within {within_s} s"))
+        let port = own.unwrap_or(port);
+        ControlError::gone(&format!("{host} port {port}"), Gone::NoAnswer(REACH_WITHIN))
     };
     hosts
         .iter()
@@ -76,12 +76,14 @@ pub fn reach(hosts: &[String], calling: &Calling) -> Vec<Result<Reached, Control
 }
 
 fn doubled(host: &str, other: &str, address: SocketAddr) -> ControlError {
-    ControlError::Refused(format!("{host} is the same agent as {other}, {address}"))
+    ControlError::refused(host, Refusal::SameAgent { other: other.to_owned(), address })
 }
 
 fn call(name: &str, calling: &Calling) -> Result<Reached, ControlError> {
-    let (host, port) = host_and_port(name)
-        .map_err(|why| ControlError::UnknownHost { host: name.to_owned(), why: why.to_string() })?;
+    let (host, port) = host_and_port(name).map_err(|why| ControlError::UnknownHost {
+        host: name.to_owned(),
+        why: NoAddress::Name(why),
+    })?;
     let port = port.unwrap_or(calling.port);
     let mut peer = Peer::connect(host, port, calling.family, &calling.key)?;
     let host = peer.describe()?;

@@ -3,7 +3,7 @@
 //! owner's limits itself, and has one worker at a time.
 
 use crate::end::{End, WorkerProcess};
-use crate::error::ControlError;
+use crate::error::{ControlError, HalvesError, MachineError};
 use crate::halves::{CALL_BYTES_MAX, Call, Link, SAID_BYTES_MAX, Said, Setup};
 use crate::limits::{Given, LINE_MAX, Limits, NotGranted, WORKER_SPARE, WORKERS_MAX};
 use crate::offers::Offers;
@@ -62,9 +62,7 @@ impl Listener {
     /// Starts it, with the socket that it listens on and a socketpair, and nothing else. It waits
     /// to be told what it is to be. To be called before this process gives up capset(2).
     pub fn start(binary: &Path, listening: TcpListener) -> Result<Self, ControlError> {
-        let failed = |why: std::io::Error| {
-            ControlError::Machine(format!("starting the listener, {}: {why}", binary.display()))
-        };
+        let failed = |error| MachineError::Listener { program: binary.to_owned(), error };
         let (orders, theirs) = UnixStream::pair().map_err(failed)?;
         let mut command = child::command(binary);
         command.arg("listener").stdin(OwnedFd::from(theirs)).stdout(OwnedFd::from(listening));
@@ -81,12 +79,10 @@ impl Listener {
         stop: &AtomicBool,
     ) -> Result<(), ControlError> {
         let orders = self.orders.try_clone();
-        let orders = orders.map_err(|error| ControlError::Machine(error.to_string()))?;
+        let orders = orders.map_err(ControlError::socket)?;
         let served = serve(orders, setup, lend, stop);
         match served.is_err().then(|| self.ended()).flatten() {
-            Some(status) => {
-                Err(ControlError::Halves(format!("the listener ended early ({status})")))
-            }
+            Some(status) => Err(HalvesError::ListenerEnded(status).into()),
             None => served,
         }
     }
@@ -136,7 +132,7 @@ pub fn serve(
 fn tell(link: &mut Link, said: Said) -> Result<(), ControlError> {
     match link.send(&said, SAID_BYTES_MAX) {
         Err(ControlError::Order(why)) => {
-            let (at, fault) = (Stage::Run, Fault::Machine);
+            let (at, fault, why) = (Stage::Run, Fault::Machine, why.to_string());
             let worker = match &said.reply {
                 Reply::Answer { worker, .. } => *worker,
                 Reply::Host { .. }

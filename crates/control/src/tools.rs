@@ -2,7 +2,7 @@
 //! and what the tool is called with is made of it here. No word of a command comes over the wire
 //! beside those that a study may give, and these are checked again.
 
-use crate::error::ControlError;
+use crate::error::{ControlError, Denial};
 use crate::limits::{LINE_MAX, Limits};
 use narrows_model::trial::Trial;
 use std::any::Any;
@@ -119,7 +119,7 @@ impl GrantedTool {
     ) -> Result<u16, ControlError> {
         self.end();
         let tool = trial.engine.as_ref().map_or("", |engine| engine.tool.as_str());
-        let declined = |why: ToolNotGranted| ControlError::Declined(why.to_string());
+        let declined = |why: ToolNotGranted| Denial::Tool(why.into());
         let tools = tools.ok_or_else(|| ToolNotGranted::Name(tool.to_owned())).map_err(declined)?;
         tools.admit(limits, trial).map_err(declined)?;
         let server = (tools.start)(trial)?;

@@ -6,7 +6,7 @@
 //! that a wrong version is told from a wrong key. Nothing else is ever said in clear.
 
 use crate::door::is_hang_up;
-use crate::error::ControlError;
+use crate::error::{ControlError, Gone, OrderError, Refusal};
 use crate::key::Key;
 use crate::listen::ReadBy;
 use crate::offers::Offers;
@@ -157,7 +157,7 @@ impl Voice {
     /// Sends one message.
     pub fn send(&self, message: &impl Serialize) -> Result<(), ControlError> {
         let text = serde_json::to_vec(message);
-        self.say(&text.map_err(|error| ControlError::Order(error.to_string()))?)
+        self.say(&text.map_err(OrderError::Text)?)
     }
 
     /// Says that this side is still there: a message of no bytes.
@@ -167,22 +167,21 @@ impl Voice {
 
     fn say(&self, text: &[u8]) -> Result<(), ControlError> {
         let mut saying = self.saying.lock().unwrap_or_else(PoisonError::into_inner);
-        let gone = |why: String| ControlError::Unreachable(format!("{}: {why}", self.peer));
         if saying.broken {
-            return Err(gone("a message was cut off".to_owned()));
+            return Err(ControlError::gone(&self.peer, Gone::CutOff));
         }
         let mut plain = (text.len() as u32).to_be_bytes().to_vec();
         plain.extend(text);
         let mut sealed = vec![0; plain.len().min(PIECE_BYTES_MAX) + 16];
         for piece in plain.chunks(PIECE_BYTES_MAX) {
             let length = saying.noise.write_message(saying.said, piece, &mut sealed);
-            let length = length.map_err(|error| ControlError::Refused(error.to_string()))?;
+            let length = length.map_err(|error| refused_by_cipher(&self.peer, error))?;
             saying.said += 1;
             let mut frame = (length as u16).to_be_bytes().to_vec();
             frame.extend(&sealed[..length]);
             if let Err(error) = saying.stream.write_all(&frame) {
                 saying.broken = true;
-                return Err(gone(error.to_string()));
+                return Err(ControlError::gone(&self.peer, Gone::Lost(error)));
             }
         }
         Ok(())
@@ -210,7 +209,7 @@ impl Wire {
         let peer = stream
             .peer_addr()
             .map_or("the peer".to_owned(), |at| crate::listen::canonical(at).to_string());
-        let lost = |error: std::io::Error| ControlError::Unreachable(format!("{peer}: {error}"));
+        let lost = |error| ControlError::gone(&peer, Gone::Lost(error));
         stream.set_nodelay(true).map_err(lost)?;
         let deadline = Instant::now() + HANDSHAKE_WITHIN;
         stream.set_write_timeout(Some(HANDSHAKE_WITHIN)).map_err(lost)?;
@@ -221,24 +220,20 @@ impl Wire {
             stream.write_all(&hello).map_err(lost)?;
         }
         let mut theirs = [0; 8];
-        let other = if calling {
-            "is not a narrows agent, or admits nobody from this address (--allow)"
-        } else {
-            "is not a narrows controller"
-        };
-        read_by(&stream, &mut theirs, deadline)
-            .map_err(|error| lost_or(&error, format!("{peer} {other}")))?;
+        let other = if calling { Refusal::NoAgent } else { Refusal::NoController };
+        read_by(&stream, &mut theirs, deadline).map_err(|error| lost_or(&error, &peer, other))?;
         if theirs[..4] != *MAGIC {
-            return Err(ControlError::Refused(format!("{peer} does not speak narrows' protocol")));
+            return Err(ControlError::refused(&peer, Refusal::Foreign));
         }
         if !calling {
             stream.write_all(&hello).map_err(lost)?;
         }
         let version = u32::from_be_bytes([theirs[4], theirs[5], theirs[6], theirs[7]]);
         if version != PROTOCOL_VERSION {
-            return Err(ControlError::Refused(format!(
-                "{peer} speaks protocol version {version}, this narrows speaks {PROTOCOL_VERSION}"
-            )));
+            return Err(ControlError::refused(
+                &peer,
+                Refusal::Version { theirs: version, ours: PROTOCOL_VERSION },
+            ));
         }
         let noise = handshake(&mut stream, key, calling, deadline, &peer)?;
         let noise = Arc::new(noise);
@@ -281,8 +276,7 @@ impl Wire {
             if self.wait_readable(deadline)? {
                 self.receive_piece()?;
             } else if Instant::now() >= deadline {
-                let why = format!("{}: said nothing that proves its key", self.peer);
-                return Err(ControlError::Refused(why));
+                return Err(ControlError::refused(&self.peer, Refusal::Unproved));
             }
         }
         Ok(())
@@ -314,11 +308,9 @@ impl Wire {
                 if message.is_empty() {
                     continue;
                 }
-                return serde_json::from_slice(&message).map(Some).map_err(|error| {
-                    let peer = &self.peer;
-                    ControlError::Refused(format!(
-                        "{peer} said what this narrows does not understand: {error}"
-                    ))
+                let message = serde_json::from_slice(&message).map(Some);
+                return message.map_err(|error| {
+                    ControlError::refused(&self.peer, Refusal::NotUnderstood(error))
                 });
             }
             if self.wait_readable(deadline)? {
@@ -334,7 +326,7 @@ impl Wire {
         let Some(head) = self.held.first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_be_bytes(*head) as usize;
         if length > MESSAGE_BYTES_MAX {
-            return Err(ControlError::Refused(format!("{} announced {length} bytes", self.peer)));
+            return Err(ControlError::refused(&self.peer, Refusal::Announced(length)));
         }
         if self.held.len() < 4 + length {
             return Ok(None);
@@ -348,10 +340,10 @@ impl Wire {
     fn wait_readable(&mut self, deadline: Instant) -> Result<bool, ControlError> {
         let left = deadline.saturating_duration_since(Instant::now());
         let look = left.clamp(Duration::from_millis(1), LOOK);
-        let gone = |why: &str| ControlError::Unreachable(format!("{}: {why}", self.peer));
-        self.stream.set_read_timeout(Some(look)).map_err(|error| gone(&error.to_string()))?;
+        let gone = |why| ControlError::gone(&self.peer, why);
+        self.stream.set_read_timeout(Some(look)).map_err(|error| gone(Gone::Lost(error)))?;
         match self.stream.peek(&mut [0]) {
-            Ok(0) => Err(gone("closed the connection")),
+            Ok(0) => Err(gone(Gone::Closed)),
             Ok(_) => Ok(true),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                 if self.excused.is_some_and(|until| Instant::now() < until) {
@@ -366,7 +358,7 @@ impl Wire {
                 }
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(false),
-            Err(error) => Err(gone(&error.to_string())),
+            Err(error) => Err(gone(Gone::Lost(error))),
         }
     }
 
@@ -379,14 +371,13 @@ impl Wire {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => {
                 ControlError::Vanished { peer: self.peer.clone(), silent: within }
             }
-            _ => {
-                ControlError::Unreachable(format!("{} stopped in mid-message: {error}", self.peer))
-            }
+            _ => ControlError::gone(&self.peer, Gone::MidMessage(error)),
         })?;
         let mut plain = vec![0; sealed.len()];
-        let length = self.noise.read_message(self.heard, &sealed, &mut plain).map_err(|_| {
-            ControlError::Refused(format!("{} sent a message that cannot be decrypted", self.peer))
-        })?;
+        let length = self
+            .noise
+            .read_message(self.heard, &sealed, &mut plain)
+            .map_err(|_| ControlError::refused(&self.peer, Refusal::Undecryptable))?;
         self.heard += 1;
         self.held.extend(&plain[..length]);
         Ok(())
@@ -400,39 +391,48 @@ fn handshake(
     deadline: Instant,
     peer: &str,
 ) -> Result<StatelessTransportState, ControlError> {
-    let refused = |why: &dyn std::fmt::Display| ControlError::Refused(format!("{peer}: {why}"));
-    let wrong_key = || format!("{peer}: the keys do not match");
-    let pattern = NOISE.parse().map_err(|error: snow::Error| refused(&error))?;
+    let refused = |error| refused_by_cipher(peer, error);
+    let pattern = NOISE.parse().map_err(refused)?;
     let version = PROTOCOL_VERSION.to_be_bytes();
     let builder = Builder::new(pattern).prologue(&version);
     let builder = builder.and_then(|builder| builder.psk(0, key.bytes()));
-    let builder = builder.map_err(|error| refused(&error))?;
+    let builder = builder.map_err(refused)?;
     let built = if calling { builder.build_initiator() } else { builder.build_responder() };
-    let mut noise = built.map_err(|error| refused(&error))?;
+    let mut noise = built.map_err(refused)?;
     let mut buffer = [0; 1024];
     for ours in [calling, !calling] {
         if ours {
-            let length = noise.write_message(&[], &mut buffer).map_err(|error| refused(&error))?;
+            let length = noise.write_message(&[], &mut buffer).map_err(refused)?;
             let mut frame = (length as u16).to_be_bytes().to_vec();
             frame.extend(&buffer[..length]);
-            stream
-                .write_all(&frame)
-                .map_err(|error| lost_or(&error, format!("{peer}: {error}")))?;
+            stream.write_all(&frame).map_err(|error| {
+                let hung_up = is_hang_up(&error);
+                not_met(peer, Refusal::Gone(Gone::Lost(error)), hung_up)
+            })?;
         } else {
             // An agent that cannot read our first message hangs up: to the caller, the keys differ.
             let sealed = read_frame(stream, deadline, buffer.len())
-                .map_err(|error| lost_or(&error, wrong_key()))?;
+                .map_err(|error| lost_or(&error, peer, Refusal::Keys))?;
             noise
                 .read_message(&sealed, &mut buffer)
-                .map_err(|_| ControlError::Refused(wrong_key()))?;
+                .map_err(|_| ControlError::refused(peer, Refusal::Keys))?;
         }
     }
-    noise.into_stateless_transport_mode().map_err(|error| refused(&error))
+    noise.into_stateless_transport_mode().map_err(refused)
 }
 
 /// A hang-up, or a refusal.
-fn lost_or(error: &std::io::Error, says: String) -> ControlError {
-    if is_hang_up(error) { ControlError::HungUp(says) } else { ControlError::Refused(says) }
+fn lost_or(error: &std::io::Error, peer: &str, why: Refusal) -> ControlError {
+    not_met(peer, why, is_hang_up(error))
+}
+
+fn not_met(peer: &str, why: Refusal, hung_up: bool) -> ControlError {
+    let peer = peer.to_owned();
+    if hung_up { ControlError::HungUp { peer, why } } else { ControlError::Refused { peer, why } }
+}
+
+fn refused_by_cipher(peer: &str, error: snow::Error) -> ControlError {
+    ControlError::refused(peer, Refusal::Cipher(error))
 }
 
 /// One frame of at most so many bytes: nothing larger is held for who has proved nothing.
@@ -547,7 +547,7 @@ mod tests {
         near.stream.write_all(&[0, 20]).expect("write");
         near.stream.write_all(&[7; 20]).expect("write");
         let refused = far.receive::<String>(Duration::from_secs(1));
-        assert!(matches!(refused, Err(ControlError::Refused(_))), "{refused:?}");
+        assert!(matches!(refused, Err(ControlError::Refused { .. })), "{refused:?}");
     }
 
     #[test]

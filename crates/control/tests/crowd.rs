@@ -45,7 +45,7 @@ fn strangers_keep_out_nobody_who_has_the_key() {
     }
     let wrong = Peer::connect("127.0.0.1", at.port(), None, &Key::random().expect("key"));
     assert!(
-        matches!(wrong, Err(ControlError::HungUp(_) | ControlError::Refused(_))),
+        matches!(wrong, Err(ControlError::HungUp { .. } | ControlError::Refused { .. })),
         "{:?}",
         wrong.err()
     );

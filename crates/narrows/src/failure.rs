@@ -144,10 +144,10 @@ impl From<ControlError> for Failure {
         let says = error.to_string();
         let cause = match error {
             ControlError::UnknownHost { .. } => Cause::UNKNOWN_HOST,
-            ControlError::Unreachable(_) => Cause::UNREACHABLE,
+            ControlError::Unreachable { .. } => Cause::UNREACHABLE,
             ControlError::Listen { error, .. } => unheard(error.kind()),
             ControlError::Vanished { .. } => Cause::VANISHED,
-            ControlError::Refused(_) | ControlError::HungUp(_) => Cause::REFUSED,
+            ControlError::Refused { .. } | ControlError::HungUp { .. } => Cause::REFUSED,
             ControlError::Declined(_) => Cause::DECLINED,
             ControlError::Key(_) => Cause::BAD_KEY,
             ControlError::Order(_) => Cause::ORDER,

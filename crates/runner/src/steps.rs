@@ -218,7 +218,7 @@ fn hear(
 /// A worker that dies is one failed run; a peer that goes away ends the course.
 fn broken(error: ControlError, at: Stage) -> Broken {
     match error {
-        ControlError::Machine(why) => Broken::Failed(at, why),
+        ControlError::Machine(why) => Broken::Failed(at, why.to_string()),
         ControlError::OutOfMemory(killed) => Broken::Lost(Lost { at, cause: (&killed).into() }),
         ControlError::WorkerEnded(cause) => Broken::Lost(Lost { at, cause }),
         other => fatal(other),

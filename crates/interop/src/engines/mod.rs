@@ -12,8 +12,8 @@ mod sockperf;
 pub mod words;
 
 use crate::import::{self, Unusable};
-use narrows_control::ControlError;
 use narrows_control::tools::ToolServer;
+use narrows_control::{ControlError, Denial, MachineError};
 use narrows_model::load::Role;
 use narrows_model::options::told;
 use narrows_model::record::{External, Stage};
@@ -229,15 +229,11 @@ pub struct Place<'a> {
 /// Starts the server of a trial's tool here, for the agent of this host: its words are made of the
 /// trial, and none of them names a file.
 pub fn serve(trial: &Trial) -> Result<ToolServer, ControlError> {
-    let declined = |why: String| ControlError::Declined(why);
-    let engine = engine(trial).map_err(|why| declined(why.to_string()))?;
-    let words = server_words(engine, trial).map_err(|why| declined(why.to_string()))?;
+    let engine = engine(trial).map_err(|why| Denial::Tool(why.into()))?;
+    let words = server_words(engine, trial).map_err(|why| Denial::Tool(why.into()))?;
     if let Some(word) = words.iter().find(|word| !is_plain(word)) {
-        return Err(declined(format!(
-            "'{}' is not a word for {}",
-            word.escape_debug(),
-            engine.name
-        )));
+        let foreign = ForeignWord { word: word.clone(), tool: engine.name };
+        return Err(Denial::Tool(foreign.into()).into());
     }
     let server = start_server(engine, trial, &words, None)?;
     Ok(ToolServer { port: engine.port, process: Box::new(server) })
@@ -246,6 +242,14 @@ pub fn serve(trial: &Trial) -> Result<ToolServer, ControlError> {
 /// The port of a tool's server.
 pub fn port(tool: &str) -> Option<u16> {
     ENGINES.iter().find(|engine| engine.name == tool).map(|engine| engine.port)
+}
+
+/// A word that an agent gives to no tool.
+#[derive(Debug, Error)]
+#[error("'{}' is not a word for {tool}", word.escape_debug())]
+struct ForeignWord {
+    word: String,
+    tool: &'static str,
 }
 
 /// Whether a word can be an option, a number or a name, and no path.
@@ -269,14 +273,11 @@ fn start_server(
     namespace: Option<&str>,
 ) -> Result<Running, ControlError> {
     let at = (namespace, trial.place(Role::Receiver));
-    let failed = |why: String| ControlError::Machine(why);
     let started = Running::start(placed((engine.program)(trial), words, at));
-    let mut server = started.map_err(|why| failed(why.to_string()))?;
+    let mut server = started.map_err(|why| MachineError::Tool(why.into()))?;
     thread::sleep(LISTEN_WITHIN);
     match server.status() {
-        Some(status) => {
-            Err(failed(format!("the server of {} ended early ({status})", engine.name)))
-        }
+        Some(status) => Err(MachineError::ToolEnded { tool: engine.name, status }.into()),
         None => Ok(server),
     }
 }

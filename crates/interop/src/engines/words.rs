@@ -82,6 +82,8 @@ pub enum Refused {
     },
 }
 
+impl std::error::Error for Refused {}
+
 impl fmt::Display for Refused {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

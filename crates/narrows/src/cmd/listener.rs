@@ -1,8 +1,8 @@
 //! `narrows listener`: the part of an agent that speaks with strangers, started by `narrows serve`.
 
 use crate::failure::Failure;
-use narrows_control::ControlError;
 use narrows_control::agent::{self, Event};
+use narrows_control::{ControlError, MachineError};
 use std::io::{stdin, stdout};
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -22,5 +22,5 @@ pub fn run() -> Result<u8, Failure> {
 }
 
 fn own(copied: std::io::Result<OwnedFd>) -> Result<OwnedFd, ControlError> {
-    copied.map_err(|error| ControlError::Machine(error.to_string()))
+    copied.map_err(|error| MachineError::Socket(error).into())
 }

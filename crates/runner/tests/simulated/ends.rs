@@ -1,9 +1,9 @@
 //! Ends that hold the controller's real conversation, and measure a figure that follows from the
 //! seed, the cell and the block.
 
-use crate::world::{Shared, Where, fatal};
+use crate::world::{Shared, Where, fatal, gone};
 use narrows_control::session::{Answer, Order, Turn};
-use narrows_control::{ControlError, End};
+use narrows_control::{ControlError, End, OrderError};
 use narrows_model::load::{EndReport, FlowTally, Role, Stretch, StretchOf};
 use narrows_model::record::{Fault, LostBy, Outcome, Record, Stage, Stamp};
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Trial, TrialId};
@@ -35,7 +35,7 @@ impl SimEnd {
     fn on_the_way(&self, word: &str) -> Result<bool, ControlError> {
         let mut world = self.world.borrow_mut();
         if world.step(word) {
-            return Err(ControlError::Unreachable("dead".to_owned()));
+            return Err(gone("this process"));
         }
         let faults = world.faults;
         if world.chance(faults.peer_gone) {
@@ -46,7 +46,7 @@ impl SimEnd {
             }
         }
         if self.peer.map_or(world.peer_is_gone, |peer| world.gone.contains(&peer)) {
-            return Err(ControlError::Unreachable("the connection is over".to_owned()));
+            return Err(gone("the peer"));
         }
         if world.failure(faults.worker_dies) {
             world.log.push(format!("worker died: {word}"));
@@ -62,7 +62,7 @@ impl SimEnd {
 
 impl End for SimEnd {
     fn order(&mut self, order: &Order) -> Result<(), ControlError> {
-        self.turn = self.turn.after(order).map_err(|why| ControlError::Order(why.to_string()))?;
+        self.turn = self.turn.after(order).map_err(|why| OrderError::Turn(why.into()))?;
         if self.on_the_way("an order")? {
             self.answers.push_back(match order {
                 Order::Prepare { .. } => Answer::Prepared { ports: vec![5001] },

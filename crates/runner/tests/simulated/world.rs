@@ -1,7 +1,7 @@
 //! A world in which a study runs: disk, clock, settings and ends that fail by chance, and a process
 //! that may be killed at every step.
 
-use narrows_control::ControlError;
+use narrows_control::{ControlError, Gone};
 use narrows_hostctl::HostError;
 use narrows_model::Nanos;
 use narrows_model::host::Host;
@@ -294,9 +294,14 @@ pub fn refused(setting: &Setting, why: &str) -> SettingError {
     SettingError::Refused { setting: setting.clone(), why: HostError::Machine(why.to_owned()) }
 }
 
+/// A peer that was there.
+pub fn gone(peer: &str) -> ControlError {
+    ControlError::Unreachable { peer: peer.to_owned(), why: Gone::Over }
+}
+
 /// The process is dead, or its peer: the course ends.
 pub fn fatal(why: &str) -> Broken {
-    Broken::Fatal(ControlError::Unreachable(why.to_owned()).into())
+    Broken::Fatal(gone(why).into())
 }
 
 /// The disk of a world.
