@@ -2,8 +2,8 @@
 
 use crate::measured::Cell;
 use narrows_model::host::{Host, Nic};
-use narrows_model::load::{EndReport, Role};
-use narrows_model::trial::{EndHost, NetworkPath};
+use narrows_model::load::{Bind, EndReport, Role};
+use narrows_model::trial::{EndHost, NetworkPath, Trial};
 
 /// One end of a cell.
 #[derive(Clone, Copy)]
@@ -67,6 +67,18 @@ impl<'a> Cell<'a> {
         self.study.host.nic(self.study.interface_of(self.trial)?)
     }
 
+    /// Whether a trial of the study is between the cell's two hosts, by the same addresses, in
+    /// either direction: what one of them meets on the path says something of the other.
+    pub fn is_beside(&self, other: &Trial) -> bool {
+        let (own, its) = (way_of(self.trial), way_of(other));
+        let is_same = |(one, other): (&(EndHost, Option<&Bind>), &(EndHost, Option<&Bind>))| {
+            // A probe is told where to leave from at one end alone.
+            one.0 == other.0 && (one.1 == other.1 || one.1.is_none() || other.1.is_none())
+        };
+        let is_as_many = own.len() == its.len() && self.trial.path == other.path;
+        is_as_many && own.iter().zip(&its).all(is_same)
+    }
+
     fn end(&self, role: Role, report: Option<&'a EndReport>) -> Option<End<'a>> {
         let here = Some(End { host: &self.study.host, at: "here", report });
         if self.trial.path != NetworkPath::Peer {
@@ -86,4 +98,12 @@ impl<'a> Cell<'a> {
             }
         }
     }
+}
+
+/// The hosts that a trial's packets go between, and what their ends are bound to.
+fn way_of(trial: &Trial) -> Vec<(EndHost, Option<&Bind>)> {
+    let ends = trial.ends_of(Role::Receiver).chain(trial.ends_of(Role::Sender));
+    let mut ends: Vec<_> = ends.map(|end| (end.host, end.bind.as_ref())).collect();
+    ends.sort_by_key(|(host, _)| *host);
+    ends
 }

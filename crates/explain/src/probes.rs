@@ -14,9 +14,15 @@ impl<'a> Cell<'a> {
         self.trial.kind == Workload::PathProbe
     }
 
-    /// The probes of the cell's study.
+    /// The probes of the cell's study between the cell's hosts.
     pub fn probes(&self) -> impl Iterator<Item = &'a PathProbe> {
-        self.study.records.iter().filter_map(|record| record.sender()?.probe.as_deref())
+        let probed = self.study.records.iter().filter_map(|record| {
+            let probe = record.sender()?.probe.as_deref()?;
+            let mut trials = self.study.trials.iter();
+            let trial = trials.find(|trial| trial.id == record.trial)?;
+            self.is_beside(trial).then_some(probe)
+        });
+        probed.collect::<Vec<_>>().into_iter()
     }
 
     /// What the probes found of the way that the cell's data took: of a probe itself, of the way

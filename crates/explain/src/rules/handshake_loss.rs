@@ -111,7 +111,7 @@ const DROPS_SYN: &str = "look for what drops SYN between the ends: a firewall's 
 /// Handshakes that probes made, beside what other packets lose on the same path.
 fn look_at_probe(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
     // Behind a queue of the length of the timer a first packet is late and not lost.
-    if cells(case).any(|other| other.is_tcp_stream() && timers::is_late(&other)) {
+    if beside(case, cell).any(|other| timers::is_late(&other)) {
         return Err(cell.lacks(Measure::TripsBelowTimers));
     }
     let all: Vec<_> = cell.probes().filter_map(|probe| Some((probe, probe.handshakes?))).collect();
@@ -126,7 +126,9 @@ fn look_at_probe(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
     let Some(share) = lost_apart(&there).zip(lost_apart(&back)).map(|(a, b)| a + b) else {
         return Err(cell.lacks(Measure::TrainsBesideHandshakes));
     };
-    let by_loss = share * f64::from(tried);
+    // What takes TCP alone takes first packets too, and their answers.
+    let of_tcp = streams_lose(case, cell).map_or(0.0, |lost| 2.0 * lost);
+    let by_loss = share.max(of_tcp) * f64::from(tried);
     let seen = format!(
         "the first packets of {lost} of {tried} connections were lost, {by_loss:.0} by what other \
          packets lose"
@@ -139,7 +141,7 @@ fn look_at_probe(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
     let wrong =
         (is_usual && f64::from(lost) > many && f64::from(lost) >= PROBED_SHARE * f64::from(tried))
             .then(|| {
-                let others = match streams_lose(case) {
+                let others = match streams_lose(case, cell) {
                     Some(share) => format!(
                         "are lost more often than other packets ({:.2} % of a stream's segments)",
                         100.0 * share
@@ -156,9 +158,14 @@ fn look_at_probe(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
 }
 
 /// What the streams beside the probe lose at the most, where that is not next to nothing.
-fn streams_lose(case: &Case<'_>) -> Option<f64> {
-    let shares = cells(case).filter(Cell::is_tcp_stream).filter_map(|of| Some(of.losses()?.lost));
+fn streams_lose(case: &Case<'_>, probe: &Cell<'_>) -> Option<f64> {
+    let shares = beside(case, probe).filter_map(|of| Some(of.losses()?.lost));
     shares.reduce(f64::max).filter(|share| *share >= LOST_SHARE)
+}
+
+/// The TCP streams between the same hosts as a probe: another peer is on another path.
+fn beside<'a>(case: &'a Case<'a>, probe: &'a Cell<'a>) -> impl Iterator<Item = Cell<'a>> {
+    cells(case).filter(|other| other.is_tcp_stream() && probe.is_beside(other.trial))
 }
 
 /// Share of the packets of paced trains that was lost, or of those sent at once where none was
@@ -223,6 +230,7 @@ mod tests {
     fn handshakes_of_a_probe_are_judged_beside_the_loss_of_other_packets() {
         use crate::probes::testing::{way, with_probes};
         use narrows_model::probe::{Handshakes, PathProbe};
+        use narrows_model::trial::EndHost;
         let of = |at_once: u32, came: u32| {
             let handshakes = Some(Handshakes { tried: 64, at_once, ..Handshakes::default() });
             let (there, back) = (way(came, 60, came), way(256, 60, 256));
@@ -241,12 +249,31 @@ mod tests {
             with_probes(&mut study, &[PathProbe { there, back, handshakes, ..Default::default() }]);
             of_study(&RULE, &study)
         };
-        let lossy = says("retransmitted_segments", 1_170);
+        let says_lost = |lost: u64| says("retransmitted_segments", lost);
+        assert!(is_clear(&says_lost(9_000)), "TCP loses 9 % of its segments");
+        let lossy = says_lost(1_170);
         assert!(
             format!("{lossy:?}").contains("more often than other packets (1.17 %"),
             "{lossy:?}"
         );
         assert!(is_unknown(&says("rtt_ns", 600_000_000)), "behind a queue of seconds all are late");
+        let elsewhere = |key: &str, value: u64| {
+            let mut study = stream("tcp-stream");
+            read(&mut study, "tcp-info", "flow0.sent_segments", 100_000);
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+            let handshakes = Some(Handshakes { tried: 64, at_once: 48, ..Handshakes::default() });
+            let (there, back) = (way(256, 60, 256), way(256, 60, 256));
+            with_probes(&mut study, &[PathProbe { there, back, handshakes, ..Default::default() }]);
+            // The stream goes to another peer than the probe.
+            let end = study.trials[0].ends.iter_mut().find(|end| end.host != EndHost::Controller);
+            end.expect("a far end").host = EndHost::Peer(1);
+            study.peer_hosts = vec![study.host.clone(), study.host.clone()];
+            format!("{:?}", of_study(&RULE, &study))
+        };
+        let told = elsewhere("retransmitted_segments", 1_170);
+        assert!(told.contains("where other packets are not"), "{told}");
+        let told = elsewhere("rtt_ns", 600_000_000);
+        assert!(told.contains("16 of 64 handshakes"), "another path's queue: {told}");
         assert!(is_clear(&of(63, 256)), "one may be lost by chance");
         assert!(is_clear(&of(56, 230)), "a tenth of all packets is lost");
         let probe = |at_once: u32| PathProbe {

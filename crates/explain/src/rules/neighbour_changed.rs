@@ -1,12 +1,15 @@
 //! `neighbour-changed`: did another device answer for the next hop's address?
 //!
 //! On a link packets go to the link-layer address that the kernel has noted for the next hop. Where
-//! that changes back and forth two hosts have one IP address, or two routers both take themselves
-//! for the active one (VRRP, HSRP): what goes to the wrong one is lost. A change without a return
-//! is a failover. The table of neighbours is asked before a run and after it, and heard of in it.
+//! that changes again and again two hosts have one IP address, or two routers both take themselves
+//! for the active one (VRRP, HSRP): what goes to the wrong one is lost. One change is a failover,
+//! and a second one may be the return from it, in the same run or in a later one. A bond of the
+//! other end may answer with the addresses of several of its ports (balance-alb, bonding.rst): that
+//! is no fault. The table of neighbours is asked before a run and after it, and heard of in it.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
+use narrows_model::host::{Host, Nic};
 use narrows_model::load::{NextHop, Role};
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
 use narrows_model::trial::NetworkPath;
@@ -19,8 +22,10 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
-/// Two changes in all runs together are a return, or again a change.
-const AGAIN: u32 = 2;
+/// Fewer changes in all runs together are a failover and the return from it.
+const AGAIN: u32 = 3;
+/// Interfaces that stand on each other: a bridge on a VLAN on a bond.
+const DEPTH_MAX: usize = 4;
 
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, Needed::ToPeer, None, look)
@@ -36,19 +41,23 @@ fn look(cell: &Cell<'_>) -> Looked {
         return Err(cell.lacks(Measure::NextHop));
     };
     let hop = if told.is_router { "router" } else { "way to the other end" };
+    let bond = if told.is_bond { "; the other end's interface is a bond" } else { "" };
     let seen = format!(
-        "the link-layer address of the {}'s {hop} changed {} times, in {} of {} runs",
+        "the link-layer address of the {}'s {hop} changed {} times, in {} of {} runs{bond}",
         told.at, told.changes, told.runs, told.of
     );
-    let wrong = (told.changes > 0).then(|| {
+    let wrong = (told.changes > 0 && !told.is_bond).then(|| {
         let what = if told.is_router { "its router" } else { "the other end" };
-        let (why, first) = match (told.changes >= AGAIN, told.is_router) {
+        let (why, first) = match (told.is_fight(), told.is_router) {
             (true, true) => (
                 "two devices answer for one address: a duplicate, or two routers that both are the \
                  active one",
                 DUPLICATE,
             ),
             (true, false) => ("two devices answer for one address: a duplicate", DUPLICATE),
+            (false, _) if told.changes > 1 => {
+                ("a failover and the return from it, or a second device with that address", ONCE)
+            }
             (false, _) => ("a failover, or a second device with that address", ONCE),
         };
         let says = format!(
@@ -74,34 +83,59 @@ struct Told {
     at: &'static str,
     is_router: bool,
     changes: u32,
+    /// The most of them in one run.
+    at_once: u32,
     /// Runs with a change.
     runs: usize,
     of: usize,
+    /// Whether the next hop is the other end, and its interface a bond.
+    is_bond: bool,
+}
+
+impl Told {
+    /// Whether one address took the place of the other again and again: more often than a failover
+    /// and its return do, and not once in some of many runs.
+    fn is_fight(&self) -> bool {
+        let is_often = self.at_once > 1 || 2 * self.runs > self.of;
+        self.changes >= AGAIN && is_often && !self.is_bond
+    }
 }
 
 fn told(cell: &Cell<'_>, role: Role, at: &'static str) -> Option<Told> {
     let runs = cell.done.iter();
     let all: Vec<NextHop> = runs.filter_map(|record| record.of(role).next()?.next_hop).collect();
+    let is_router = all.first()?.is_router;
+    let other = if role == Role::Sender { cell.receiver() } else { cell.sender() };
+    let is_bond = other.and_then(|end| Some(stands_on_bond(end.host, end.nic()?, DEPTH_MAX)));
     Some(Told {
         at,
-        is_router: all.first()?.is_router,
+        is_router,
         changes: all.iter().map(|hop| hop.changes).fold(0, u32::saturating_add),
+        at_once: all.iter().map(|hop| hop.changes).max()?,
         runs: all.iter().filter(|hop| hop.changes > 0).count(),
         of: all.len(),
+        is_bond: !is_router && is_bond.unwrap_or(false),
     })
+}
+
+/// Whether an interface is a bond, or one below it is.
+fn stands_on_bond(host: &Host, nic: &Nic, depth: usize) -> bool {
+    let is_bond = nic.kind.value().is_some_and(|kind| kind == "bond");
+    let mut below = nic.lower.iter().filter_map(|name| host.nic(name));
+    is_bond || (depth > 0 && below.any(|nic| stands_on_bond(host, nic, depth - 1)))
 }
 
 /// Whether it changed again and again, so that what went to the wrong device was lost.
 pub fn is_fight(cell: &Cell<'_>) -> bool {
     let ends = [Role::Receiver, Role::Sender].into_iter();
-    ends.filter_map(|role| told(cell, role, "")).any(|told| told.changes >= AGAIN)
+    ends.filter_map(|role| told(cell, role, "")).any(|told| told.is_fight())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::measured::testing::{of_study, stream};
-    use crate::setting::testing::{is_clear, is_unknown};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, known};
     use narrows_model::study::StoredStudy;
 
     /// A stream whose sender's next hop changed so many times in each of three runs.
@@ -123,7 +157,34 @@ mod tests {
         assert!(fight.contains("a duplicate") && fight.contains("arping -D"), "{fight}");
         assert!(of([2, 2, 0], true).contains("both are the active one"));
         assert!(of([0, 1, 0], true).contains("a failover"));
+        for back in [[1, 0, 1], [0, 2, 0]] {
+            let told = of(back, true);
+            assert!(told.contains("the return from it") && !told.contains("duplicate"), "{told}");
+        }
         assert!(is_clear(&of_study(&RULE, &study([0; 3], true))));
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))), "an older agent");
+    }
+
+    #[test]
+    fn a_bond_of_the_other_end_may_have_several_addresses() {
+        let of = |kind: &str, lower: &[&str], is_router| {
+            let mut study = study([1, 2, 2], is_router);
+            let nic = |name: &str, kind: &str, lower: &[&str]| Nic {
+                name: name.into(),
+                kind: known(kind.to_owned()),
+                lower: lower.iter().map(|name| (*name).to_owned()).collect(),
+                ..Nic::default()
+            };
+            let nics = vec![nic("bond0", kind, &["e0", "e1"]), nic("vlan7", "vlan", lower)];
+            study.peer_hosts = vec![Host { nics, ..Host::default() }];
+            for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Receiver)) {
+                end.effective.interface = Some("vlan7".into());
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_clear(&of("bond", &["bond0"], false)));
+        assert!(is_found(&of("bond", &["bond0"], true)), "it is a router that changes");
+        assert!(is_found(&of("dummy", &["bond0"], false)));
+        assert!(is_found(&of("bond", &[], false)), "a bond that is not on the way");
     }
 }

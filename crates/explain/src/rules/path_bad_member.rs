@@ -8,7 +8,7 @@
 //! divergence of the two (Chernoff; Hoeffding, 1963), times the ways to choose these flows. Losses
 //! in a row are counted once.
 
-use super::tcp_retransmits;
+use super::{receiver_host_drops, tcp_retransmits};
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
@@ -63,31 +63,22 @@ fn look(cell: &Cell<'_>) -> Looked {
         return cell.saw(seen, None);
     };
     let seen = format!(
-        "in {} of {} runs a minority of the flows had nearly all losses by more than chance; in the \
-         one with most {} of {} flows had {} of {} segments sent again, and {:.0} % of the others' \
-         rate{}",
+        "in {} of {} runs a minority of the flows had nearly all losses, by more than chance",
         few.len(),
-        runs.len(),
-        worst.flows,
-        worst.of,
-        worst.again,
-        worst.of_again,
-        100.0 * worst.rate,
-        worst.named()
+        runs.len()
     );
     // The hash may put no flow of a run on the bad member, or half of them.
-    let wrong = (2 * few.len() >= runs.len() && few.len() >= runs.len().min(2)).then(|| {
+    let is_usual = 2 * few.len() >= runs.len() && few.len() >= runs.len().min(2);
+    // A filter there picks flows by their ports as a bundle does.
+    if is_usual && receiver_host_drops::is_found(cell) {
+        return cell.saw(format!("{seen}, and the receiver's own host drops them"), None);
+    }
+    let wrong = is_usual.then(|| {
         let says = format!(
-            "A minority of the flows loses packets in {}, and the others none to speak of: {} of {} \
-             flows had {} of {} segments sent again and {:.0} % of the others' rate{}: one member \
-             of a bundle (LAG, ECMP) is bad, and not the whole path",
+            "A minority of the flows loses packets in {}, and the others none to speak of: {}; one \
+             member of a bundle (LAG, ECMP) is bad, and not the whole path",
             cell.trial.label,
-            worst.flows,
-            worst.of,
-            worst.again,
-            worst.of_again,
-            100.0 * worst.rate,
-            worst.named()
+            worst.says()
         );
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY)
     });
@@ -113,6 +104,18 @@ struct Few {
 }
 
 impl Few {
+    fn says(&self) -> String {
+        format!(
+            "{} of {} flows had {} of {} segments sent again and {:.0} % of the others' rate{}",
+            self.flows,
+            self.of,
+            self.again,
+            self.of_again,
+            100.0 * self.rate,
+            self.named()
+        )
+    }
+
     fn named(&self) -> String {
         if self.ports.is_empty() {
             return String::new();
@@ -222,7 +225,7 @@ fn ways(all: usize, some: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::testing::{of_study, read as put, stream};
+    use crate::measured::testing::{of_study, read as put, read_receiver, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
     use narrows_model::load::{FlowPorts, FlowTally, Role};
     use narrows_model::study::StoredStudy;
@@ -292,6 +295,23 @@ mod tests {
             end.readings = narrows_model::reading::Readings::default();
         }
         assert!(is_unknown(&of_study(&RULE, &uncounted)));
+    }
+
+    #[test]
+    fn what_the_receivers_own_host_drops_is_no_member_of_a_bundle() {
+        let of = |took: u64| {
+            let mut study = study(&[(700, 0.2), (0, 1.0), (0, 1.0), (0, 1.0)]);
+            for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Receiver)) {
+                end.effective.interface = Some("e0".into());
+            }
+            put(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
+            read_receiver(&mut study, "interface", "e0.rx_packets", took);
+            read_receiver(&mut study, "interface", "e0.rx_bytes", took * 1514);
+            read_receiver(&mut study, "tcp-info", "flow0.received_data_segments", 100_000);
+            of_study(&RULE, &study)
+        };
+        assert!(is_clear(&of(100_700)), "its interface took what was sent again");
+        assert!(is_found(&of(100_000)), "lost on the way");
     }
 
     #[test]
