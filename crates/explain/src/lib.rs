@@ -91,7 +91,8 @@ fn verdict(rule: &Rule, case: &Case<'_>) -> Judged {
     Judged { rule: rule.name.to_owned(), asks: rule.asks.to_owned(), verdict }
 }
 
-/// All findings, the heaviest first, and among equals the one worth most.
+/// All findings, the heaviest first; among equals what was seen in the runs before what holds of a
+/// host whatever it does, and then the one worth most.
 pub fn findings(judged: &[Judged]) -> Vec<&Finding> {
     let mut findings: Vec<&Finding> = judged
         .iter()
@@ -106,7 +107,24 @@ pub fn findings(judged: &[Judged]) -> Vec<&Finding> {
 }
 
 fn heaviest_first(a: &Finding, b: &Finding) -> Ordering {
-    a.weight.cmp(&b.weight).then(worth_of(b).total_cmp(&worth_of(a))).then(a.rule.cmp(&b.rule))
+    let aside = is_aside(&a.rule).cmp(&is_aside(&b.rule));
+    let worth = worth_of(b).total_cmp(&worth_of(a));
+    a.weight.cmp(&b.weight).then(aside).then(worth).then(a.rule.cmp(&b.rule))
+}
+
+/// Settings of a host that bear on every stream, though no limit is named after them.
+const BEARING: [&str; 4] =
+    [names::CONNTRACK_FULL, names::NIC_DUPLEX, names::RECEIVE_AUTOTUNING, names::WINDOW_SCALING];
+
+/// Whether a rule's finding holds of the host whatever was measured, and can limit no stream.
+fn is_aside(rule: &str) -> bool {
+    let can_limit = limits::can_name(rule) || BEARING.contains(&rule);
+    is_of_host(rule) && !can_limit
+}
+
+/// Whether a rule looks at the host alone.
+fn is_of_host(rule: &str) -> bool {
+    rules::RULES.iter().any(|known| known.name == rule && known.of_host)
 }
 
 fn worth_of(finding: &Finding) -> f64 {

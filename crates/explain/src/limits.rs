@@ -2,17 +2,16 @@
 //! and is not the limit, and what would be the next. Of several findings the one counts that is
 //! nearest to the cause: a policer makes TCP retransmit, and not the other way round.
 
-use crate::controls;
 use crate::ends::End;
 use crate::measured::{Cell, cells, waited_share};
 use crate::names;
 use crate::rules::{
-    congestion_window, nic_shaped, noisy_host, path_rate_limit, receive_window, round_trip_time,
-    segment_size, send_buffer, tcp_retransmits,
+    congestion_window, datagrams_dropped, nic_shaped, noisy_host, path_rate_limit, receive_window,
+    round_trip_time, segment_size, send_buffer, tcp_retransmits,
 };
 use crate::timers;
 use crate::worth::{Worth, worth};
-use crate::{Case, Judged, findings};
+use crate::{Case, Judged, findings, is_of_host};
 use holds::Holds;
 use named::{NAMED, Named};
 use narrows_model::Fact;
@@ -24,6 +23,7 @@ use narrows_model::workload::Workload;
 use narrows_stats::{Bursts, Label};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use slower::Slower;
 use std::fmt;
 
 /// How sure a limit is.
@@ -86,6 +86,18 @@ pub struct Limit {
     /// What removing it is worth; `None` where neither a measurement nor the model knows.
     #[serde(default)]
     pub worth: Option<Worth>,
+    /// What is worth a change beside it, though it is not what holds the cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<Second>,
+}
+
+/// What comes second.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Second {
+    /// The rule that names it.
+    pub rule: String,
+    /// What was seen, as a clause.
+    pub says: String,
 }
 
 impl Limit {
@@ -130,10 +142,11 @@ impl fmt::Display for Limit {
             write!(f, "; next limit: {resource}, {gbps:.1} Gb/s, {factor:.1} x (modelled)")?;
         }
         match (&self.rule, &self.worth) {
-            (Some(_), Some(worth)) => write!(f, "; removing it is worth {worth}"),
-            (Some(_), None) => f.write_str("; what removing it is worth is unknown"),
-            (None, _) => Ok(()),
+            (Some(_), Some(worth)) => write!(f, "; removing it is worth {worth}")?,
+            (Some(_), None) => f.write_str("; what removing it is worth is unknown")?,
+            (None, _) => {}
         }
+        self.second.as_ref().map_or(Ok(()), |second| write!(f, "; second: {}", second.says))
     }
 }
 
@@ -152,6 +165,11 @@ const WAITED_NS: f64 = 300e3;
 /// The next limit must be this much above what was measured.
 const NEXT_FACTOR: f64 = 1.1;
 
+/// Whether a rule can name a limit.
+pub fn can_name(rule: &str) -> bool {
+    NAMED.iter().any(|named| named.rule == rule)
+}
+
 /// What holds each network cell that was measured.
 pub fn limits(case: &Case<'_>, judged: &[Judged]) -> Vec<Limit> {
     let found = findings(judged);
@@ -161,11 +179,6 @@ pub fn limits(case: &Case<'_>, judged: &[Judged]) -> Vec<Limit> {
 }
 
 fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
-    let runs = cell.runs();
-    // A rule about runs names its cell in the evidence; one about a host holds for all.
-    let concerns = |finding: &&&Finding| {
-        is_of_host(&finding.rule) || finding.evidence.iter().any(|seen| seen.from == runs)
-    };
     let beside = beside(case, cell);
     // Where packets are dropped before TCP has them is the same for all cells of one way.
     let is_beside = |finding: &&&Finding| {
@@ -174,14 +187,19 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
     };
     let is_found = |rule: &str| {
         let mut of = found.iter().filter(|one| one.rule == rule);
-        of.any(|one| concerns(&one) || is_beside(&one))
+        of.any(|one| concerns(one, cell) || is_beside(&one))
     };
     let all: Vec<&Named> = NAMED.iter().filter(|named| is_found(named.rule)).collect();
     let holding = all.iter().find(|named| (named.holds)(cell) == Holds::Yes);
     let named = holding.map(|named| named.answer(named.sureness, case, cell));
     let is_cap = holding.is_some_and(|named| CAPS.contains(&named.rule));
-    let (rule, what, sureness) = outpaced(case, cell)
-        .filter(|_| !is_cap && !is_starved(cell))
+    let slower = Slower::of(case, cell);
+    let both = slower.as_ref().filter(|_| !is_cap);
+    let shared = both.and_then(|slower| slower.shared(case, cell, found));
+    let leads = both.filter(|_| !is_starved(cell) && shared.is_none());
+    let (rule, what, sureness) = leads
+        .map(Slower::answer)
+        .or(shared)
         .or(named)
         .or_else(|| of_ends(cell, found))
         .or_else(|| {
@@ -202,14 +220,20 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
             (None, Sureness::Inferred) => Some(STALLED_ACTION.to_owned()),
             _ => None,
         },
+        second: slower
+            .filter(|_| rule.as_deref() != Some(names::CONGESTION_CONTROL))
+            .map(Slower::second),
         rule,
         what,
         sureness,
     }
 }
 
-fn is_of_host(rule: &str) -> bool {
-    crate::rules::RULES.iter().any(|known| known.name == rule && known.of_host)
+/// Whether a finding is of a cell: a rule about runs names its cell in the evidence, and one about
+/// a host holds for all.
+fn concerns(finding: &Finding, cell: &Cell<'_>) -> bool {
+    let runs = cell.runs();
+    is_of_host(&finding.rule) || finding.evidence.iter().any(|seen| seen.from == runs)
 }
 
 /// The rule that names a limit, what it names, and how sure that is.
@@ -250,7 +274,7 @@ fn losses_come(rule: &str, case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
             let row = tcp_retransmits::row(cell).filter(|row| *row >= tcp_retransmits::ROW_MIN)?;
             return Some(format!("in bursts, about {row:.0} packets at a time"));
         }
-        names::DATAGRAMS_DROPPED => {
+        names::DATAGRAMS_DROPPED if !datagrams_dropped::is_at_receiver(cell) => {
             let others: Vec<Cell<'_>> = cells(case).collect();
             path_rate_limit::is_alike_when_slower(cell, &others).filter(|alike| *alike)?;
             "at random: the same share at half of the pace"
@@ -308,20 +332,6 @@ fn is_lossy(cell: &Cell<'_>) -> bool {
 /// Which hosts send and receive.
 fn places(cell: &Cell<'_>) -> Vec<(Role, EndHost)> {
     cell.trial.ends.iter().map(|end| (end.role, end.host)).collect()
-}
-
-/// The default congestion control, where one that slows down at each loss moves more on the same
-/// path: what was lost cannot be what holds it then. One that does not mind loss and is faster
-/// shows nothing of the kind.
-fn outpaced(case: &Case<'_>, cell: &Cell<'_>) -> Option<Answer> {
-    let (default, other) = controls::compared(case.study, case.summaries)?;
-    let name = default.congestion()?;
-    let (used, _) = controls::faster(name, default, other)?;
-    let minds_loss = controls::slows_down(&used);
-    (minds_loss && default.label == cell.summary.label).then(|| {
-        let rule = names::CONGESTION_CONTROL.to_owned();
-        (Some(rule), format!("the congestion control, {name},"), Sureness::Compared)
-    })
 }
 
 /// Whether an end's threads waited for a CPU for most of the time: which congestion control gets
@@ -522,5 +532,6 @@ fn next(case: &Case<'_>, cell: &Cell<'_>) -> Option<Next> {
 
 mod holds;
 mod named;
+mod slower;
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,7 @@ names! {
     CONGESTION_CONTROL = "congestion-control",
     CONGESTION_MARKS = "congestion-marks",
     CONGESTION_WINDOW = "congestion-window",
+    CONNTRACK_FULL = "conntrack-full",
     CPU_QUOTA = "cpu-quota",
     CPU_WITHHELD = "cpu-withheld",
     DATAGRAMS_DROPPED = "datagrams-dropped",
@@ -24,6 +25,7 @@ names! {
     HANDSHAKE_LOSS = "handshake-loss",
     MESSAGE_SIZE = "message-size",
     NEIGHBOUR_CHANGED = "neighbour-changed",
+    NIC_DUPLEX = "nic-duplex",
     NIC_OFFLOADS = "nic-offloads",
     NIC_SHAPED = "nic-shaped",
     NOISY_HOST = "noisy-host",
@@ -50,6 +52,7 @@ names! {
     PATH_SHARED = "path-shared",
     PATH_SHORT_QUEUE = "path-short-queue",
     PATH_VOLUME = "path-volume",
+    RECEIVE_AUTOTUNING = "receive-autotuning",
     RECEIVE_MEMORY = "receive-memory",
     RECEIVE_WINDOW = "receive-window",
     RECEIVER_HOST_DROPS = "receiver-host-drops",
@@ -65,6 +68,7 @@ names! {
     TCP_RETRANSMITS = "tcp-retransmits",
     TCP_SACK = "tcp-sack",
     TCP_SEND_BUFFERS = "tcp-send-buffers",
+    WINDOW_SCALING = "window-scaling",
 }
 
 #[cfg(test)]

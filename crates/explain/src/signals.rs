@@ -204,6 +204,21 @@ impl Cell<'_> {
         self.of_sender(|end| of(end).into_iter().reduce(f64::max))
     }
 
+    /// Segments of each flow that are under way at once, at the most: what the rate makes of a round
+    /// trip, or the largest congestion window where that is larger.
+    pub fn under_way(&self) -> Option<f64> {
+        let flows = f64::from(self.trial.params.streams.max(1));
+        let travels = || {
+            let bytes = self.rates()?.middle / 8.0 * self.trips()?.middle_ns / 1e9;
+            Some(bytes / flows / self.segment_bytes()?.max(1.0))
+        };
+        let highest = self.of_sender(|end| {
+            each(end, keys::CONGESTION_WINDOW, Moment::Highest).into_iter().reduce(f64::max)
+        });
+        let all = [highest, self.congestion_window(), travels()];
+        all.into_iter().flatten().reduce(f64::max)
+    }
+
     /// Mean size of what the sender's interface was given.
     pub fn packet_bytes(&self) -> Option<f64> {
         self.of_sender(|end| {

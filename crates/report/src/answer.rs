@@ -24,8 +24,12 @@ pub enum Bottleneck {
     Named(String, Sureness),
     /// A thread had no more CPU to give.
     Shown(&'static str),
-    /// The figure is what this resource should allow: its name, and the share of that in percent.
+    /// The figure is near to what this resource should allow: its name, and the share of that in
+    /// percent.
     Likely(ResourceAt, f64),
+    /// The model's range of this resource is so wide that the figure is in it and far from what it
+    /// should allow: nothing shows that it limits.
+    WideOf(ResourceAt, f64),
     /// The figure is far from what this resource should allow, and no run shows why.
     Unexplained(ResourceAt, f64),
     /// What the path should reach is not known, and no run shows what limits it.
@@ -177,12 +181,24 @@ fn by_prediction(analysis: &Analysis<'_>, summary: &Summary) -> Bottleneck {
         (Some(resource), Some(measured), Some(expected)) if expected.value > 0.0 => {
             let percent = 100.0 * measured.value / expected.value;
             match cell.standing {
-                Standing::AsExpected => Bottleneck::Likely(resource, percent),
+                Standing::AsExpected if is_near(summary, percent) => {
+                    Bottleneck::Likely(resource, percent)
+                }
+                Standing::AsExpected => Bottleneck::WideOf(resource, percent),
                 _ => Bottleneck::Unexplained(resource, percent),
             }
         }
         _ => Bottleneck::Unknown,
     }
+}
+
+/// What a limit should allow, in percent of which a figure must be for the limit to be likely: no
+/// less than half, and of a time no more than twice. A range of the model may be wider.
+const NEAR_PERCENT: std::ops::RangeInclusive<f64> = 50.0..=200.0;
+
+fn is_near(summary: &Summary, percent: f64) -> bool {
+    let [least, most] = [*NEAR_PERCENT.start(), *NEAR_PERCENT.end()];
+    if is_time(summary) { percent <= most } else { percent >= least }
 }
 
 fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
@@ -205,6 +221,14 @@ fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
         Bottleneck::Likely(resource, percent) => {
             format!("{resource} (likely: {percent:.0} % of what it should allow)")
         }
+        Bottleneck::WideOf(_, percent) if is_time(summary) => format!(
+            "inconclusive: {:.1} x the time predicted, whose range is too wide to tell",
+            percent / 100.0
+        ),
+        Bottleneck::WideOf(resource, percent) => format!(
+            "inconclusive: {percent:.0} % of what {resource} should allow, whose range is too \
+             wide to tell"
+        ),
         Bottleneck::Unexplained(resource, percent) => format!(
             "inconclusive: {percent:.0} % of what {resource} should allow, and no run shows why"
         ),
@@ -217,11 +241,14 @@ fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
     };
     if let Some(short) = short_of_rate(analysis, summary) {
         says = match bottleneck(analysis, summary) {
-            Bottleneck::Unknown | Bottleneck::Unexplained(..) => {
+            Bottleneck::Unknown | Bottleneck::Unexplained(..) | Bottleneck::WideOf(..) => {
                 format!("{short} (counted); no run shows what held it")
             }
             _ => format!("{short} (counted): {says}"),
         };
+    }
+    if let Some(second) = limit(analysis, summary).and_then(|limit| limit.second.as_ref()) {
+        says += &format!("; second: {}", second.says);
     }
     if summary.labels.contains(&Label::Noisy) {
         says += &format!("; {}", words::label(Label::Noisy, summary));
@@ -286,9 +313,21 @@ fn undecided(analysis: &Analysis<'_>, summary: &Summary) -> &'static str {
     }
 }
 
+/// What to do about the bottleneck, and then about what comes second.
+pub fn action(analysis: &Analysis<'_>, summary: &Summary) -> String {
+    let first = first_action(analysis, summary);
+    let second = limit(analysis, summary).and_then(|limit| limit.second.as_ref());
+    let mut found = analysis.found.iter().map(|found| &found.finding);
+    let remedy = second.and_then(|second| found.find(|finding| finding.rule == second.rule));
+    match remedy.filter(|finding| finding.remedy != first) {
+        Some(finding) => format!("{first}; then {}", finding.remedy),
+        None => first,
+    }
+}
+
 /// The remedy of what names the bottleneck, else of the heaviest finding; where that was looked
 /// for and is unexplained, what would decide.
-pub fn action(analysis: &Analysis<'_>, summary: &Summary) -> String {
+fn first_action(analysis: &Analysis<'_>, summary: &Summary) -> String {
     let limit = limit(analysis, summary);
     if let Some(action) = limit.and_then(|limit| limit.action.clone()) {
         return action;

@@ -2,7 +2,7 @@
 
 mod planted;
 
-use narrows_explain::limits::{Limit, Sureness};
+use narrows_explain::limits::{Limit, Second, Sureness};
 use narrows_model::Bytes;
 use narrows_model::host::Host;
 use narrows_model::result::{
@@ -72,6 +72,14 @@ fn a_bottleneck_is_named_by_what_the_runs_show_before_what_was_predicted() {
     assert_eq!(of(&analysis), Bottleneck::Unknown);
     expect(&mut analysis, "wire", 9.9);
     assert!(matches!(of(&analysis), Bottleneck::Likely(name, _) if name.to_string() == "wire"));
+    expect(&mut analysis, "cpu", 30.0);
+    let cell = analysis.summaries[0].label.clone();
+    // The model's range reaches down to 9 Gb/s.
+    let range = analysis.expected.get_mut(&cell).and_then(|it| it.range.as_mut());
+    range.expect("a range").low = 9e9;
+    assert!(matches!(of(&analysis), Bottleneck::WideOf(name, _) if name.to_string() == "cpu"));
+    let says = answer::of(&analysis).expect("an answer").bottleneck;
+    assert!(says.starts_with("inconclusive: 31 %") && !says.contains("likely"), "{says}");
     expect(&mut analysis, "wire", 40.0);
     assert!(
         matches!(of(&analysis), Bottleneck::Unexplained(name, _) if name.to_string() == "wire")
@@ -102,6 +110,7 @@ fn a_limit_that_was_counted_is_the_bottleneck_and_its_remedy_what_to_do() {
         next: None,
         action: None,
         worth: None,
+        second: None,
     };
     analysis.limits = vec![limit(Sureness::Possible)];
     let says = |analysis: &Analysis<'_>| answer::of(analysis).expect("an answer").bottleneck;
@@ -109,6 +118,15 @@ fn a_limit_that_was_counted_is_the_bottleneck_and_its_remedy_what_to_do() {
     analysis.limits = vec![limit(Sureness::Counted)];
     assert_eq!(says(&analysis), "the receiver's window (counted)");
     assert_eq!(answer::of(&analysis).expect("an answer").action, "raise tcp_rmem");
+    let says_second = "cubic moves 1.4 times what bbr does".to_owned();
+    find(&mut analysis, Weight::Advice, "sysctl -w it=cubic");
+    analysis.found[2].finding.rule = "congestion-control".into();
+    analysis.limits[0].second =
+        Some(Second { rule: "congestion-control".into(), says: says_second.clone() });
+    assert_eq!(says(&analysis), format!("the receiver's window (counted); second: {says_second}"));
+    let action = answer::of(&analysis).expect("an answer").action;
+    assert_eq!(action, "raise tcp_rmem; then sysctl -w it=cubic");
+    analysis.limits[0].second = None;
     analysis.limits[0].sureness = Sureness::Possible;
     expect(&mut analysis, "wire", 40.0);
     assert_eq!(says(&analysis), "the receiver's window (possible, not compared)");
@@ -190,6 +208,7 @@ fn packets_that_were_not_sent_as_asked_are_told_before_what_held_them() {
         next: None,
         action: None,
         worth: None,
+        second: None,
     }];
     assert_eq!(says(&analysis), format!("{told}: the sender's thread (counted)"));
     analysis.summaries[0].labels.clear();

@@ -4,13 +4,12 @@ use super::{ENGAGED_MIN, LOST_SHARE, WAITED_NS, is_sender_idle, pace};
 use crate::measured::{Cell, waited_share};
 use crate::rules::tcp_retransmits::Hold;
 use crate::rules::{
-    acknowledgements_lost, congestion_control, congestion_window, end_traced, neighbour_changed,
-    nic_shaped, other_traffic, own_queue, path_duplicates, path_outages, path_shared,
-    tcp_retransmits, tcp_send_buffers,
+    acknowledgements_lost, congestion_control, congestion_window, datagrams_dropped, end_traced,
+    neighbour_changed, nic_shaped, other_traffic, own_queue, path_duplicates, path_outages,
+    path_reordering, path_shared, tcp_retransmits, tcp_send_buffers,
 };
 use narrows_model::load::EndReport;
 use narrows_model::reading::keys;
-use narrows_stats::LossPlace;
 
 /// Whether what a rule found holds a cell where it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -106,7 +105,9 @@ pub fn copies_take_much(cell: &Cell<'_>) -> Holds {
 pub fn is_rather_late(cell: &Cell<'_>) -> bool {
     cell.losses().is_some_and(|losses| {
         let copies = (losses.had - losses.again).max(0.0);
-        losses.early >= EARLY_MIN && losses.early >= EARLY_TIMES * losses.lost.max(copies)
+        losses.early >= EARLY_MIN
+            && losses.early >= EARLY_TIMES * losses.lost.max(copies)
+            && losses.early > path_reordering::by_loss(cell, losses.lost)
     })
 }
 
@@ -151,12 +152,7 @@ fn payload_share(packet: f64) -> f64 {
 /// Datagrams that reached the receiver's host, and that its sockets were not given or had no room
 /// for: nothing between the ends limits those.
 pub fn dropped_at_receiver(cell: &Cell<'_>) -> Holds {
-    let loss = cell.summary.loss.as_ref();
-    let most = loss.and_then(|loss| loss.places().into_iter().max_by_key(|(_, lost)| *lost));
-    match most {
-        Some((LossPlace::ReceiverHost | LossPlace::ReceiverSocket, _)) => Holds::Yes,
-        _ => Holds::No,
-    }
+    if datagrams_dropped::is_at_receiver(cell) { Holds::Yes } else { Holds::No }
 }
 
 /// Acknowledgements are covered by later ones: a loss of them holds a stream back that loses less

@@ -40,19 +40,69 @@ fn judge(case: &Case<'_>) -> Verdict {
                 }
                 None => "",
             };
+            let smaller = smaller(cell, &others).filter(|_| share(loss.lost_datagrams) >= ALL);
+            let small = smaller.map_or(String::new(), |(size, came)| {
+                format!("; {came} of {size} B came meanwhile: a filter by size")
+            });
             let says = format!(
-                "{:.1} % of the datagrams were lost in {}, {:.1} % {}{random}",
+                "{:.1} % of the datagrams were lost in {}, {:.1} % {}{random}{small}",
                 100.0 * share(loss.lost_datagrams),
                 cell.trial.label,
                 100.0 * share(most),
                 place.says()
             );
-            let remedy = if random.is_empty() { remedy(place) } else { AT_RANDOM };
+            let remedy = match (random.is_empty(), place) {
+                (true, LossPlace::ReceiverHost) if smaller.is_some() => BY_SIZE,
+                (true, _) => remedy(place),
+                (false, _) => AT_RANDOM,
+            };
             finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
         });
         cell.saw(seen, wrong)
     })
 }
+
+/// From this share on every one is lost.
+const ALL: f64 = 0.99;
+
+/// The size and the number of smaller datagrams that came, where nearly all of them did.
+fn smaller(cell: &Cell<'_>, others: &[Cell<'_>]) -> Option<(u64, u64)> {
+    let size = cell.trial.params.message_bytes.0;
+    let all = others.iter().filter(|other| {
+        other.trial.kind == cell.trial.kind
+            && other.trial.params.message_bytes.0 < size
+            && cell.is_beside(other.trial)
+    });
+    let came = all.filter_map(|other| {
+        let loss = other.summary.loss.as_ref()?;
+        let sent = loss.all_datagrams();
+        let lost = loss.lost_datagrams;
+        let is_most = (lost as f64) < DROPPED_SHARE * sent.max(1) as f64;
+        is_most.then(|| (other.trial.params.message_bytes.0, sent - lost))
+    });
+    came.max()
+}
+
+/// Whether most of what is lost reached the receiver's host, and its sockets were not given it or
+/// had no room for it.
+pub fn is_at_receiver(cell: &Cell<'_>) -> bool {
+    let loss = cell.summary.loss.as_ref();
+    let most = loss.and_then(|loss| loss.places().into_iter().max_by_key(|(_, lost)| *lost));
+    matches!(most, Some((LossPlace::ReceiverHost | LossPlace::ReceiverSocket, lost)) if lost > 0)
+}
+
+/// Whether it had none of what it was sent, though its interface took that.
+pub fn are_all_lost_at_receiver(cell: &Cell<'_>) -> bool {
+    let loss = cell.summary.loss.as_ref();
+    is_at_receiver(cell)
+        && loss.is_some_and(|loss| {
+            loss.lost_datagrams as f64 >= ALL * loss.all_datagrams().max(1) as f64
+        })
+}
+
+const BY_SIZE: &str = "on the receiver take off the rule that drops datagrams by their length: nft \
+                       list ruleset (meta length, udp length), iptables -S (-m length), XDP and tc \
+                       ingress programs (ip link, tc filter)";
 
 const AT_RANDOM: &str = "look for what damages single packets: ethtool -S for CRC errors at both \
                          NICs and on the switch's ports, cables, transceivers, radio; a lower rate \
@@ -146,6 +196,43 @@ mod tests {
         let text = says(false, false);
         assert!(text.contains("at an unknown place") && !text.contains("switches"), "{text}");
         assert!(text.contains("RcvbufErrors"), "{text}");
+    }
+
+    #[test]
+    fn datagrams_that_a_filter_drops_by_their_size_are_told_from_others() {
+        use narrows_model::trial::TrialId;
+        let of = |came_small: u64| {
+            let mut study = stream("udp-stream");
+            let mut small = stream("udp-stream");
+            (small.trials[0].id, small.trials[0].label) = (TrialId("b".into()), "small".into());
+            small.trials[0].params.message_bytes = narrows_model::Bytes(700);
+            small.records.iter_mut().for_each(|record| record.trial = TrialId("b".into()));
+            for (study, came) in [(&mut study, 0), (&mut small, came_small)] {
+                for one in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+                    let is_sender = one.role == Role::Sender;
+                    let datagrams = if is_sender { 20_000 } else { came };
+                    let way = if is_sender { "tx" } else { "rx" };
+                    let end = &mut one.report;
+                    end.flows[0].messages = datagrams;
+                    let of = StretchOf::SenderWindow;
+                    end.flows[0].stretch = Some(Stretch { of, datagrams });
+                    end.looked_ns = Some(end.window_ns);
+                    end.effective.interface = Some("eth0".into());
+                    for (unit, n) in [("packets", 20_000), ("bytes", 20_000 * (65_536 + 42))] {
+                        end.readings.put_words("interface", &format!("eth0.{way}_{unit}"), n);
+                    }
+                    end.readings.put_words("socket", "flow0.dropped_packets", 0);
+                }
+            }
+            study.trials.extend(small.trials);
+            study.records.extend(small.records);
+            format!("{:?}", of_study(&RULE, &study))
+        };
+        let by_size = of(20_000);
+        assert!(by_size.contains("of 700 B came meanwhile: a filter by size"), "{by_size}");
+        assert!(by_size.contains("meta length"), "{by_size}");
+        assert!(!by_size.contains("at random"), "{by_size}");
+        assert!(!of(0).contains("by size"), "none of any size comes");
     }
 
     #[test]

@@ -80,6 +80,14 @@ fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
             ),
             ASKS_FOR_ECN.to_owned(),
         ),
+        false if are_answers(cell, again) => (
+            format!(
+                "The answers to first packets of connections (SYN-ACK) were lost in {label}: the \
+                 listening end got the SYN and sent its answers again too, each after a second or \
+                 more; {again:.0} SYN were sent again"
+            ),
+            DROPS_ANSWERS.to_owned(),
+        ),
         false => (
             format!(
                 "First packets of connections were lost in {label}: {again:.0} SYN were sent \
@@ -98,6 +106,21 @@ fn is_every_first(cell: &Cell<'_>, again: f64, made: Option<f64>) -> bool {
     let asks = cell.sender().is_some_and(|end| end.setting("net.ipv4.tcp_ecn") == Some("1"));
     asks && made.is_some_and(|made| made >= 1.0 && again >= EVERY * made)
 }
+
+/// Whether the end that listens sent so many answers again: it had the first packets then, and what
+/// was lost is the answers. The kernel counts either as `TCPSynRetrans` (`tcp_rtx_synack`).
+fn are_answers(cell: &Cell<'_>, lost: f64) -> bool {
+    let again = cell.received_count(keys::SYN_RETRANSMITTED);
+    again.is_some_and(|again| again >= ANSWERS_SHARE * lost)
+}
+
+/// Share of the handshakes that were lost, of which the answers were sent again.
+const ANSWERS_SHARE: f64 = 0.5;
+const DROPS_ANSWERS: &str = "look for what drops SYN-ACK on the way back: a filter of the listening \
+                             end on the way out (nft list ruleset, iptables -S OUTPUT), a stateful \
+                             firewall that never saw the SYN (routes that differ there and back: ip \
+                             route get at both ends), rp_filter at the end that connects; then for \
+                             loss on the way back";
 
 /// Share of the connections whose first packets were lost, from which on it is no chance.
 const EVERY: f64 = 0.8;
@@ -148,11 +171,14 @@ fn look_at_probe(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
                     ),
                     None => "are lost where other packets are not".to_owned(),
                 };
+                let (what, remedy) = match are_answers(cell, f64::from(lost) / all.len() as f64) {
+                    true => ("Answers to first packets of connections (SYN-ACK)", DROPS_ANSWERS),
+                    false => ("First packets of connections", DROPS_SYN),
+                };
                 let says = format!(
-                    "First packets of connections {others}: {lost} of {tried} handshakes of a \
-                     probe took a second or more"
+                    "{what} {others}: {lost} of {tried} handshakes of a probe took a second or more"
                 );
-                finding(&RULE, cell, Weight::Advice, says, seen.clone(), DROPS_SYN)
+                finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
             });
     cell.saw(seen, wrong)
 }
@@ -217,6 +243,11 @@ mod tests {
         };
         assert!(says(&of(4, 3)).contains("accept queue of the listening end was full"));
         assert!(says(&of(4, 0)).contains("First packets of connections were lost"));
+        let mut answers = stream("tcp-connect");
+        for (read, again) in [(read as fn(&mut _, &_, &_, _), 4), (read_receiver, 3)] {
+            read(&mut answers, "netstat", "TcpExt.TCPSynRetrans_events", again);
+        }
+        assert!(says(&of_study(&RULE, &answers)).contains("(SYN-ACK) were lost"));
         assert!(is_clear(&of(0, 0)));
         let mut many = stream("tcp-connect");
         many.trials[0].params.streams = 100;

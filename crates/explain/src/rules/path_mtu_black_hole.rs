@@ -5,8 +5,8 @@
 //! made and then stands still: the handshake is small, the first full segment never arrives, and is
 //! sent again and again (RFC 2923, section 2.1).
 
-use super::path_volume;
-use crate::measured::{self, Blind, Cell, Looked, finding};
+use super::{datagrams_dropped, path_volume};
+use crate::measured::{self, Blind, Cell, Looked, cells, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
@@ -30,12 +30,19 @@ const MOST: f64 = 0.5;
 const PASSED: f64 = 10.0;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, Needed::TcpCounters, None, look)
+    measured::judge(case, Needed::TcpCounters, None, |cell| look(case, cell))
 }
 
-fn look(cell: &Cell<'_>) -> Looked {
+fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
     if cell.is_probe() {
-        return look_at_probe(cell);
+        // A probe does not see a filter of the receiver's own; a stream beside it does.
+        let is_filtered = cells(case).any(|other| {
+            cell.is_beside(other.trial) && datagrams_dropped::are_all_lost_at_receiver(&other)
+        });
+        return match is_filtered {
+            true => cell.saw("the receiver's own host drops large datagrams", None),
+            false => look_at_probe(cell),
+        };
     }
     if cell.trial.kind == Workload::UDP_STREAM {
         return look_at_datagrams(cell);
@@ -92,7 +99,9 @@ fn look_at_datagrams(cell: &Cell<'_>) -> Looked {
          none of {vanishes} B",
         100.0 * lost
     );
-    let wrong = (lost >= MOST && packet >= vanishes).then(|| {
+    // What the receiver's interface took is dropped behind it, by a filter of its own.
+    let is_on_the_way = !datagrams_dropped::is_at_receiver(cell);
+    let wrong = (lost >= MOST && packet >= vanishes && is_on_the_way).then(|| {
         let ends = [cell.sender(), cell.receiver()].map(|end| {
             let (name, mtu) = end?.nic().map(|nic| (&nic.name, nic.mtu_bytes.value()))?;
             Some((name.clone(), mtu?.0))

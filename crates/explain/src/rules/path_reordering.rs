@@ -21,6 +21,8 @@ pub static RULE: Rule = Rule {
 
 /// Share of the segments that came early.
 const EARLY_SHARE: f64 = 0.002;
+/// Fewer of them may be the work of schedulers where others use the CPUs.
+const MOVED_SHARE: f64 = 0.02;
 /// Of those that were sent again, so many at the most were missing.
 const LOST_OF_EARLY_MAX: f64 = 0.05;
 
@@ -40,6 +42,10 @@ fn look(cell: &Cell<'_>) -> Looked {
         .received_count(narrows_model::reading::keys::OUT_OF_ORDER)
         .ok_or_else(|| cell.lacks(Measure::SegmentsEarly))?;
     cell.apart_share().ok_or_else(|| cell.lacks(Measure::WindowsAtOnce))?;
+    // A thread that is moved to another CPU overtakes its own packets.
+    if cell.is_disturbed() && (EARLY_SHARE..MOVED_SHARE).contains(&losses.early) {
+        return Err(cell.lacks(Measure::UndisturbedRuns));
+    }
     let seen = format!(
         "{:.2} % of the segments came before earlier ones ({early:.0}); {:.3} % were sent again in \
          vain, {:.3} % were lost",
@@ -48,11 +54,9 @@ fn look(cell: &Cell<'_>) -> Looked {
         100.0 * losses.lost
     );
     // All that was on the way when a segment was lost comes before it is sent again.
-    let window = cell.congestion_window().unwrap_or(10.0);
-    let by_loss = 2.0 * window * losses.lost;
     let wrong = losses.early >= EARLY_SHARE
         && losses.lost <= LOST_OF_EARLY_MAX * losses.early
-        && losses.early > by_loss;
+        && losses.early > by_loss(cell, losses.lost);
     let wrong = wrong.then(|| {
         let says = format!(
             "The path reorders packets in {}: {:.1} % of the segments came before earlier ones, \
@@ -64,6 +68,12 @@ fn look(cell: &Cell<'_>) -> Looked {
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
     });
     cell.saw(seen, wrong)
+}
+
+/// Share of the segments that come early as others are lost: all that were on the way then, and as
+/// many until the missing one comes.
+pub fn by_loss(cell: &Cell<'_>, lost: f64) -> f64 {
+    2.0 * cell.under_way().unwrap_or(10.0) * lost
 }
 
 /// Two ways of different length let half of the packets come early at the most; a delay that is
@@ -120,6 +130,29 @@ mod tests {
         assert!(is_clear(&of(20, 0, 0)));
         assert!(is_clear(&of(900, 45, 0)), "each loss lets a window come early");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn over_a_long_path_a_loss_lets_all_that_is_under_way_come_early() {
+        let of = |rtt_us: u64, highest: u64| {
+            let mut study = stream("tcp-stream");
+            for (key, value) in [
+                ("sent_segments", 100_000),
+                ("retransmitted_segments", 20),
+                ("send_mss_bytes", 1448),
+                ("rtt_min_ns", 1_000 * rtt_us),
+                ("rtt_ns", 1_000 * rtt_us),
+                ("congestion_window_segments", 10),
+                ("highest:congestion_window_segments", highest),
+            ] {
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+            }
+            read_receiver(&mut study, "tcp-info", "flow0.received_out_of_order_segments", 3_000);
+            of_study(&RULE, &study)
+        };
+        assert!(is_clear(&of(5_000, 10)), "ten gigabits a second over 5 ms are 4300 segments");
+        assert!(is_clear(&of(50, 1_900)), "a window that slow start left as the run began");
+        assert!(is_found(&of(50, 40)));
     }
 
     #[test]

@@ -29,6 +29,10 @@ pub static RULE: Rule =
 const LOST_SHARE: f64 = 0.001;
 /// Fewer repeats than this are an accident and not a share.
 const LOST_MIN: f64 = 3.0;
+/// And in all runs together: three losses of each are about what chance makes of two or four.
+const LOST_MIN_OF_ALL: f64 = 5.0;
+/// Of fewer losses in the median run the share of all runs is known better.
+const FEW: f64 = 10.0;
 /// How much further than the bound a stream may be and still be held by it.
 const BOUND_SHARE: f64 = 0.25;
 /// So many times what losses of that share allow, as they are spread evenly, a stream is not held
@@ -61,7 +65,7 @@ fn judge(case: &Case<'_>) -> Verdict {
 }
 
 fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
-    let losses = match (cell.losses(), cell.is_tcp_stream()) {
+    let losses = match (counted(cell), cell.is_tcp_stream()) {
         (Some(losses), _) => losses,
         (None, true) => return Err(cell.lacks(Measure::TcpSegments)),
         (None, false) => return Err(Blind::OtherKind),
@@ -74,7 +78,8 @@ fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
     let held = hold(cell);
     seen += &allowed(cell, bound_bps, held);
     let is_held = bound_bps.is_some() && held == Hold::Held;
-    let many = losses.lost * losses.sent >= LOST_MIN;
+    let all = losses.lost * losses.sent * cell.done.len() as f64;
+    let many = losses.lost * losses.sent >= LOST_MIN || all >= LOST_MIN_OF_ALL;
     let wrong = (losses.lost >= LOST_SHARE || (many && is_held)).then(|| {
         let says = format!(
             "TCP retransmitted {} % of its segments in {}, spurious ones not counted{}",
@@ -144,9 +149,26 @@ pub fn hold(cell: &Cell<'_>) -> Hold {
     }
 }
 
+/// What became of the segments. Over a long path some few losses in a run hold a stream, and the
+/// median run may have none: then all runs are counted as one.
+fn counted(cell: &Cell<'_>) -> Option<Losses> {
+    let losses = cell.losses()?;
+    if losses.lost * losses.sent >= FEW {
+        return Some(losses);
+    }
+    let ends = cell.done.iter().filter_map(|record| record.sender());
+    let counts = ends.filter_map(|end| {
+        let again = end.readings.total(keys::RETRANSMITTED)?;
+        let had = end.readings.total(keys::DUPLICATES).unwrap_or(0);
+        Some([again.saturating_sub(had) as f64, end.readings.total(keys::SENT)? as f64])
+    });
+    let [lost, sent] = counts.reduce(|a, b| [a[0] + b[0], a[1] + b[1]])?;
+    Some(Losses { lost: lost / sent.max(1.0), ..losses })
+}
+
 /// Whether the congestion control of a stream slowed down for its losses, by its rate.
 fn slowed(cell: &Cell<'_>) -> Hold {
-    let Some(losses) = cell.losses() else { return Hold::Held };
+    let Some(losses) = counted(cell) else { return Hold::Held };
     if let Some(share) = cell.summary.congestion().and_then(controls::ignores_loss_below) {
         return if losses.lost >= share { Hold::Held } else { Hold::Exceeded };
     }
@@ -186,7 +208,7 @@ fn allowed(cell: &Cell<'_>, bound_bps: Option<f64>, held: Hold) -> String {
 
 /// What a stream reaches of what its losses and its round trip allow Reno.
 pub fn reached(cell: &Cell<'_>) -> Option<f64> {
-    let bound_bps = bound(cell, &cell.losses()?)?;
+    let bound_bps = bound(cell, &counted(cell)?)?;
     Some(cell.rates()?.middle / bound_bps)
 }
 

@@ -35,44 +35,81 @@ fn a_pace_that_was_asked_for_is_the_limit_where_it_was_held() {
     assert_eq!(limit_of(&study, &[]).sureness, Sureness::Unexplained);
 }
 
+/// A stream under bbr, and one under cubic that moves 1.4 times as much.
+fn two_controls(change: impl Fn(&mut StoredStudy)) -> Limit {
+    let mut study = stream("tcp-stream");
+    let setting = Fact::known("bbr".to_owned(), "test");
+    study.host.tuning.insert("net.ipv4.tcp_congestion_control".into(), setting);
+    let mut trial = study.trials[0].clone();
+    (trial.id.0, trial.label) = ("b".into(), "tcp-stream cubic".into());
+    trial.params.congestion = Some("cubic".into());
+    let more = study.records.clone();
+    study.records.extend(more);
+    for (number, record) in study.records.iter_mut().enumerate() {
+        let is_other = number >= 3;
+        for end in record.of_mut(Role::Sender) {
+            let used = if is_other { "cubic" } else { "bbr" };
+            end.effective.congestion = Some(used.into());
+        }
+        for end in record.of_mut(Role::Receiver).filter(|_| is_other) {
+            end.flows[0].bytes.0 = end.flows[0].bytes.0 / 10 * 14;
+        }
+        if is_other {
+            record.trial = trial.id.clone();
+        }
+    }
+    study.trials.push(trial);
+    change(&mut study);
+    let summaries = narrows_stats::summarise(&study);
+    let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+    limits(&case, &judge(&case)).remove(0)
+}
+
 #[test]
 fn a_full_buffer_is_named_before_a_congestion_control_that_does_more_with_it() {
     let of = |full_percent: u64, waited_percent: u64| {
-        let mut study = stream("tcp-stream");
-        let setting = Fact::known("bbr".to_owned(), "test");
-        study.host.tuning.insert("net.ipv4.tcp_congestion_control".into(), setting);
-        let mut trial = study.trials[0].clone();
-        (trial.id.0, trial.label) = ("b".into(), "tcp-stream cubic".into());
-        trial.params.congestion = Some("cubic".into());
-        let more = study.records.clone();
-        study.records.extend(more);
-        for (number, record) in study.records.iter_mut().enumerate() {
-            let is_other = number >= 3;
-            for end in record.of_mut(Role::Sender) {
-                let used = if is_other { "cubic" } else { "bbr" };
-                end.effective.congestion = Some(used.into());
+        two_controls(|study| {
+            for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
                 let waited = end.threads[0].wall_ns.0 / 100 * waited_percent;
                 end.threads[0].waited_ns = Some(Nanos(waited));
             }
-            for end in record.of_mut(Role::Receiver).filter(|_| is_other) {
-                end.flows[0].bytes.0 = end.flows[0].bytes.0 / 10 * 14;
-            }
-            if is_other {
-                record.trial = trial.id.clone();
-            }
-        }
-        study.trials.push(trial);
-        let full = full_percent * 10_000_000;
-        read(&mut study, "tcp-info", "flow0.limited_by_send_buffer_ns", full);
-        read(&mut study, "tcp-info", "flow0.limited_by_receive_window_ns", 0);
-        let summaries = narrows_stats::summarise(&study);
-        let case = Case { study: &study, summaries: &summaries, predictions: &[] };
-        limits(&case, &judge(&case)).remove(0).rule
+            let full = full_percent * 10_000_000;
+            read(study, "tcp-info", "flow0.limited_by_send_buffer_ns", full);
+            read(study, "tcp-info", "flow0.limited_by_receive_window_ns", 0);
+        })
     };
-    assert_eq!(of(75, 0).as_deref(), Some("send-buffer"));
-    assert_eq!(of(0, 0).as_deref(), Some("congestion-control"));
-    assert_eq!(of(0, 40).as_deref(), Some("congestion-control"), "it mostly ran");
-    assert_eq!(of(0, 60), None, "the sender's thread, which waited for a CPU");
+    let rule = |full, waited| of(full, waited).rule;
+    assert_eq!(rule(75, 0).as_deref(), Some("send-buffer"));
+    assert_eq!(rule(0, 0).as_deref(), Some("congestion-control"));
+    assert_eq!(of(0, 0).second, None, "it stands first");
+    assert_eq!(rule(0, 20).as_deref(), Some("congestion-control"), "it had its CPU");
+    for waited in [40, 60] {
+        let limit = of(0, waited);
+        assert_eq!(limit.rule, None, "the sender's thread, which waited for a CPU");
+        assert!(limit.to_string().ends_with("second: cubic moves 1.4 times what bbr does"));
+    }
+}
+
+#[test]
+fn what_also_holds_the_faster_congestion_control_is_named_first() {
+    // Of a million segments so many were lost, over a round trip of 50 us.
+    let of = |again: u64| {
+        let limit = two_controls(|study| {
+            for (key, value) in [
+                ("sent_segments", 1_000_000),
+                ("retransmitted_segments", again),
+                ("send_mss_bytes", 1448),
+                ("rtt_min_ns", 50_000),
+                ("rtt_ns", 50_000),
+                ("limited_by_receive_window_ns", 0),
+            ] {
+                read(study, "tcp-info", &format!("flow0.{key}"), value);
+            }
+        });
+        (limit.rule, limit.second.is_some())
+    };
+    assert_eq!(of(2_000), (Some("tcp-retransmits".into()), true), "it allows cubic 6 Gb/s");
+    assert_eq!(of(20), (Some("congestion-control".into()), false), "next to nothing is lost");
 }
 
 #[test]
