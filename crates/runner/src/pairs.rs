@@ -350,7 +350,20 @@ impl<'a> Run<'a> {
         let ports = ports.into_iter().map(|port| SocketAddr::new(at, port)).collect();
         self.with(listens, |end, _| arm(end, Vec::new()))?;
         self.with(connects, |end, _| arm(end, ports))?;
-        self.with(connects, |end, stop| armed(end, stop))?;
+        let called = self.with(connects, |end, stop| armed(end, stop));
+        if let Err(Broken::Told(at, why, Fault::Apart)) = called {
+            // Over UDP the end that listens has given up sooner, and knows what arrived there.
+            let is_udp = self.seats[listens].trial.kind.is_udp();
+            let heard = is_udp.then(|| self.with(listens, |end, stop| armed(end, stop)));
+            return Err(match heard {
+                Some(Err(Broken::Told(_, what, Fault::Apart))) => {
+                    Broken::Told(at, format!("{why}; {what}"), Fault::Apart)
+                }
+                Some(Err(Broken::Stopped)) => Broken::Stopped,
+                _ => Broken::Told(at, why, Fault::Apart),
+            });
+        }
+        called?;
         self.with(listens, |end, stop| armed(end, stop))
     }
 

@@ -1,6 +1,7 @@
 //! The two ends of a network workload: they meet, and each flow gets a thread with the hot loop of
 //! its part.
 
+use super::calls;
 use super::meet::{self, Token};
 use super::{Lane, LaneEnd, LaneWork, ThreadsPlan, WorkerThreads, socket};
 use crate::{LoadError, Prepared, ThreadMeter};
@@ -148,9 +149,7 @@ impl Prepared for TcpEnd {
         let Self { job, token, listener, make } = *self;
         let flows = match (&listener, peer.first()) {
             (Some(listener), _) => meet::accept(listener, &job, &token)?,
-            (None, Some(peer)) => (0..job.params.flows())
-                .map(|flow| meet::connect(*peer, &job, &token, flow))
-                .collect::<Result<_, _>>()?,
+            (None, Some(peer)) => calls::connect_all(*peer, &job, &token)?,
             (None, None) => return Err(LoadError::Order("the receiver named no port".into())),
         };
         start(&job, token, flows, make, meter)

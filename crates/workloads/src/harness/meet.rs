@@ -16,7 +16,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 /// How long the ends may take to find each other.
-const MEET_WITHIN: Duration = Duration::from_secs(10);
+pub const MEET_WITHIN: Duration = Duration::from_secs(10);
+/// How long the end that listens waits for words over UDP.
+const HEARD_WITHIN: Duration = Duration::from_secs(8);
 /// Connections that may be there without having said the token; the oldest makes room for one more.
 const UNPROVEN_MAX: usize = 256;
 /// After so long without an answer a word over UDP is said again.
@@ -105,16 +107,22 @@ pub fn dial(to: SocketAddr, job: &Job) -> Result<Socket, LoadError> {
     Ok(socket)
 }
 
-/// Connects one flow: TCP, token and number said first.
-pub fn connect(to: SocketAddr, job: &Job, token: &Token, flow: u32) -> Result<Socket, LoadError> {
-    let socket = dial(to, job)?;
+/// Says the token and the number of the flow over a connection that stands.
+pub fn greet(
+    socket: &Socket,
+    to: SocketAddr,
+    job: &Job,
+    token: &Token,
+    flow: u32,
+) -> Result<(), LoadError> {
+    socket.set_nonblocking(false).map_err(LoadError::system("setting how the socket waits"))?;
     let words = match &job.iperf3 {
         Some(cookie) => [cookie.as_bytes(), &[0]].concat(),
         None => [&token[..], &flow.to_be_bytes()].concat(),
     };
-    (&socket).write_all(&words).map_err(LoadError::system(format!("greeting {to}")))?;
-    settle(&socket, true, job)?;
-    Ok(socket)
+    let mut said = socket;
+    said.write_all(&words).map_err(LoadError::system(format!("greeting {to}")))?;
+    settle(socket, true, job)
 }
 
 /// Accepts all flows of a job, in order of their numbers. Every connection may take its time to say
@@ -304,7 +312,9 @@ fn call_iperf3(socket: Socket, to: SocketAddr, job: &Job) -> Result<Socket, Load
 pub fn answer(socket: &Socket, job: &Job, token: &Token) -> Result<(), LoadError> {
     let wait = socket.set_read_timeout(Some(LOOK_UP));
     wait.map_err(LoadError::system("setting a timeout"))?;
-    let deadline = Instant::now() + MEET_WITHIN;
+    // Sooner than the end that connects: this one knows which way the words are lost.
+    let deadline = Instant::now() + HEARD_WITHIN;
+    let mut is_called = false;
     let mut heard = [std::mem::MaybeUninit::<u8>::uninit(); WORD + 1];
     while Instant::now() < deadline {
         let (length, from) = match socket.recv_from(&mut heard) {
@@ -320,6 +330,7 @@ pub fn answer(socket: &Socket, job: &Job, token: &Token) -> Result<(), LoadError
         // Another address gets another challenge.
         let nonce = hash(&from);
         if nonce_of(bytes, token, Word::Hello).is_some() {
+            is_called = true;
             let _ = socket.send_to(&word(token, Word::Challenge, nonce), &from);
         } else if nonce_of(bytes, token, Word::Proof) == Some(nonce) {
             let tied = socket.connect(&from);
@@ -331,7 +342,19 @@ pub fn answer(socket: &Socket, job: &Job, token: &Token) -> Result<(), LoadError
             return settle(socket, false, job);
         }
     }
-    Err(LoadError::Apart(format!("0 of 1 connections arrived over UDP within {MEET_WITHIN:?}")))
+    let port = port(socket);
+    Err(LoadError::Apart(match is_called {
+        false => format!(
+            "no UDP arrived at port {port} of the listening end within {HEARD_WITHIN:?}, and \
+             the control connection (TCP) passes: a firewall drops UDP on the way there (nft list \
+             ruleset, iptables -S), or lets only some ports pass"
+        ),
+        true => format!(
+            "UDP arrives at port {port} of the listening end, and its answers do not arrive within \
+             {HEARD_WITHIN:?}; the control connection (TCP) passes: a firewall drops UDP on the way \
+             back"
+        ),
+    }))
 }
 
 /// A hash with a random key of this process.
@@ -345,10 +368,10 @@ fn hash(address: &SockAddr) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
-    fn job() -> Job {
+    pub fn job() -> Job {
         use narrows_model::load::{Params, Role, Timeline};
         use narrows_model::{Bytes, Nanos};
         let span = Nanos(1_000_000);
@@ -378,7 +401,8 @@ mod tests {
         strangers.iter_mut().skip(50).for_each(|one| one.write_all(&[7; 5]).expect("said"));
         let mut flows = Vec::new();
         for flow in [1, 0] {
-            let near = connect(to, &job, &token, flow).expect("connected");
+            let near = dial(to, &job).expect("connected");
+            greet(&near, to, &job, &token, flow).expect("greeted");
             flows.push((flow, near));
             strangers.extend((0..200).map(|_| silent()));
         }

@@ -1,6 +1,7 @@
 //! What every workload shares: worker threads with phases and tallies, buffers, and sockets.
 
 pub mod buffer;
+mod calls;
 mod clock;
 pub mod delays;
 pub mod ends;
