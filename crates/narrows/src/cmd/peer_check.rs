@@ -13,9 +13,9 @@ use narrows_model::study::Ended;
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
-use narrows_plan::blocks;
 use narrows_plan::latency::Wanted;
 use narrows_plan::study::Settings;
+use narrows_plan::{Step, blocks};
 use narrows_report::Analysis;
 use narrows_report::peer_check::{self, PeerCheck};
 use narrows_runner::CourseEnd;
@@ -23,6 +23,8 @@ use std::path::{Path, PathBuf};
 
 /// Runs of each cell, the least for a 95 % interval.
 const REPEATS: u32 = 6;
+/// Runs of the probe: what one found, another of them must agree with.
+const PROBES: u32 = 3;
 /// Streams each way beside round trips.
 const STREAMS: u32 = 4;
 /// Each phase of round trips beside streams: they take 17 s.
@@ -54,6 +56,7 @@ pub fn run(args: &CheckArgs, peer: &str) -> Result<u8, Failure> {
     };
     let mut opened = measurement::open(&measurement)?;
     let steps = blocks(opened.trials.len(), opened.study.repeats, opened.study.seed);
+    let steps = with_few_probes(steps, &opened.trials);
     let asked = opened.trials.clone();
     let end = further::course(&measurement, &mut opened, &steps)?;
     let file = opened.file.clone();
@@ -69,6 +72,15 @@ pub fn run(args: &CheckArgs, peer: &str) -> Result<u8, Failure> {
     }
     output::nothing_measured(&file)?;
     demands::judged(&file, &peer.out.demands, output::exit_code(&end, verdict))
+}
+
+/// The steps with the first of each trial's probes alone: a probe is no sample of a figure but ten
+/// trains, of which six tell, and takes up to nine seconds where packets are lost or late.
+fn with_few_probes(mut steps: Vec<Step>, trials: &[Trial]) -> Vec<Step> {
+    let is_probe =
+        |step: &Step| trials.get(step.trial).is_some_and(|trial| trial.kind == Workload::PathProbe);
+    steps.retain(|step| step.repeat < PROBES || !is_probe(step));
+    steps
 }
 
 /// A program that reads a table has asked for these runs, in this time.
@@ -149,4 +161,28 @@ fn present(
     let loaded = loaded.map(|loaded| loaded.says.as_str());
     output::print(&answer.text(&peer.hosts.join(", "), loaded, &rest, &screen::of_output()))?;
     Ok(if analysis.is_bad_in(asked) { crate::failure::VERDICT } else { 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::Bytes;
+    use narrows_model::load::Params;
+    use narrows_model::trial::{EndSpec, NetworkPath};
+    use narrows_plan::direct as plan;
+
+    #[test]
+    fn each_figure_has_all_its_runs_and_the_probe_three() {
+        let of = |kind: Workload| {
+            let params = Params::of_network(Bytes(65_536), 1);
+            let ends = EndSpec::anywhere(false);
+            plan::trial_of(kind, params, ends, NetworkPath::Peer, plan::WINDOW)
+        };
+        let trials = [of(Workload::TCP_STREAM), of(Workload::PathProbe)];
+        let steps = with_few_probes(blocks(trials.len(), REPEATS, 1), &trials);
+        let runs = |trial: usize| steps.iter().filter(|step| step.trial == trial).count();
+        assert_eq!((runs(0), runs(1)), (6, 3));
+        let few = with_few_probes(blocks(trials.len(), 2, 1), &trials);
+        assert_eq!(few.len(), 4, "two of each were asked for");
+    }
 }
