@@ -3,6 +3,7 @@
 use crate::measured::Cell;
 use narrows_model::load::Params;
 use narrows_model::probe::{PathProbe, WayProbe};
+use narrows_model::record::Record;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
@@ -16,13 +17,16 @@ impl<'a> Cell<'a> {
 
     /// The probes of the cell's study between the cell's hosts.
     pub fn probes(&self) -> impl Iterator<Item = &'a PathProbe> {
-        let probed = self.study.records.iter().filter_map(|record| {
-            let probe = record.sender()?.probe.as_deref()?;
-            let mut trials = self.study.trials.iter();
-            let trial = trials.find(|trial| trial.id == record.trial)?;
-            self.is_beside(trial).then_some(probe)
-        });
+        let probed = self.study.records.iter().filter(|record| self.is_probe_beside(record));
+        let probed = probed.filter_map(|record| record.sender()?.probe.as_deref());
         probed.collect::<Vec<_>>().into_iter()
+    }
+
+    /// Whether a record is of a probe between the cell's hosts.
+    pub fn is_probe_beside(&self, record: &Record) -> bool {
+        let is_probe = record.sender().is_some_and(|end| end.probe.is_some());
+        let mut trials = self.study.trials.iter().filter(|_| is_probe);
+        trials.any(|trial| trial.id == record.trial && self.is_beside(trial))
     }
 
     /// What the probes found of the way that the cell's data took: of a probe itself, of the way

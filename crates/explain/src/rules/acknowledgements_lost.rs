@@ -4,6 +4,7 @@
 //! stream in one direction nearly all of these are acknowledgements. What is missing was lost on
 //! the way back, which no retransmit counts; the sender sends in jumps and waits for its timer.
 
+use super::path_proxy;
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
@@ -82,7 +83,12 @@ fn look(cell: &Cell<'_>) -> Looked {
     // What was sent outside the sender's window is not lost.
     let share = share(cell).ok_or_else(|| cell.lacks(Measure::WindowsAtOnce))?;
     let seen = format!("{sent:.0} acknowledgements sent, {came:.0} came in the median run");
-    let wrong = (sent >= SENT_MIN && share >= LOST_SHARE).then(|| {
+    let is_much = sent >= SENT_MIN && share >= LOST_SHARE;
+    // Counts of two connections are not of the same acknowledgements.
+    if is_much && (path_proxy::is_found(cell) || path_proxy::is_translated(cell)) {
+        return Err(cell.lacks(Measure::ProbeHandshakes));
+    }
+    let wrong = is_much.then(|| {
         let says = format!(
             "{:.0} % of the acknowledgements were lost on the return path in {}",
             100.0 * share,
@@ -102,6 +108,7 @@ mod tests {
     use crate::measured::testing::{of_study, read, read_receiver, slices, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
     use narrows_model::Nanos;
+    use narrows_model::load::{FlowPorts, Role};
     use narrows_model::record::Span;
 
     #[test]
@@ -116,6 +123,24 @@ mod tests {
         assert!(is_clear(&of(17_000, 16_900)));
         assert!(is_clear(&of(50, 20)), "too few to tell");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn two_connections_have_no_acknowledgements_in_common() {
+        let of = |seen_port: u16| {
+            let mut study = stream("tcp-stream");
+            read_receiver(&mut study, "tcp-info", "flow0.sent_segments", 17_000);
+            read(&mut study, "tcp-info", "flow0.received_segments", 10_200);
+            for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
+                end.ports = vec![FlowPorts { own: 40_000, peer: 5201 }];
+            }
+            for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Receiver)) {
+                end.ports = vec![FlowPorts { own: 5201, peer: seen_port }];
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(40_000)));
+        assert!(is_unknown(&of(51_234)), "a proxy, or addresses that are translated");
     }
 
     #[test]

@@ -67,6 +67,7 @@ mod path_mtu_black_hole;
 pub mod path_outages;
 mod path_packet_rate;
 mod path_policed;
+pub mod path_proxy;
 pub mod path_rate_limit;
 pub mod path_reordering;
 pub mod path_shared;
@@ -181,6 +182,7 @@ pub static RULES: &[&Rule] = &[
     &path_outages::RULE,
     &path_packet_rate::RULE,
     &path_policed::RULE,
+    &path_proxy::RULE,
     &path_rate_limit::RULE,
     &path_reordering::RULE,
     &path_shared::RULE,

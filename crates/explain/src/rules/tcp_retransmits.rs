@@ -247,20 +247,25 @@ fn most(cell: &Cell<'_>, losses: &Losses) -> Option<f64> {
 
 /// Times that TCP slowed down, as a share of its segments: a row of losses is repaired at once.
 fn cuts(cell: &Cell<'_>, losses: &Losses) -> f64 {
-    losses.lost / row(cell).unwrap_or(1.0).max(1.0)
+    losses.lost / at_once(cell).unwrap_or(1.0).max(1.0)
 }
 
 /// How many packets were lost for each repair that the kernel made. An interface of software is
 /// given many segments as one packet, and what drops it drops them all.
 pub fn row(cell: &Cell<'_>) -> Option<f64> {
+    let segments = cell.packet_bytes().zip(cell.segment_bytes());
+    let segments = segments.map_or(1.0, |(packet, segment)| (packet / segment.max(1.0)).max(1.0));
+    Some(at_once(cell)? / segments)
+}
+
+/// How many segments each repair sent again.
+fn at_once(cell: &Cell<'_>) -> Option<f64> {
     let repairs = [keys::RECOVERIES, keys::RECOVERIES_WITHOUT_SACK, keys::KERNEL_TIMEOUTS]
         .into_iter()
         .map(|counter| cell.sent_count(counter))
         .sum::<Option<f64>>()?;
     let again = cell.sent_count(keys::RETRANSMITTED)?;
-    let segments = cell.packet_bytes().zip(cell.segment_bytes());
-    let segments = segments.map_or(1.0, |(packet, segment)| (packet / segment.max(1.0)).max(1.0));
-    (repairs > 0.0).then(|| again / repairs / segments)
+    (repairs > 0.0).then(|| again / repairs)
 }
 
 fn at_a_time(cell: &Cell<'_>) -> String {
@@ -308,6 +313,68 @@ mod tests {
             Verdict::Found { findings } => (findings[0].says.clone(), findings[0].remedy.clone()),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_queue_that_slow_start_overran_hides_no_few_losses_of_a_long_path() {
+        // 300 of 30,000 segments in six repairs over 40 ms, in packets of four segments each.
+        let of = |repairs: u64| {
+            let mut study = stream("tcp-stream");
+            for record in &mut study.records {
+                for end in record.of_mut(Role::Receiver) {
+                    end.flows[0].bytes.0 = 7_000_000;
+                }
+                for end in record.of_mut(Role::Sender) {
+                    end.effective.interface = Some("e0".into());
+                    end.effective.congestion = Some("reno".into());
+                }
+            }
+            for (source, key, value) in [
+                ("tcp-info", "flow0.sent_segments", 30_000),
+                ("tcp-info", "flow0.retransmitted_segments", 300),
+                ("tcp-info", "flow0.send_mss_bytes", 1448),
+                ("tcp-info", "flow0.rtt_ns", 41_000_000),
+                ("tcp-info", "flow0.rtt_min_ns", 40_000_000),
+                ("interface", "e0.tx_packets", 7_500),
+                ("interface", "e0.tx_bytes", 45_000_000),
+                ("netstat", "TcpExt.TCPSackRecovery_events", repairs),
+                ("netstat", "TcpExt.TCPRenoRecovery_events", 0),
+                ("netstat", "TcpExt.TCPTimeouts_events", 0),
+            ] {
+                read(&mut study, source, key, value);
+            }
+            let summaries = narrows_stats::summarise(&study);
+            let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+            measured::cells(&case).next().map(|cell| is_held(&cell))
+        };
+        assert_eq!(of(6), Some(true), "0.02 % allow 24 Mb/s, and 56 were measured");
+        assert_eq!(of(300), Some(false), "1 % allows 3.5 Mb/s");
+    }
+
+    #[test]
+    fn few_losses_of_all_runs_are_counted_together() {
+        let of = |again: [u64; 3]| {
+            let mut study = stream("tcp-stream");
+            for (key, value) in [
+                ("sent_segments", 20_000),
+                ("send_mss_bytes", 1448),
+                ("rtt_ns", 40_000_000),
+                ("rtt_min_ns", 40_000_000),
+            ] {
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+            }
+            for (again, record) in again.into_iter().zip(&mut study.records) {
+                for end in record.of_mut(Role::Receiver) {
+                    end.flows[0].bytes.0 = 5_000_000;
+                }
+                for end in record.of_mut(Role::Sender) {
+                    end.readings.put_words("tcp-info", "flow0.retransmitted_segments", again);
+                }
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of([2, 1, 2])), "five of 60,000 over 40 ms hold it");
+        assert!(is_clear(&of([1, 0, 1])), "an accident");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::{Noise, known};
 use narrows_model::host::*;
 use narrows_model::load::{EndReport, NextHop, Params, Role, SocketParams, StreamParams, Tracing};
-use narrows_model::probe::{Marked, PathProbe, Train, WayProbe};
+use narrows_model::probe::{Handshakes, Marked, PathProbe, Train, WayProbe};
 use narrows_model::record::Record;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Placement, TrialId};
@@ -446,6 +446,29 @@ pub const CAUSES: &[Cause] = &[
         name: "a few bytes in the sender's queues",
         rules: &["stack-settings"],
         plant: |study, _| setting(study, "net.ipv4.tcp_limit_output_bytes", "4096"),
+    },
+    Cause {
+        name: "a proxy between",
+        rules: &["path-proxy"],
+        plant: |study, noise| {
+            let of = study.records.len();
+            probed(study, &WayProbe::default());
+            for run in study.records.iter_mut().skip(of) {
+                let (tcp_ns, udp_ns) = (Nanos(noise.about(3e5)), Nanos(noise.about(2e7)));
+                for end in run.of_mut(Role::Sender) {
+                    end.round_trips = vec![(udp_ns, 20)];
+                    let handshakes = Handshakes {
+                        tried: 64,
+                        at_once: 64,
+                        median_ns: tcp_ns,
+                        ..Default::default()
+                    };
+                    let probe = end.probe.as_deref().cloned().unwrap_or_default();
+                    let handshakes = Some(handshakes);
+                    end.probe = Some(Box::new(PathProbe { handshakes, ..probe }));
+                }
+            }
+        },
     },
     Cause {
         name: "datagrams twice",

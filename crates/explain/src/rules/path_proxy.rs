@@ -1,0 +1,131 @@
+//! `path-proxy`: does something between the ends answer TCP in the other end's place?
+//!
+//! A proxy, a load balancer or an accelerator ends the connection and makes another one to the far
+//! end. TCP's handshake with it is over sooner than a datagram has come back from the far end, which
+//! no path can do for the far end's own answers. Then each end's counters are of its own connection
+//! alone: acknowledgements, losses and windows of the one say nothing of the other.
+
+use crate::measured::{self, Blind, Cell, Look, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::record::Record;
+use narrows_model::result::{Measure, Needed, Verdict, Weight};
+use narrows_stats::median;
+
+/// Whether handshakes are answered from nearer than datagrams.
+pub static RULE: Rule = Rule {
+    name: "path-proxy",
+    asks: "Does something between the ends answer TCP in the other end's place?",
+    of_host: false,
+    judge,
+};
+
+/// A handshake takes less than this share of the shortest round trip of datagrams.
+const SOONER: f64 = 0.6;
+/// And is so much shorter, which wake-ups do not explain.
+const APART_NS: f64 = 2e6;
+/// One probe may have met a queue with all of its datagrams.
+const PROBES_MIN: usize = 2;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    measured::judge(case, Needed::ProbedAnyStream, None, look)
+}
+
+/// Whether it finds something in a cell.
+pub fn is_found(cell: &Cell<'_>) -> bool {
+    matches!(look(cell), Ok(Look::Found(_)))
+}
+
+/// Whether the ends do not know a flow by the same ports: something between translates addresses, or
+/// makes connections of its own.
+pub fn is_translated(cell: &Cell<'_>) -> bool {
+    cell.done.iter().any(|record| {
+        let ends = record.sender().zip(record.receiver());
+        let mut flows =
+            ends.into_iter().flat_map(|(one, other)| one.ports.iter().zip(&other.ports));
+        flows.any(|(one, other)| one.own != other.peer || one.peer != other.own)
+    })
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if !cell.is_network_stream() && !cell.is_probe() {
+        return Err(Blind::OtherKind);
+    }
+    let records = cell.study.records.iter().filter(|record| cell.is_probe_beside(record));
+    let all: Vec<[f64; 2]> = records.filter_map(times).collect();
+    let of = |at: usize| median(&all.iter().map(|times| times[at]).collect::<Vec<f64>>());
+    let (Some(tcp), Some(udp)) = (of(0), of(1)) else {
+        return Err(cell.lacks(Measure::ProbeHandshakes));
+    };
+    let seen = format!(
+        "a handshake took {:.2} ms, and a datagram and its answer {:.2} ms at the least, in the \
+         median of {} probes",
+        tcp / 1e6,
+        udp / 1e6,
+        all.len()
+    );
+    let is_sooner = all.iter().all(|[tcp, udp]| *tcp < SOONER * udp && udp - tcp >= APART_NS);
+    let wrong = (is_sooner && all.len() >= PROBES_MIN).then(|| {
+        let says = format!(
+            "Something between the ends answers TCP in the other end's place: {seen}. What TCP \
+             counts at one end is of its connection with that, and not of the whole path"
+        );
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY)
+    });
+    cell.saw(seen, wrong)
+}
+
+const REMEDY: &str = "look for a proxy, a load balancer, a firewall that proxies connections or an \
+                      accelerator on the way (traceroute -T and -U to the same host differ; nft list \
+                      ruleset: redirect, tproxy), and measure its two sides apart, or past it; where \
+                      there is none, datagrams take a longer way than TCP";
+
+/// The median handshake of a probe and the shortest round trip of its datagrams, in nanoseconds.
+fn times(record: &Record) -> Option<[f64; 2]> {
+    let end = record.sender()?;
+    let handshakes = end.probe.as_deref()?.handshakes?;
+    let is_usual = 2 * handshakes.at_once > handshakes.tried;
+    let shortest = end.round_trips.iter().map(|(ns, _)| ns.0).min()?;
+    is_usual.then_some([handshakes.median_ns.0 as f64, shortest as f64])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, stream};
+    use crate::probes::testing::with_probes;
+    use crate::setting::testing::{is_clear, is_found, is_unknown};
+    use narrows_model::Nanos;
+    use narrows_model::load::Role;
+    use narrows_model::probe::{Handshakes, PathProbe};
+
+    /// Probes whose handshakes took so long, and whose datagrams took so long at the least.
+    fn of(all: &[(u64, u64)]) -> Verdict {
+        let mut study = stream("tcp-stream");
+        let probe = |(tcp_us, _): &(u64, u64)| {
+            let median_ns = Nanos(1_000 * tcp_us);
+            let handshakes =
+                Some(Handshakes { tried: 64, at_once: 64, median_ns, ..Handshakes::default() });
+            PathProbe { handshakes, ..PathProbe::default() }
+        };
+        let runs = study.records.len();
+        with_probes(&mut study, &all.iter().map(probe).collect::<Vec<PathProbe>>());
+        for (record, (_, udp_us)) in study.records.iter_mut().skip(runs).zip(all) {
+            for end in record.of_mut(Role::Sender) {
+                end.round_trips = vec![(Nanos(1_000 * udp_us), 3), (Nanos(90_000_000), 1)];
+            }
+        }
+        of_study(&RULE, &study)
+    }
+
+    #[test]
+    fn a_handshake_that_is_over_before_a_datagram_is_back_is_a_proxys() {
+        let found = of(&[(300, 20_300), (280, 20_200)]);
+        assert!(is_found(&found), "{found:?}");
+        assert!(format!("{found:?}").contains("a handshake took 0.29 ms"), "{found:?}");
+        assert!(is_clear(&of(&[(20_400, 20_300), (20_100, 20_200)])), "the far end itself");
+        assert!(is_clear(&of(&[(300, 20_300), (20_100, 20_200)])), "a queue in one probe");
+        assert!(is_clear(&of(&[(60, 400), (50, 300)])), "wake-ups of a short path");
+        assert!(is_clear(&of(&[(300, 20_300)])), "a single probe");
+        assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+}
