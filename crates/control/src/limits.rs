@@ -5,6 +5,7 @@ use crate::responses::{self, NotHeld};
 use crate::session::Order;
 use narrows_model::Bytes;
 use narrows_model::load::{Bind, Grant, Job, Role};
+use narrows_model::options::packets::BURST;
 use narrows_model::record::Fault;
 use narrows_model::workload::Workload;
 use narrows_workloads::LoadError;
@@ -150,6 +151,16 @@ pub enum NotGranted {
         /// The owner's limit in bits a second.
         most_bps: u64,
     },
+    /// This end would send bursts, which have no pace.
+    #[error(
+        "this agent's limits: it sends at most {} Mb/s, and bursts go as fast as they can: they \
+         need an agent without --max-rate",
+        most_bps / 1_000_000
+    )]
+    Bursts {
+        /// The owner's limit in bits a second.
+        most_bps: u64,
+    },
     /// Responses that cannot be held to the owner's rate.
     #[error(transparent)]
     Responses(#[from] NotHeld),
@@ -175,6 +186,7 @@ impl NotGranted {
             | Self::Flows { .. }
             | Self::Memory { .. }
             | Self::Rate { .. }
+            | Self::Bursts { .. }
             | Self::Rates { .. }
             | Self::Responses(_)
             | Self::Peer { .. }
@@ -228,7 +240,7 @@ impl Limits {
                     self.may_meet(grant)?;
                     if !listens {
                         // It leaves from where the other end expects it.
-                        job.bind = Some(Bind { address: Some(address), device: None });
+                        job.bind = Some(Bind { address: Some(address), ..Bind::default() });
                         job.address = Some(grant.peer);
                     }
                 }
@@ -264,6 +276,9 @@ impl Limits {
         let sends =
             job.end == Role::Sender || params.is_bidirectional() || job.kind == Workload::PathProbe;
         match (self.rate_bps, params.rate_bps) {
+            (Some(most_bps), None) if sends && BURST.of(params).is_some() => {
+                Err(NotGranted::Bursts { most_bps })
+            }
             (Some(most_bps), rate) if sends && rate.is_none_or(|rate| rate > most_bps) => {
                 Err(NotGranted::Rate { most_bps })
             }
@@ -364,7 +379,7 @@ mod tests {
             address: Some("203.0.113.9".parse().expect("address")),
             token: "00".repeat(16),
             namespace: Some("/proc/1/ns/net".into()),
-            bind: Some(Bind { address: None, device: Some("lo".into()) }),
+            bind: Some(Bind::from_words("lo")),
             iperf3: Some("x".into()),
             ports: Some((1, 2)),
             ..Job::new(
@@ -440,7 +455,7 @@ mod tests {
         let sender = meeting(Role::Sender, "192.0.2.9", short);
         let kept = given.admit(&limits, 0, sender, own).expect("may connect");
         let Order::Prepare { job } = kept else { panic!("{kept:?}") };
-        let bind = Bind { address: Some(own), device: None };
+        let bind = Bind { address: Some(own), ..Bind::default() };
         assert_eq!((job.address, job.bind), ("192.0.2.9".parse().ok(), Some(bind)));
         let wrong = arm(&["192.0.2.9:5", "192.0.2.10:5"]);
         let refused = given.admit(&limits, 0, wrong, own);
@@ -480,6 +495,21 @@ mod tests {
         assert!(admit(2, Role::Sender, 3_000_000).is_ok());
         // The same worker anew takes its old pace's place.
         assert!(admit(0, Role::Sender, 4_000_000).is_ok());
+    }
+
+    #[test]
+    fn a_burst_has_no_pace_that_would_keep_it_within_a_rate() {
+        let limits = Limits { rate_bps: Some(8_000_000), ..Limits::default() };
+        let mut asked = order("packets", Role::Sender);
+        let Order::Prepare { job } = &mut asked else { panic!("{asked:?}") };
+        job.params.stream = Some(StreamParams { reverse: true, ..StreamParams::default() });
+        let own: IpAddr = "192.0.2.7".parse().expect("address");
+        let of = |asked: Order| limits.within(asked, own).expect_err("no pace").to_string();
+        assert!(of(asked.clone()).contains("name a pace (-b)"));
+        let Order::Prepare { job } = &mut asked else { panic!("{asked:?}") };
+        job.params.told.tell(&BURST, 9);
+        let why = of(asked);
+        assert!(why.contains("an agent without --max-rate") && !why.contains("-b"), "{why}");
     }
 
     #[test]

@@ -19,16 +19,43 @@ pub struct Bind {
     pub address: Option<IpAddr>,
     /// Interface that the end's sockets are bound to.
     pub device: Option<String>,
+    /// Port of the same host that a cable joins to that interface: raw frames go there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cable: Option<String>,
 }
 
 impl Bind {
     /// An address, or else an interface.
     pub fn from_words(words: &str) -> Self {
         match words.parse() {
-            Ok(address) => Self { address: Some(address), device: None },
-            Err(_) => Self { address: None, device: Some(words.to_owned()) },
+            Ok(address) => Self { address: Some(address), ..Self::default() },
+            Err(_) => Self { device: Some(words.to_owned()), ..Self::default() },
         }
     }
+
+    /// A port, and the one of the same host at the other end of its cable; `None` unless two
+    /// interfaces are named.
+    pub fn of_ports(words: &str) -> Option<Self> {
+        let (port, other) = words.split_once(',')?;
+        let (port, other) = (port.trim(), other.trim());
+        let are_two = [port, other].iter().all(|name| is_interface(name));
+        are_two.then(|| Self {
+            device: Some(port.to_owned()),
+            cable: Some(other.to_owned()),
+            ..Self::default()
+        })
+    }
+
+    /// The same cable, seen from its other end; `None` where there is none.
+    pub fn other_end(&self) -> Option<Self> {
+        let (device, cable) = (self.cable.clone()?, self.device.clone());
+        Some(Self { device: Some(device), cable, ..Self::default() })
+    }
+}
+
+/// Whether a word can be the name of an interface.
+fn is_interface(word: &str) -> bool {
+    !word.is_empty() && !word.contains(',') && word.parse::<IpAddr>().is_err()
 }
 
 /// What an end of a trial does. Files and orders have the words of narrows 0.1.

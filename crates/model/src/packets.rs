@@ -19,6 +19,8 @@ pub const FRAME_BYTES_MAX: u64 = 9018;
 pub const IMIX_FRAMES_BYTES: [u64; 12] = [64, 594, 64, 64, 594, 64, 1518, 64, 594, 64, 64, 594];
 /// Their mean of 361.83 bytes, rounded: what a rate in bits counts each frame of the mix as.
 pub const IMIX_BYTES: Bytes = Bytes(362);
+/// Frames of the longest burst: two thirds of a second of the smallest at 10 GbE's rate.
+pub const BURST_FRAMES_MAX: u64 = 10_000_000;
 /// What UDP carries in the smallest frame.
 const PAYLOAD_BYTES_MIN: u64 = FRAME_BYTES_MIN - FCS_BYTES - HEADER_BYTES;
 

@@ -206,7 +206,10 @@ impl Controller<'_> {
                 for trial in trials {
                     // The end that listens is in the first namespace: in reverse the sender.
                     let namespaces = [receiver_namespace.clone(), sender_namespace.clone()];
-                    let meeting = Meeting { address: *address, namespaces };
+                    let meeting = match trial.path {
+                        NetworkPath::Cable => Meeting::on_loopback(),
+                        _ => Meeting { address: *address, namespaces },
+                    };
                     couples.extend(of_trial(trial, launcher, &meeting, |_| {
                         Ok(At::Here(Box::new(start(&launcher.outside())?)))
                     })?);

@@ -13,10 +13,10 @@ use narrows_model::Nanos;
 use narrows_model::load::{EndReport, Grant, Job, Role};
 use narrows_model::options::runs;
 use narrows_model::record::{Fault, Lost, Reported, Span};
-use narrows_model::trial::{EndHost, EndSpec, Trial};
+use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Trial};
 use narrows_model::workload::{RdmaVerb, Transport, Workload};
 use std::collections::BTreeSet;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,13 @@ pub struct Meeting {
     pub address: IpAddr,
     /// Namespaces of the end that listens and of the end that connects, where they have their own.
     pub namespaces: [Option<String>; 2],
+}
+
+impl Meeting {
+    /// On the loopback device, whatever the frames of the run pass.
+    pub fn on_loopback() -> Self {
+        Self { address: Ipv4Addr::LOCALHOST.into(), namespaces: [None, None] }
+    }
 }
 
 /// Where an end is spoken with.
@@ -453,14 +460,22 @@ pub fn finish_within(trial: &Trial) -> Duration {
 }
 
 /// The work order of an end, but for where it meets the other. Only the controller's own end is
-/// bound to where its packets leave from: an agent's owner decides for the agent's.
+/// bound to where its packets leave from: an agent's owner decides for the agent's. Of two ports of
+/// this host the other end has the other.
 pub fn job(trial: &Trial, end: &EndSpec, token: &str) -> Job {
+    let bind = match (end.host, trial.path) {
+        (EndHost::Controller, _) => end.bind.clone(),
+        (EndHost::Peer(_), NetworkPath::Cable) => {
+            trial.controllers().and_then(|near| near.bind.as_ref()?.other_end())
+        }
+        (EndHost::Peer(_), _) => None,
+    };
     Job {
         cpus: end.place.cpus.clone(),
         binding: end.place.binding,
         token: token.to_owned(),
         node: end.place.node,
-        bind: end.bind.clone().filter(|_| end.host == EndHost::Controller),
+        bind,
         ..Job::new(trial.kind.clone(), end.role, trial.params.clone(), trial.timeline)
     }
 }

@@ -77,6 +77,12 @@ pub fn machine() -> Option<String> {
     id.get(..8).map(str::to_owned)
 }
 
+/// The port that an end's frames leave from and come to, where it meets the other end elsewhere.
+fn port_of(job: &Job) -> Option<String> {
+    let bind = job.bind.as_ref().filter(|bind| bind.cable.is_some())?;
+    bind.device.clone()
+}
+
 /// What went wrong at this end, and what kind of fault it is.
 struct Trouble {
     why: String,
@@ -306,8 +312,9 @@ impl WorkerEnd {
             std::thread::sleep(Duration::try_from_secs_f64(seconds).unwrap_or_default());
         }
         let wanted: &[Source] = if job.address.is_some() { &END } else { &HOST };
-        let interface = way::common(threads.sockets(), way::out);
-        let interface_in = way::common(threads.sockets(), way::inward);
+        let port = port_of(&job);
+        let interface = port.clone().or_else(|| way::common(threads.sockets(), way::out));
+        let interface_in = port.or_else(|| way::common(threads.sockets(), way::inward));
         let mut watching = Watching {
             wanted,
             memory: self.memory.take(),

@@ -5,6 +5,7 @@ use crate::LoadError;
 use crate::packets::{receivers, senders};
 use crate::{tcp, udp};
 use narrows_model::Bytes;
+use narrows_model::calls;
 use narrows_model::load::{Job, StreamParams, Timeline};
 use narrows_model::options::packets::{BURST, IMIX};
 use narrows_model::options::{self, trips};
@@ -56,8 +57,33 @@ fn bursts(job: &Job) -> Result<(), LoadError> {
             "xdp sends without end, and no bursts: send by ring, af-xdp or sendmmsg".into(),
         );
     }
+    if job.params.streams > 1 {
+        return order("bursts of several threads begin apart and are none: send by one".into());
+    }
     if job.params.rate_bps.is_some() {
         return order("packets of a burst go as fast as they can: a rate is none of theirs".into());
+    }
+    Ok(())
+}
+
+/// Whether packets over a cable between two ports of this host are raw: its sockets reach each other
+/// inside it.
+fn cable(job: &Job) -> Result<(), LoadError> {
+    if job.bind.as_ref().is_none_or(|bind| bind.cable.is_none()) {
+        return Ok(());
+    }
+    if job.kind != Workload::Packets {
+        return order(format!("{} does not go over a cable between two ports of a host", job.kind));
+    }
+    let stream = job.params.stream.clone().unwrap_or_default();
+    let ways = [stream.sender.as_deref(), stream.receiver.as_deref()];
+    let are_raw = ways.into_iter().all(|way| way.is_some_and(|way| calls::RAW.contains(&way)));
+    if !are_raw {
+        return order(
+            "sockets of one host reach each other inside it and not over a cable: between two \
+             ports the sender and the receiver are xdp, af-xdp or ring"
+                .into(),
+        );
     }
     Ok(())
 }
@@ -66,6 +92,7 @@ fn bursts(job: &Job) -> Result<(), LoadError> {
 pub fn stream(job: &Job) -> Result<(), LoadError> {
     mix(job)?;
     bursts(job)?;
+    cable(job)?;
     let Some(stream) = &job.params.stream else { return Ok(()) };
     let (sender, receiver) = (stream.sender.as_deref(), stream.receiver.as_deref());
     let delivers = match job.kind {

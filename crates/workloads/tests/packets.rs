@@ -3,8 +3,8 @@
 mod common;
 
 use common::pair;
-use narrows_model::load::{EndReport, Job, Params, Role, StreamParams, Timeline};
-use narrows_model::options::packets::IMIX;
+use narrows_model::load::{Bind, EndReport, Job, Params, Role, StreamParams, Timeline};
+use narrows_model::options::packets::{BURST, IMIX};
 use narrows_model::{Bytes, Nanos, calls, packets};
 use narrows_workloads::packets::receivers::RECEIVERS;
 use narrows_workloads::packets::senders::SENDERS;
@@ -83,6 +83,30 @@ fn a_mix_has_its_own_mean_and_a_sender_of_several_frames() {
     assert!(repeated.contains("repeats one frame"), "{repeated}");
     let sized = checked(Bytes(64), "ring").expect_err("one size");
     assert!(sized.contains("362 B on average"), "{sized}");
+}
+
+#[test]
+fn a_cable_carries_raw_frames_alone_and_a_burst_is_of_one_thread() {
+    let checked = |sender: &str, receiver: &str, change: fn(&mut Job)| {
+        let mut order = job(64, sender, receiver);
+        change(&mut order);
+        narrows_workloads::check(&order).map(drop).map_err(|why| why.to_string())
+    };
+    let cabled: fn(&mut Job) = |job| job.bind = Bind::of_ports("eth0,eth1");
+    for way in ["af-xdp", "ring", "xdp"] {
+        assert_eq!(checked(way, way, cabled), Ok(()));
+        for ways in [(way, "recvmmsg"), ("sendmmsg", way)] {
+            let why = checked(ways.0, ways.1, cabled).expect_err("sockets");
+            assert!(why.contains("not over a cable"), "{why}");
+        }
+    }
+    let bursts: fn(&mut Job) = |job| job.params.told.tell(&BURST, 9);
+    assert_eq!(checked("ring", "recvmmsg", bursts), Ok(()));
+    let several = checked("ring", "recvmmsg", |job| {
+        job.params.told.tell(&BURST, 9);
+        job.params.streams = 2;
+    });
+    assert!(several.expect_err("two threads").contains("begin apart"));
 }
 
 #[test]

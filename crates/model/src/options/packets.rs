@@ -1,7 +1,7 @@
 //! What packets can be told that streams cannot.
 
 use super::{Command, Declared, Flag, Form, Kept, Opt, Params, Takes, fits};
-use crate::packets::IMIX_FRAMES_BYTES;
+use crate::packets::{BURST_FRAMES_MAX, IMIX_FRAMES_BYTES};
 
 const NEW: Declared = Declared {
     fits: fits::PACKETS,
@@ -48,7 +48,7 @@ pub static IMIX: Opt<bool> = Opt::new(Declared {
 /// Packets of a burst.
 pub static BURST: Opt<u32> = Opt::new(Declared {
     key: "burst",
-    takes: Takes::Number(1, 10_000_000),
+    takes: Takes::Number(1, BURST_FRAMES_MAX),
     help: "Packets of each burst, back to back as fast as they go, with a fifth of a second between \
            bursts; every sender but xdp",
     flags: &[Flag { long: "burst", value: "N", not_with: &["bitrate"], ..FLAG }],

@@ -55,9 +55,10 @@ impl StoredPlace {
         let mut ends = match path {
             NetworkPath::Imported => Vec::new(),
             NetworkPath::Memory => EndSpec::of_memory(sink),
-            NetworkPath::Loopback | NetworkPath::Namespaces | NetworkPath::Peer => {
-                EndSpec::pair(sink, source, reverse)
-            }
+            NetworkPath::Loopback
+            | NetworkPath::Namespaces
+            | NetworkPath::Cable
+            | NetworkPath::Peer => EndSpec::pair(sink, source, reverse),
         };
         if let Some(near) = ends.iter_mut().find(|end| end.host == EndHost::Controller) {
             (near.irq, near.container, near.bind) = (self.irq, self.inside, self.bind);

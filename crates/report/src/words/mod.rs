@@ -233,6 +233,7 @@ pub fn path(path: NetworkPath) -> &'static str {
         NetworkPath::Namespaces => {
             "between two network namespaces of this host (veth): the stack, no NIC"
         }
+        NetworkPath::Cable => "between two ports of this host, joined by a cable: no other host",
         NetworkPath::Peer => "to another host",
         NetworkPath::Imported => "not known: imported",
     }

@@ -87,7 +87,8 @@ pub fn port(socket: &Socket) -> u16 {
 /// A socket of the end that connects, leaving from where it was told to.
 pub fn leaving(to: SocketAddr, kind: Type, job: &Job) -> Result<Socket, LoadError> {
     let socket = make(to.ip(), kind, job)?;
-    let from = job.bind.clone().unwrap_or_default();
+    // Ends at two ports of one host meet inside it: the ports are for their frames.
+    let from = job.bind.clone().filter(|bind| bind.cable.is_none()).unwrap_or_default();
     if let Some(device) = &from.device {
         let doing = format!("binding to the interface {device}");
         socket.bind_device(Some(device.as_bytes())).map_err(LoadError::system(doing))?;

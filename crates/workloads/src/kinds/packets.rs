@@ -5,13 +5,14 @@
 //! The ends meet over UDP, and each thread has a flow of its own; raw frames are those of the same
 //! flow, made here. How they are sent and received is a choice ([`crate::packets`]).
 
-use crate::harness::ends::{Flow, doors_over_udp, meet_over_udp};
+use crate::harness::ends::{Flow, doors_over_udp, listens, meet_over_udp};
 use crate::harness::meet::{self, Token};
 use crate::harness::{ThreadsPlan, WorkerThreads, socket};
-use crate::packets::{receivers, senders};
+use crate::packets::link::Link;
+use crate::packets::{cable, receivers, senders};
 use crate::{Kind, LoadError, Prepared, ThreadMeter};
 use narrows_model::Bytes;
-use narrows_model::load::{Effective, Job, Role};
+use narrows_model::load::{Bind, Effective, Job, Role};
 use narrows_model::workload::Workload;
 use socket2::Socket;
 use std::net::SocketAddr;
@@ -43,6 +44,9 @@ impl Prepared for Ready {
     ) -> Result<WorkerThreads, LoadError> {
         let Self { job, token, doors } = *self;
         let sockets = meet_over_udp(&job, &token, doors, peer)?;
+        if let Some(own) = job.bind.as_ref().filter(|_| !listens(&job)) {
+            prove_cable(own, &token)?;
+        }
         let first = sockets.first().ok_or_else(|| LoadError::Order("no flows".to_owned()))?;
         let effective = socket::read_back(first, &job, Bytes(0));
         let own = job.params.streams as usize;
@@ -79,6 +83,14 @@ impl Prepared for Ready {
             binding: job.binding,
             meter,
         })
+    }
+}
+
+/// Proves the cable between two ports of this host; nothing where there is none.
+fn prove_cable(own: &Bind, token: &Token) -> Result<(), LoadError> {
+    match (&own.device, &own.cable) {
+        (Some(one), Some(other)) => cable::prove(&Link::named(one)?, &Link::named(other)?, token),
+        _ => Ok(()),
     }
 }
 

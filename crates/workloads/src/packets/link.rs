@@ -16,6 +16,10 @@ use std::os::fd::AsRawFd;
 const ETHERNET: u16 = 1;
 /// Asks for an interface's queues (linux/ethtool.h, ETHTOOL_GCHANNELS).
 const GET_CHANNELS: u32 = 0x3c;
+/// Asks for its driver (linux/ethtool.h, ETHTOOL_GDRVINFO).
+const GET_DRIVER: u32 = 0x3;
+/// The driver of a veth pair, with the zero that ends its name (drivers/net/veth.c).
+const VETH: &[u8] = b"veth\0";
 /// Where the kernel tells the neighbours of IPv4 addresses.
 const NEIGHBOURS: &str = "/proc/net/arp";
 
@@ -96,6 +100,26 @@ struct Channels {
     combined: u32,
 }
 
+/// What the driver says of itself (`struct ethtool_drvinfo`, linux/ethtool.h).
+#[repr(C)]
+struct DriverInfo {
+    command: u32,
+    driver: [u8; 32],
+    _other: [u8; 140],
+    _counts: [u32; 5],
+}
+
+impl Default for DriverInfo {
+    fn default() -> Self {
+        Self { command: 0, driver: [0; 32], _other: [0; 140], _counts: [0; 5] }
+    }
+}
+
+/// A structure of linux/ethtool.h as the kernel has it, which opens with what is asked.
+trait Question {}
+impl Question for Channels {}
+impl Question for DriverInfo {}
+
 impl Link {
     /// The queues in use; one of each where the driver tells none.
     pub fn queues(&self) -> Queues {
@@ -105,9 +129,19 @@ impl Link {
         Queues { receive, send }
     }
 
+    /// Whether it is an end of a veth pair, which drops raw frames unless a program is before it.
+    pub fn is_veth(&self) -> bool {
+        let asked = DriverInfo { command: GET_DRIVER, ..DriverInfo::default() };
+        self.driver_says(asked).is_some_and(|told| told.driver.starts_with(VETH))
+    }
+
     fn channels(&self) -> Option<Channels> {
+        self.driver_says(Channels { command: GET_CHANNELS, ..Channels::default() })
+    }
+
+    /// The answer to what is asked of the driver, which is written over the question.
+    fn driver_says<T: Question>(&self, mut told: T) -> Option<T> {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None);
-        let mut told = Channels { command: GET_CHANNELS, ..Channels::default() };
         let mut asked = named_request(&self.name)?;
         asked.ifr_ifru.ifru_data = (&raw mut told).cast();
         // SAFETY: the kernel fills the structure that the request points to, which is as it has it.
@@ -166,13 +200,24 @@ fn ipv4_of(at: io::Result<socket2::SockAddr>) -> Option<SocketAddrV4> {
     at.ok().and_then(|at| at.as_socket_ipv4())
 }
 
+/// The port of this host at the other end of a flow's cable, where it has one.
+pub fn at_cable(told: &Flow) -> Result<Option<Link>, LoadError> {
+    let other = told.job.bind.as_ref().and_then(|bind| bind.cable.as_deref());
+    other.map(Link::named).transpose()
+}
+
 /// From whom to whom a flow's raw frames go on this link.
 pub fn route(told: &Flow, socket: &Socket, link: &Link) -> Result<Ends, LoadError> {
     let (from, to) = ends(socket)?;
-    let text = std::fs::read_to_string(NEIGHBOURS);
-    let text = text.map_err(LoadError::system(format!("reading {NEIGHBOURS}")))?;
     let asked = MAC.of(&told.job.params).map(|mac| mac.parse()).transpose()?;
     let knows = I_KNOW.of(&told.job.params).unwrap_or(false);
+    if let Some(other) = at_cable(told)? {
+        let to_mac = target(Some(other.mac), asked, knows)
+            .map_err(|why| LoadError::Order(format!("{why} ({} and {})", link.name, other.name)))?;
+        return Ok(Ends { from_mac: link.mac, to_mac, from, to });
+    }
+    let text = std::fs::read_to_string(NEIGHBOURS);
+    let text = text.map_err(LoadError::system(format!("reading {NEIGHBOURS}")))?;
     let to_mac = target(neighbour(&text, *to.ip(), &link.name), asked, knows)
         .map_err(|why| LoadError::Order(format!("{why} ({to} on {})", link.name)))?;
     Ok(Ends { from_mac: link.mac, to_mac, from, to })

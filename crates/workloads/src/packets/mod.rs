@@ -3,10 +3,12 @@
 //!
 //! A frame is Ethernet, IP and UDP of the flow by which the two ends have met, so that any kind of
 //! receiver takes it, and so that none is ever sent to an address that has not proved itself. Its
-//! payload opens with four bytes of the trial's token, a number and the time it was sent.
+//! payload opens with four bytes of the trial's token, a number and the time it was sent. Of two
+//! ports of one host the cable is proved in the flow's stead.
 
 pub mod area;
 pub mod bpf;
+pub mod cable;
 pub mod frame;
 pub mod link;
 pub mod over;

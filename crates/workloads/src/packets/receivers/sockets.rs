@@ -37,10 +37,15 @@ pub fn make(flows: Vec<(Socket, Flow)>) -> Result<Receivers, LoadError> {
 /// A program that lets packets pass, where a veth pair of this host drops them without one.
 pub(super) fn pass(told: &Flow, socket: &Socket) -> Result<Option<OwnedFd>, LoadError> {
     let stream = told.stream();
-    if !senders::wants_program(stream.sender.as_deref()) || told.job.namespace.is_none() {
+    let is_cabled = told.job.bind.as_ref().is_some_and(|bind| bind.cable.is_some());
+    let is_of_pair = told.job.namespace.is_some() || is_cabled;
+    if !senders::wants_program(stream.sender.as_deref()) || !is_of_pair {
         return Ok(None);
     }
     let link = link::of(told, socket)?;
+    if is_cabled && !link.is_veth() {
+        return Ok(None);
+    }
     let program = counter::passing()?.attach(link.index, Mode::Driver);
     program.map(Some).map_err(LoadError::system(format!("a program that passes on {}", link.name)))
 }
