@@ -149,15 +149,24 @@ fn add(to: &mut u64, n: u64) {
 
 /// What was lost over all runs.
 pub(crate) fn loss(trial: &Trial, done: &[Done<'_>], within_one_host: bool) -> Loss {
+    let ways = done.iter().flat_map(|run| ways(trial, run)).flatten().flatten();
+    let none = Loss { last_datagrams_known: true, within_one_host, ..Loss::default() };
+    ways.fold(none, |loss, way| loss.add(&way))
+}
+
+/// The directions of a run: of each pair there, and back where both its ends send.
+pub(crate) fn ways<'a>(
+    trial: &Trial,
+    run: &Done<'a>,
+) -> impl Iterator<Item = [Option<Way<'a>>; 2]> + use<'a> {
     let message = trial.params.message_bytes.0.max(1);
-    let ways = done.iter().flat_map(Done::pairs).flat_map(|(sender, receiver)| {
+    let pairs: Vec<_> = run.pairs().collect();
+    pairs.into_iter().map(move |(sender, receiver)| {
         let back = receiver.flows.iter().any(|flow| flow.sends);
         let back = sender.filter(|_| back);
         let there = Way { from: sender, to: receiver, message };
         [Some(there), back.map(|to| Way { from: Some(receiver), to, message })]
-    });
-    let none = Loss { last_datagrams_known: true, within_one_host, ..Loss::default() };
-    ways.flatten().fold(none, |loss, way| loss.add(&way))
+    })
 }
 
 /// What was lost in one run; `None` unless it is one of datagrams that was made to the end.
@@ -167,9 +176,9 @@ pub fn loss_of(trial: &Trial, record: &Record) -> Option<Loss> {
 }
 
 /// One direction of one run.
-struct Way<'a> {
-    from: Option<&'a EndReport>,
-    to: &'a EndReport,
+pub(crate) struct Way<'a> {
+    pub(crate) from: Option<&'a EndReport>,
+    pub(crate) to: &'a EndReport,
     message: u64,
 }
 
@@ -206,12 +215,12 @@ impl Way<'_> {
         total(flows.map(what))
     }
 
-    fn received(&self, what: impl Fn(&FlowTally) -> u64) -> u64 {
+    pub(crate) fn received(&self, what: impl Fn(&FlowTally) -> u64) -> u64 {
         total(self.to.flows.iter().filter(|flow| !flow.sends).map(what))
     }
 
     /// Received and lost, and whether the last ones are among them.
-    fn counted(&self) -> (u64, u64, bool) {
+    pub(crate) fn counted(&self) -> (u64, u64, bool) {
         let sent = self.from.and_then(|end| stretch(end, true));
         let received = stretch(self.to, false);
         match sent.zip(received).filter(|(sent, received)| sent.of == received.of) {

@@ -1,6 +1,7 @@
 //! Makes of each trial's records what they say.
 
 use crate::corrupted::Corrupted;
+use crate::directions::directions;
 use crate::done::{CONFIDENCE, Done, Value, over};
 use crate::labels::labels;
 use crate::loss::loss;
@@ -189,6 +190,7 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
         back: (trial.params.is_bidirectional())
             .then(|| over(&done, back_unit(metric), |run| Some(run.went_back(trial, metric))))
             .flatten(),
+        directions: directions(trial, &done),
         traffic: traffic::traffic(&done),
         memory: memory_use(&done, is_one_host(trial.path, one_machine)),
         delays: one_machine.then(|| delays(&done)).flatten(),

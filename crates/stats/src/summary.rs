@@ -1,6 +1,7 @@
 //! What the records of a trial say, as it is told.
 
 use crate::corrupted::Corrupted;
+use crate::directions::Direction;
 use crate::done::Value;
 use crate::label::Label;
 use crate::loss::Loss;
@@ -89,6 +90,9 @@ pub struct Summary {
     /// Of a goodput in both directions, what went from the end that listens to the other.
     #[serde(default)]
     pub back: Option<Estimate>,
+    /// Of packets both ways at once each direction: there, then back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directions: Vec<Direction>,
     /// System calls and packets behind the figure.
     #[serde(default)]
     pub traffic: Option<Traffic>,

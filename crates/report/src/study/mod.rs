@@ -129,6 +129,9 @@ pub struct PanelRow {
     pub n: u32,
     /// Runs that ended well, whether or not they counted anything.
     pub done: u32,
+    /// Packets a second that were sent, of both directions together; `None` of other figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent: Option<f64>,
     /// What the model says of the host that it was measured on, over a path to another host.
     pub predicted: Option<Estimate>,
     /// Median of the same cell of another study.
@@ -297,6 +300,16 @@ impl Known<'_> {
     }
 }
 
+/// What was sent of packets, beside those that came.
+fn sent(summary: &Summary) -> Option<f64> {
+    let one_way = || summary.traffic.as_ref()?.sender_messages_per_second;
+    match (summary.metric, &summary.directions[..]) {
+        (Metric::PacketRate, []) => one_way(),
+        (Metric::PacketRate, both) => both.iter().map(|way| way.sent_packets_per_second).sum(),
+        _ => None,
+    }
+}
+
 fn panel(
     stored: &StoredStudy,
     summaries: &[Summary],
@@ -321,6 +334,7 @@ fn panel(
             is_range: estimate.is_none_or(|e| e.by == Method::Range),
             n: estimate.map_or(0, |e| e.n),
             done: summary.done,
+            sent: sent(summary),
             predicted: known.predicted(trial),
             beside: None,
             even: memory.map(|memory| memory <= Memory::ControllersAlike),

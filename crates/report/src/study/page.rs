@@ -87,6 +87,7 @@ fn card(analysis: &Analysis<'_>, panel: &Panel, results: &StudyResults, at: usiz
     let interval = text::said_interval(results.confidence_percent);
     let title = if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name };
     let beside = panel.rows.iter().any(|row| row.beside.is_some());
+    let sent = panel.rows.iter().any(|row| row.sent.is_some());
     let predicted = panel.rows.iter().any(|row| row.predicted.is_some());
     html! {
         div class="card" id=(format!("panel-{at}")) {
@@ -97,6 +98,7 @@ fn card(analysis: &Analysis<'_>, panel: &Panel, results: &StudyResults, at: usiz
                 thead { tr {
                     th { (across) } th class="number" { "median" }
                     th class="number" { (interval) } th class="number" { "n" }
+                    @if sent { th class="number" { "sent" } }
                     @if predicted { th class="number" { "predicted" } }
                     @if beside { th class="number" { "reference" } th class="number" { "difference" } }
                 } }
@@ -109,6 +111,14 @@ fn card(analysis: &Analysis<'_>, panel: &Panel, results: &StudyResults, at: usiz
                         (text::interval(panel, row))
                     }
                     td class="number" data-name="n" { (row.n) }
+                    @if sent {
+                        td class="number" data-name="sent" {
+                            @match row.sent {
+                                Some(sent) => (words::exact(sent, panel.unit)),
+                                None => "-",
+                            }
+                        }
+                    }
                     @if predicted {
                         td class="number" data-name="predicted" {
                             @match &row.predicted {

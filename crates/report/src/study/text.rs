@@ -108,6 +108,10 @@ fn of_panel(panel: &Panel, across: &str, confidence: f64) -> String {
     let beside = panel.rows.iter().any(|row| row.beside.is_some());
     let mut rows =
         vec![vec![across.to_owned(), "median".into(), said_interval(confidence), "n".into()]];
+    let sent = panel.rows.iter().any(|row| row.sent.is_some());
+    if sent {
+        rows[0].push("sent".to_owned());
+    }
     let predicted = panel.rows.iter().any(|row| row.predicted.is_some());
     if predicted {
         rows[0].push("predicted".to_owned());
@@ -120,6 +124,9 @@ fn of_panel(panel: &Panel, across: &str, confidence: f64) -> String {
             |value: Option<f64>| value.map_or("-".to_owned(), |v| words::exact(v, panel.unit));
         let mut cells =
             vec![row.level.clone(), value(row.median), interval(panel, row), row.n.to_string()];
+        if sent {
+            cells.push(value(row.sent));
+        }
         if predicted {
             cells.push(value(row.predicted.map(|estimate| estimate.value)));
         }

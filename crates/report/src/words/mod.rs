@@ -1,6 +1,7 @@
 //! Phrases that more than one format uses.
 
 mod delays;
+mod directions;
 mod memory;
 mod no_value;
 mod pairs;
@@ -9,6 +10,7 @@ mod set_up;
 mod traffic;
 
 pub use delays::delays;
+pub use directions::directions;
 pub use memory::{memory_missing, memory_use, moves};
 pub use no_value::no_value;
 pub use pairs::pairs;
