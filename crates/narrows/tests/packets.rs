@@ -456,8 +456,7 @@ fn the_longest_burst_is_what_a_planted_bucket_holds() {
         let searched = &json(&output)["searches"][0];
         assert_eq!((&searched["end"], &searched["back_to_back"]), (&"found".into(), &true.into()));
         let figure = |key: &str| searched[key].as_u64().unwrap_or_else(|| panic!("{searched}"));
-        let (passes, loses) =
-            (figure("passes_packets_per_second"), figure("loses_packets_per_second"));
+        let (passes, loses) = (figure("passes_frames"), figure("loses_frames"));
         // Two steps of a tenth, and what the bucket gains while a burst of a slow sender lasts.
         assert!((240..=360).contains(&passes) && (290..=440).contains(&loses), "{searched}");
     });

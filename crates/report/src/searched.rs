@@ -43,7 +43,7 @@ fn wire_per_second(analysis: &Analysis<'_>, frame_bytes: u64) -> Option<f64> {
 
 /// The buffer of a burst as RFC 9004 has it, in its section 6.4.
 fn buffer_says(searched: &Searched, wire: Option<f64>) -> String {
-    let Some(burst) = searched.passes_packets_per_second else {
+    let Some(burst) = searched.passes else {
         return "buffer: unknown: needs a burst that passes".to_owned();
     };
     let Some(wire) = wire else {
@@ -71,7 +71,7 @@ pub fn answer_table(analysis: &Analysis<'_>) -> String {
 /// What all searches have come to, in a sentence.
 pub fn sentence(analysis: &Analysis<'_>) -> String {
     let each = analysis.searches.iter().map(|searched| {
-        let rate = most_or_dash(searched, searched.passes_packets_per_second);
+        let rate = most_or_dash(searched, searched.passes);
         format!("{} {rate} ({})", searched.of, says(searched))
     });
     each.collect::<Vec<_>>().join("; ")
@@ -128,9 +128,9 @@ fn answers(analysis: &Analysis<'_>) -> Vec<Vec<String>> {
         };
         rows.push(vec![
             searched.of.clone(),
-            most_or_dash(searched, searched.passes_packets_per_second),
-            most_or_dash(searched, searched.loses_packets_per_second),
-            searched.passes_packets_per_second.map_or("-".to_owned(), bits),
+            most_or_dash(searched, searched.passes),
+            most_or_dash(searched, searched.loses),
+            searched.passes.map_or("-".to_owned(), bits),
             searched.runs.to_string(),
             says(searched).to_owned(),
         ]);
@@ -152,7 +152,7 @@ fn most_or_dash(searched: &Searched, rate: Option<u64>) -> String {
 
 /// What became of a search, in words.
 fn says(searched: &Searched) -> &'static str {
-    let (passes, loses) = (searched.passes_packets_per_second, searched.loses_packets_per_second);
+    let (passes, loses) = (searched.passes, searched.loses);
     match (searched.end, passes, loses) {
         (SearchEnd::Found, None, _) if searched.back_to_back => "even the shortest burst loses",
         (SearchEnd::Found, Some(_), None) if searched.back_to_back => {
@@ -181,8 +181,8 @@ fn curve(searched: &Searched) -> Vec<Vec<String>> {
 }
 
 fn row(searched: &Searched, point: &RatePoint, delayed: bool) -> Vec<String> {
-    let asked = point.asked_packets_per_second;
-    let sent = point.sent_packets_per_second.map_or("-".to_owned(), |sent| {
+    let asked = point.asked;
+    let sent = point.sent.map_or("-".to_owned(), |sent| {
         let off = 100.0 * (sent / asked as f64 - 1.0);
         format!("{} ({off:+.1} %)", most(searched, sent.round() as u64))
     });
@@ -219,8 +219,8 @@ mod tests {
 
     fn searched(end: SearchEnd) -> Searched {
         let point = |rate: u64, passed: u32, lost: f64| RatePoint {
-            asked_packets_per_second: rate,
-            sent_packets_per_second: Some(rate as f64 * 0.99),
+            asked: rate,
+            sent: Some(rate as f64 * 0.99),
             runs: 4,
             passed,
             lost_share: Some(lost),
@@ -233,8 +233,8 @@ mod tests {
             throughput_packets_per_second: None,
             frame_bytes: 64,
             end,
-            passes_packets_per_second: Some(1_000_000),
-            loses_packets_per_second: Some(1_020_000),
+            passes: Some(1_000_000),
+            loses: Some(1_020_000),
             confidence_percent: 95.0,
             loss_percent: 0.0,
             runs: 8,
@@ -255,9 +255,9 @@ mod tests {
         assert_eq!(of(SearchEnd::Found), "found");
         assert!(of(SearchEnd::SenderBound).contains("the sender"));
         assert!(of(SearchEnd::Undecided).starts_with("undecided"));
-        let whole = Searched { loses_packets_per_second: None, ..searched(SearchEnd::Found) };
+        let whole = Searched { loses: None, ..searched(SearchEnd::Found) };
         assert!(says(&whole).contains("highest rate"));
-        let none = Searched { passes_packets_per_second: None, ..whole };
+        let none = Searched { passes: None, ..whole };
         assert!(says(&none).contains("even the lowest"));
     }
 
@@ -265,7 +265,7 @@ mod tests {
     fn a_burst_is_in_frames_and_its_buffer_as_the_rfc_corrects_it() {
         let burst = Searched {
             back_to_back: true,
-            passes_packets_per_second: Some(1488),
+            passes: Some(1488),
             throughput_packets_per_second: Some(7.44e6),
             ..searched(SearchEnd::Found)
         };

@@ -2,6 +2,7 @@
 //! its runs draw.
 
 mod bisection;
+mod written;
 
 use crate::done::Done;
 use crate::summarise::delays;
@@ -15,23 +16,23 @@ use narrows_model::trial::{Level, Trial};
 use serde::Serialize;
 
 /// What one search of a study has come to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Searched {
     /// What all its runs have in common: the levels of the other factors.
     pub of: String,
-    /// Whether what was searched is the longest burst: the figures are frames then, and no rates.
+    /// Whether what was searched is the longest burst: the figures are frames then, and no packets a
+    /// second.
     pub back_to_back: bool,
     /// What the path carries, where the search was told.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub throughput_packets_per_second: Option<f64>,
     /// Size of its frames, in bytes with the check sequence.
     pub frame_bytes: u64,
     pub end: SearchEnd,
-    /// The highest rate that passes, at the search's confidence, in packets a second; `None` where
-    /// even the lowest rate loses.
-    pub passes_packets_per_second: Option<u64>,
+    /// The highest rate, or longest burst, that passes, at the search's confidence; `None` where even
+    /// the lowest loses.
+    pub passes: Option<u64>,
     /// The lowest rate that loses, likewise; `None` where no rate that was sent does.
-    pub loses_packets_per_second: Option<u64>,
+    pub loses: Option<u64>,
     /// Confidence of the two together, by Bayes' rule.
     pub confidence_percent: f64,
     /// What share of a run's packets may be lost.
@@ -56,12 +57,12 @@ pub enum SearchEnd {
 
 /// What the runs at one rate say: a point of the curves of loss and of delay (RFC 2544, sections
 /// 26.2 and 26.3).
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RatePoint {
-    /// The rate that was asked for.
-    pub asked_packets_per_second: u64,
+    /// The rate, or the burst, that was asked for.
+    pub asked: u64,
     /// What was sent, the median of its runs.
-    pub sent_packets_per_second: Option<f64>,
+    pub sent: Option<f64>,
     /// Runs that were made to the end.
     pub runs: u32,
     /// Of those, runs that lost no more than is allowed.
@@ -98,10 +99,13 @@ pub fn buffer(burst: f64, wire: f64, throughput: Option<f64>) -> Buffer {
 pub fn seen(trial: &Trial, record: &Record) -> Option<Seen> {
     let loss = loss_of(trial, record).filter(|loss| loss.last_datagrams_known)?;
     let window = record.of(Role::Sender).next()?.window_ns.seconds();
+    // Both ways at once a rate, and a burst, is that of each direction.
+    let ways = if trial.params.is_bidirectional() { 2.0 } else { 1.0 };
     let sent = loss.all_datagrams();
-    let per_second = sent as f64 / window;
+    let each = sent as f64 / ways;
+    let per_second = each / window;
     // One that was cut off by the window's end was no such burst.
-    let burst = BURST.of(&trial.params).map(|burst| f64::from(burst).min(sent as f64));
+    let burst = BURST.of(&trial.params).map(|burst| f64::from(burst).min(each));
     (sent > 0 && window > 0.0).then(|| Seen {
         sent_per_second: burst.unwrap_or(per_second),
         lost_share: loss.lost_datagrams as f64 / sent as f64,
@@ -148,15 +152,15 @@ fn searched(study: &StoredStudy, search: &Search, of: &[&Level], trials: &[&Tria
     let names: Vec<&str> = of.iter().map(|level| level.level.as_str()).collect();
     let mut curve: Vec<RatePoint> =
         trials.iter().filter_map(|trial| point(study, search, trial)).collect();
-    curve.sort_by_key(|point| point.asked_packets_per_second);
+    curve.sort_by_key(|point| point.asked);
     Searched {
         of: names.join(", "),
         back_to_back: search.is_of_bursts(),
         throughput_packets_per_second: search.throughput_packets_per_second,
         frame_bytes: trials.first().map_or(0, |trial| trial.params.message_bytes.0),
         end,
-        passes_packets_per_second: rate(border.and_then(|border| border.passes)),
-        loses_packets_per_second: rate(border.and_then(|border| border.loses)),
+        passes: rate(border.and_then(|border| border.passes)),
+        loses: rate(border.and_then(|border| border.loses)),
         confidence_percent: search.confidence_percent,
         loss_percent: search.loss_percent,
         runs: bisection.runs(),
@@ -183,8 +187,8 @@ fn point(study: &StoredStudy, search: &Search, trial: &Trial) -> Option<RatePoin
     let one_clock = done.first().is_some_and(Done::is_one_machine);
     let passed = lost.iter().filter(|lost| **lost * 100.0 <= search.loss_percent).count();
     Some(RatePoint {
-        asked_packets_per_second: rate_of(trial)?,
-        sent_packets_per_second: median(&sent),
+        asked: rate_of(trial)?,
+        sent: median(&sent),
         runs: runs.len() as u32,
         passed: passed as u32,
         lost_share: median(&lost),

@@ -49,8 +49,8 @@ fn searched(analysis: &Analysis<'_>, frame: Frame, nic: Option<&Nic>) -> Vec<Rea
 
 fn of_search(searched: &Searched, (through_nic, place): (bool, &str)) -> Option<Reached> {
     let is_over = searched.end != SearchEnd::Unfinished;
-    let passes = searched.passes_packets_per_second.filter(|_| is_over)? as f64 / 1e6;
-    let loses = searched.loses_packets_per_second.map(|rate| rate as f64 / 1e6);
+    let passes = searched.passes.filter(|_| is_over)? as f64 / 1e6;
+    let loses = searched.loses.map(|rate| rate as f64 / 1e6);
     let lost = match searched.loss_percent {
         0.0 => "zero loss".to_owned(),
         share => format!("loss of up to {share} %"),
@@ -81,6 +81,7 @@ fn arrived<'a>(
         }
         let estimate = summary.estimate?;
         let (through_nic, place) = place(trial, summary, nic);
+        let lost = summary.loss.as_ref().map(|loss| loss.lost_datagrams);
         let mpps = |rate: f64| rate / 1e6;
         Some(Reached {
             mpps: Range {
@@ -88,7 +89,8 @@ fn arrived<'a>(
                 low: mpps(estimate.low),
                 high: mpps(estimate.high),
             },
-            is_at_least: trial.params.rate_bps.is_some(),
+            // Of a rate that was asked for and of which some was lost, no more would have come.
+            is_at_least: trial.params.rate_bps.is_some() && lost == Some(0),
             is_zero_loss: false,
             through_nic,
             says: format!("arrived, {place}, {} runs", summary.done),
@@ -102,6 +104,8 @@ fn place(trial: &Trial, summary: &Summary, nic: Option<&Nic>) -> (bool, &'static
         NetworkPath::Peer if summary.one_machine => (false, "inside the host"),
         NetworkPath::Peer if nic.is_some_and(|nic| nic.physical) => (true, "through the NIC"),
         NetworkPath::Peer => (false, "through an interface without a device"),
+        NetworkPath::Cable if nic.is_some_and(|nic| nic.physical) => (true, "from port to port"),
+        NetworkPath::Cable => (false, "between ports without a device"),
         NetworkPath::Namespaces => (false, "between namespaces"),
         _ => (false, "inside the host"),
     }

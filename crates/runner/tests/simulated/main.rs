@@ -393,8 +393,8 @@ fn a_search_that_is_killed_at_any_step_finds_what_the_path_carries() {
     for seed in (0..5000).filter(|seed| seed % SEARCHES == SEARCHES - 1) {
         let case = Case::of(seed);
         for searched in through(&case, case.faults, false).searched {
-            let low = searched.passes_packets_per_second.map_or(0.0, |rate| rate as f64);
-            let high = searched.loses_packets_per_second.map_or(f64::MAX, |rate| rate as f64);
+            let low = searched.passes.map_or(0.0, |rate| rate as f64);
+            let high = searched.loses.map_or(f64::MAX, |rate| rate as f64);
             found += u32::from(searched.end == SearchEnd::Found);
             held += u32::from((low..high).contains(&carries(seed)));
         }
