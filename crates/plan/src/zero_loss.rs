@@ -278,6 +278,20 @@ mod tests {
     }
 
     #[test]
+    fn what_a_path_carries_is_of_one_size() {
+        let search = "[search]\nburst_max_frames = 40\nthroughput_packets_per_second = 9\n";
+        let base = "[base]\nload = 'packets'\nsender = 'ring'\n";
+        let of = |sizes: &str| {
+            let sizes = format!("[[factor]]\nname = 'size'\nset = 'length'\nlevels = [{sizes}]\n");
+            let text = format!("name = 'a'\n{search}{base}{sizes}");
+            Definition::parse(&text).and_then(|definition| cells(&definition)).map(|all| all.len())
+        };
+        assert!(of("64").is_ok());
+        let why = of("64, 128, 256").expect_err("three sizes").to_string();
+        assert!(why.contains("one size of frames, and 3 are searched"), "{why}");
+    }
+
+    #[test]
     fn bursts_are_cells_of_their_own_and_have_no_rate() {
         let search = "[search]\nburst_max_frames = 400\nresolution_percent = 10\n";
         let text = format!("name = 'a'\n{search}[base]\nload = 'packets'\nsender = 'ring'\n");

@@ -150,12 +150,41 @@ fn a_cell_may_go_over_several_interfaces_at_once() {
     assert_eq!(one.0.pairs().count(), 1);
     for (lines, says) in [
         ("load = 'rdma-write-stream'\nbind = 'eth0,eth1'", "rdma-write-stream goes over one"),
-        ("load = 'packets'\nbind = 'eth0,eth1'", "packets goes over one"),
+        ("load = 'packets'\nbind = 'eth0,eth1'", "leave the peers out"),
+        ("load = 'packets'\nbind = 'eth0,eth1,eth2'", "packets goes over one"),
         ("mtu = 9000\nbind = 'eth0,eth1'", "mtu is of one interface"),
     ] {
         let why = of(lines).expect_err(lines).to_string();
         assert!(why.contains("bind: ") && why.contains(says), "{lines}: {why}");
     }
+}
+
+/// Two ports of this host have its two ends, and no other host.
+#[test]
+fn packets_may_go_between_two_ports_of_this_host() {
+    let own = host(2);
+    let of = |lines: &str, peers: &[PeerHost<'_>]| {
+        let text = format!("name = 'x'\nrepeats = 1\n[base]\nload = 'packets'\n{lines}\n");
+        let path = if peers.is_empty() { NetworkPath::Loopback } else { NetworkPath::Peer };
+        let ends = Ends { host: &own, peers, path, interface: None };
+        let definition = Definition::parse(&text)?;
+        trials(&cells(&definition)?, &ends).map(|mut all| all.remove(0))
+    };
+    let (trial, why) = of("bind = 'p0, p1'\nrate = '1k'", &[]).expect("a trial");
+    assert_eq!((trial.path, why), (NetworkPath::Cable, None));
+    let near = trial.controllers().and_then(|end| end.bind.clone()).expect("a port");
+    assert_eq!((near.device.as_deref(), near.cable.as_deref()), (Some("p0"), Some("p1")));
+    let other = near.other_end().expect("the other port");
+    assert_eq!((other.device.as_deref(), other.cable.as_deref()), (Some("p1"), Some("p0")));
+    let ways = trial.params.stream.expect("ways");
+    assert_eq!([ways.sender, ways.receiver], [Some("xdp".to_owned()), Some("xdp".to_owned())]);
+    let (_, why) = of("bind = 'p0,p1'", &[]).expect("a trial");
+    assert!(why.expect("no rate is named").contains("at a rate that is named"));
+    let far = host(4);
+    let (_, why) = of("bind = 'p0,p1'\nrate = '1k'", &[peer("a", &far)]).expect("a trial");
+    assert!(why.expect("a peer").contains("without --peer"));
+    let why = of("bind = 'p0,p1'\nmtu = 9000", &[]).expect_err("an MTU").to_string();
+    assert!(why.contains("mtu is of one interface"), "{why}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use narrows_model::Nanos;
 use narrows_model::container::Container;
-use narrows_model::packets::{FRAME_BYTES_MAX, FRAME_BYTES_MIN, PacketRate};
+use narrows_model::packets::{BURST_FRAMES_MAX, FRAME_BYTES_MAX, FRAME_BYTES_MIN, PacketRate};
 use narrows_model::workload::RdmaVerb;
 
 /// Who is measured, how often, from where, and where results go: of every direct measurement.
@@ -166,8 +166,9 @@ pub struct PacketsArgs {
     #[command(flatten)]
     pub peer: PeerArgs,
     /// Interface that packets leave from; raw senders (xdp, af-xdp, ring) send on no other, and to
-    /// the peer's MAC address alone
-    #[arg(long, value_name = "IF", conflicts_with = "bind", requires = "hosts")]
+    /// the peer's MAC address alone. Two ports of this host, eth0,eth1, that a cable joins send to
+    /// each other at once, without HOST
+    #[arg(long, value_name = "IF", conflicts_with = "bind")]
     pub nic: Option<String>,
     /// What the verdict on the wire's rate needs and cannot read of --nic, such as nic.gbps=10 or
     /// cpu.ghz=3.6: keys of `narrows predict --set`
@@ -184,9 +185,6 @@ pub struct PacketsArgs {
     pub told: CommandOptions<Packets>,
 }
 
-/// The longest burst, in frames.
-const BURST_MAX: u64 = 10_000_000;
-
 /// Options of a search for a rate, or for a burst.
 #[derive(ClapArgs)]
 #[command(group(clap::ArgGroup::new("searched").args(["zero_loss", "back_to_back"])))]
@@ -199,7 +197,7 @@ pub struct SearchArgs {
     pub zero_loss: bool,
     /// Search for the longest burst at full speed of which nothing is lost (RFC 9004), of at most
     /// so many frames
-    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(2..=BURST_MAX),
+    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(2..=BURST_FRAMES_MAX),
         conflicts_with_all = ["zero_loss", "bidirectional", "bitrate", "fail_if", "expect",
             "burst"])]
     pub back_to_back: Option<u64>,

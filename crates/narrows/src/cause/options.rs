@@ -25,6 +25,10 @@ impl Cause {
     pub const RAW_PACKETS: Self = Self::usage(
         "raw senders need --nic and --rate with a HOST; `narrows help packets` has the others",
     );
+    /// Interfaces of packets that are neither toward a host nor two ports of this one.
+    pub const PORTS: Self = Self::usage(
+        "`narrows host` lists the interfaces; two ports need a cable from one to the other",
+    );
     /// A search for a rate without the highest one.
     pub const SEARCH_RATE: Self = Self::usage("name it: --rate 1M, or that of the link: 14.88M");
     /// Bursts with a rate of their own.

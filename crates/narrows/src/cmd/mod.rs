@@ -34,6 +34,7 @@ pub mod mesh;
 pub mod mpi;
 pub mod neighbours;
 pub mod packets;
+mod packets_here;
 mod peer_check;
 pub mod placement;
 pub mod predict;

@@ -1,63 +1,71 @@
 //! `narrows packets`: packets a second and their loss, to a host or between two namespaces.
 
-use super::demands;
 use super::direct;
 use super::measurement::Measurement;
+use super::packets_here;
 use super::study::run::{New, begin, reach_hosts};
 use crate::args::{PacketsArgs, PeerArgs, SearchArgs, SessionArgs};
 use crate::cause::Cause;
 use crate::failure::Failure;
-use crate::output::{self, Planned};
-use crate::{cmd, stop};
-use narrows_control::key;
+use crate::output;
 use narrows_host::Root;
-use narrows_hostctl::container::Launcher;
-use narrows_hostctl::namespaces::{MTU_BYTES, Namespaces};
-use narrows_model::options::{flows, packets, places, runs};
+use narrows_hostctl::namespaces::Namespaces;
+use narrows_model::calls;
+use narrows_model::load::Bind;
+use narrows_model::options::{flows, packets, places};
 use narrows_model::packets::PacketRate;
-use narrows_model::study::{Search, Study};
+use narrows_model::study::Search;
 use narrows_model::study_kind::StudyKind;
-use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::workload::Workload;
-use narrows_model::{Bytes, Nanos};
 use narrows_plan::study::{Settings, StudyError, Unsaid, unsaid};
 use narrows_plan::zero_loss::ZeroLoss;
-use narrows_plan::{Spot, blocks, direct as plan};
 use narrows_predict::Said;
 use narrows_report::wire::{Asked, Frame, standing};
 use narrows_runner::Defined;
-use narrows_runner::controller::{Controller, Ends};
-use narrows_store::Store;
-
-/// What sends and receives between namespaces, without a word of the user: the fastest.
-const LOCAL: &str = "xdp";
-/// What sends a mix of sizes there.
-const LOCAL_MIX: &str = "af-xdp";
-/// What sends bursts there.
-const LOCAL_BURSTS: &str = "ring";
 
 pub fn run(args: &PacketsArgs) -> Result<u8, Failure> {
     let mut settings = args.told.of_load(&Workload::Packets);
+    let ports = ports(args)?;
     let is_local = args.peer.hosts.is_empty();
-    let is_of_bursts =
-        args.search.back_to_back.is_some() || settings.told(&packets::BURST).is_some();
+    if is_local && args.search.back_to_back.is_some() && settings.told(&flows::SENDER).is_none() {
+        // How long they are the search chooses.
+        settings.tell(&flows::SENDER, calls::RING.to_owned());
+    }
     if is_local {
-        let mixes = settings.told(&packets::IMIX) == Some(true);
-        let sender = match (is_of_bursts, mixes) {
-            (true, _) => LOCAL_BURSTS,
-            (false, true) => LOCAL_MIX,
-            (false, false) => LOCAL,
-        };
-        for (way, fastest) in [(&flows::SENDER, sender), (&flows::RECEIVER, LOCAL)] {
-            if settings.told(way).is_none() {
-                settings.tell(way, fastest.to_owned());
-            }
-        }
+        settings.fastest_here();
+    }
+    if let Some(nic) = args.nic.as_ref().filter(|_| ports.is_some()) {
+        settings.tell(&places::BIND, nic.clone());
+        settings.tell(&flows::BIDIRECTIONAL, true);
     }
     if args.search.zero_loss || args.search.back_to_back.is_some() {
         return searched(args, settings);
     }
-    if is_local { between_namespaces(args, &settings) } else { to_host(args, settings) }
+    match (ports, is_local) {
+        (Some(ports), _) => {
+            check_raw(args, &settings)?;
+            for port in &ports {
+                say_wire_rate(port, args, &settings)?;
+            }
+            packets_here::between_ports(args, &settings)
+        }
+        (None, true) => packets_here::between_namespaces(args, &settings),
+        (None, false) => to_host(args, settings),
+    }
+}
+
+/// The two ports of this host that send to each other, where two are named.
+fn ports(args: &PacketsArgs) -> Result<Option<[String; 2]>, Failure> {
+    let Some(nic) = &args.nic else { return Ok(None) };
+    let ports = Bind::of_ports(nic).and_then(|bind| Some([bind.device?, bind.cable?]));
+    let wrong = match (&ports, args.peer.hosts.is_empty()) {
+        (Some(_), true) | (None, false) => return Ok(ports),
+        (Some(_), false) => "--nic names two ports of this host, which send to each other: no HOST",
+        (None, true) => {
+            "--nic names an interface toward HOST, or two ports of this host: --nic eth0,eth1"
+        }
+    };
+    Err(Failure::of(Cause::PORTS, wrong))
 }
 
 /// Makes a study of the search, and runs it.
@@ -81,8 +89,8 @@ fn searched(args: &PacketsArgs, mut settings: Settings) -> Result<u8, Failure> {
     check_raw(args, &settings)?;
     // The search chooses the rates up to that one.
     settings.take(&packets::RATE);
-    let is_local = peer.hosts.is_empty();
-    if is_local {
+    let is_between_namespaces = peer.hosts.is_empty() && settings.ports().is_none();
+    if is_between_namespaces {
         // Where there can be none, a search would go over the loopback device unsaid.
         Namespaces::make()?;
     }
@@ -94,7 +102,8 @@ fn searched(args: &PacketsArgs, mut settings: Settings) -> Result<u8, Failure> {
     } else {
         search.sizes.clone()
     };
-    let wanted = ZeroLoss { settings, search: search_of(search, most), frames_bytes, is_local };
+    let search = search_of(search, most);
+    let wanted = ZeroLoss { settings, search, frames_bytes, is_local: is_between_namespaces };
     let definition = wanted.definition();
     let text = definition.map_err(|error| Failure::of(Cause::DEFINITION, error.to_string()))?;
     let defined = Defined::parse(&text, false)
@@ -140,9 +149,9 @@ fn session(peer: &PeerArgs) -> SessionArgs {
     }
 }
 
-/// Raw frames leave for another host only on an interface and at a rate that were named.
+/// Raw frames leave on a wire only on an interface and at a rate that were named.
 fn check_raw(args: &PacketsArgs, settings: &Settings) -> Result<(), Failure> {
-    if args.peer.hosts.is_empty() {
+    if args.peer.hosts.is_empty() && settings.ports().is_none() {
         return Ok(());
     }
     let mut named = settings.clone();
@@ -195,79 +204,6 @@ fn say_wire_rate(nic: &str, args: &PacketsArgs, settings: &Settings) -> Result<(
     Ok(())
 }
 
-/// Between two namespaces of this host: nothing leaves it.
-fn between_namespaces(args: &PacketsArgs, settings: &Settings) -> Result<u8, Failure> {
-    output::check_folder(&args.peer.out.out)?;
-    let stop = stop::flag()?;
-    let host = narrows_host::read(&Root::live());
-    let namespaces = Namespaces::make()?;
-    let frame = settings.message_bytes();
-    let mtu = u32::try_from(frame.0.saturating_sub(18)).unwrap_or(MTU_BYTES).max(MTU_BYTES);
-    namespaces.set_mtu(mtu)?;
-    let spot = narrows_plan::choose(&host);
-    let trials = [plan::sliced(trial(settings, &spot)?, args.slices.interval)];
-    let study = study(args, &spot, mtu)?;
-    let file = output::study_path(&args.peer.out, "packets", study.began_unix_ns);
-    let mut draft = Store::draft(&file, &study, &host)?;
-    draft.put_trials(&trials)?;
-    let store = draft.publish_numbered()?;
-    let file = store.path().to_owned();
-    let steps = blocks(trials.len(), study.repeats, study.seed);
-    let mut controller = Controller {
-        launcher: Launcher::plain(cmd::own_binary()?),
-        ends: Ends::Local {
-            address: namespaces.receiver_address(),
-            receiver_namespace: Some(namespaces.receiver_path()),
-            sender_namespace: Some(namespaces.sender_path()),
-        },
-        together: false,
-        stop: &stop,
-        onlooker: None,
-    };
-    let planned = Planned { study: &study, trials: &trials, steps: &steps, store: &store };
-    let end = output::run_course(&mut controller, &planned, &args.peer.out)?;
-    let verdict = output::present(&file, &args.peer.out, None)?;
-    output::made(&file, "");
-    output::nothing_measured(&file)?;
-    demands::judged(&file, &args.peer.out.demands, output::exit_code(&end, verdict))
-}
-
-/// The one trial, held to the limits of an order before anything is started.
-fn trial(settings: &Settings, spot: &Spot) -> Result<Trial, Failure> {
-    let params = settings.params(spot.cache_bytes, Bytes(0));
-    let params = params.map_err(limit)?;
-    let ends = spot.pair.clone().ends(params.is_reverse());
-    let window = settings.told(&runs::SECONDS).map_or(plan::WINDOW, nanos);
-    let made = plan::trial_of(Workload::Packets, params, ends, NetworkPath::Namespaces, window);
-    let trial = match settings.told(&runs::WARMUP_SECONDS) {
-        Some(seconds) => plan::warmed(made, nanos(seconds)),
-        None => made,
-    };
-    let job = narrows_runner::controller::sender_job(&trial)?;
-    narrows_workloads::check(&job).map_err(|why| Failure::of(Cause::LIMIT, why.to_string()))?;
-    Ok(trial)
-}
-
 fn limit(why: StudyError) -> Failure {
     Failure::of(Cause::LIMIT, why.to_string())
-}
-
-fn nanos(seconds: f64) -> Nanos {
-    Nanos((seconds * 1e9) as u64)
-}
-
-/// The head of the file.
-fn study(args: &PacketsArgs, spot: &Spot, mtu_bytes: u32) -> Result<Study, Failure> {
-    Ok(Study {
-        began_unix_ns: output::now(),
-        path_mtu_bytes: Some(Bytes(mtu_bytes.into())),
-        cache_bytes: spot.cache_bytes,
-        memory_node: spot.node,
-        ..Study::new(
-            StudyKind::Packets,
-            NetworkPath::Namespaces,
-            args.peer.repeats,
-            key::chance().map(narrows_plan::seed_from)?,
-        )
-    })
 }

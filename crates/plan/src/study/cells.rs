@@ -13,6 +13,7 @@ use narrows_model::packets::PacketRate;
 use narrows_model::study::{RATE, Search};
 use narrows_model::trial::{EndSpec, Level, NetworkPath, Placement, Trial, TrialId};
 use narrows_model::{BitsPerSecond, Nanos};
+use std::collections::BTreeSet;
 
 /// One combination of levels.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,6 +83,20 @@ fn check_searched(definition: &Definition, cells: &[Cell]) -> Result<(), StudyEr
     if cells.iter().all(|cell| cell.level(RATE).is_none()) {
         let why = "searches the rate of cells that have load = \"packets\" and neither a rate nor \
                    a bitrate, and this study has no such cell";
+        return Err(StudyError::new("search", why));
+    }
+    let sizes: BTreeSet<u64> = cells
+        .iter()
+        .filter(|cell| cell.level(RATE).is_some())
+        .map(|cell| cell.settings.message_bytes().0)
+        .collect();
+    let told = definition.search.and_then(|search| search.throughput_packets_per_second);
+    if told.is_some() && sizes.len() > 1 {
+        let why = format!(
+            "throughput_packets_per_second is that of one size of frames, and {} are searched: \
+             search each by itself",
+            sizes.len()
+        );
         return Err(StudyError::new("search", why));
     }
     let repeated = cells.iter().find(|cell| cell.level(RATE).is_none());
@@ -181,7 +196,12 @@ pub fn trials(cells: &[Cell], ends: &Ends<'_>) -> Result<Vec<Planned>, StudyErro
 }
 
 fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
-    let settings = &cell.settings;
+    let mut settings = cell.settings.clone();
+    // To another host its sockets count: an agent lends no interface.
+    if ends.path == NetworkPath::Namespaces || settings.ports().is_some() {
+        settings.fastest_here();
+    }
+    let settings = &settings;
     let in_cell = |error: StudyError| in_cell(cell, &error);
     let kind = settings.kind();
     let memory = kind.is_memory();
@@ -208,7 +228,11 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
         kind,
         params,
         ends: own.into_iter().chain(background).collect(),
-        path: if memory { NetworkPath::Memory } else { ends.path },
+        path: match settings.ports() {
+            _ if memory => NetworkPath::Memory,
+            Some(_) => NetworkPath::Cable,
+            None => ends.path,
+        },
         timeline: timeline(settings, memory).map_err(in_cell)?,
         levels: cell.levels.clone(),
         notes: Vec::new(),

@@ -2,6 +2,7 @@
 
 use super::{Settings, StudyError};
 use narrows_model::options::{flows, runs};
+use narrows_model::packets::BURST_FRAMES_MAX;
 use narrows_model::study::{Precision, RATE, Reading, Search, Spread};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,8 +12,6 @@ use std::ops::RangeInclusive;
 const CELLS_MAX: usize = 100_000;
 /// How narrow the answer of a search may be asked to be, in per cent.
 const RESOLUTION_PERCENT: RangeInclusive<f64> = 0.1..=50.0;
-/// The longest burst, in frames.
-const BURST_MAX: f64 = 10_000_000.0;
 /// How many runs a search may be given.
 const SEARCH_RUNS: RangeInclusive<u32> = 1..=10_000;
 
@@ -342,8 +341,8 @@ impl Definition {
             return wrong("has either rate_max_packets_per_second or burst_max_frames");
         }
         let most = search.most();
-        if search.is_of_bursts() && !(2.0..=BURST_MAX).contains(&most) {
-            return wrong("burst_max_frames is 2 to 10000000");
+        if search.burst_max_frames.is_some_and(|most| !(2..=BURST_FRAMES_MAX).contains(&most)) {
+            return wrong(&format!("burst_max_frames is 2 to {BURST_FRAMES_MAX}"));
         }
         let throughput = search.throughput_packets_per_second;
         if throughput.is_some_and(|rate| !search.is_of_bursts() || !(1.0..=1e9).contains(&rate)) {

@@ -80,6 +80,10 @@ impl<'a> Cast<'a> {
         spot: &Spot,
         params: &Params,
     ) -> Result<(Vec<EndSpec>, Option<String>), StudyError> {
+        if self.settings.ports().is_some() {
+            self.check_ports()?;
+            return self.of_one(spot, params);
+        }
         let each = self.settings.by_interface();
         if each.is_empty() || self.pattern.is_some() {
             return self.of_one(spot, params);
@@ -97,13 +101,35 @@ impl<'a> Cast<'a> {
 
     /// Whether the cell's workload can go over several interfaces at once.
     fn check_several(&self) -> Result<(), StudyError> {
-        let (settings, kind) = (self.settings, self.settings.kind());
+        let kind = self.settings.kind();
         if !(kind.is_tcp() || kind.is_udp()) || kind == Workload::Packets {
             return Err(several(format!(
                 "{kind} goes over one interface; streams and round trips of TCP and UDP over \
-                 several at once"
+                 several at once, packets between two ports of this host"
             )));
         }
+        self.check_states()
+    }
+
+    /// Whether the cell can go over a cable between two ports of this host.
+    fn check_ports(&self) -> Result<(), StudyError> {
+        let settings = self.settings;
+        if settings.container()?.is_some() {
+            return Err(several(
+                "the two ports of a cable are the host's, not a container's".into(),
+            ));
+        }
+        if self.pattern.is_some() || !settings.peers.is_empty() {
+            let why = "packets between two ports of this host have no other host: leave the peers \
+                       out, or name one interface";
+            return Err(several(why.into()));
+        }
+        self.check_states()
+    }
+
+    /// Whether all that is told can be had of several interfaces.
+    fn check_states(&self) -> Result<(), StudyError> {
+        let settings = self.settings;
         let not_with = [
             (settings.interrupts()?.is_some(), places::IRQ.declared.key),
             (settings.engine().is_some(), "engine"),
@@ -155,7 +181,7 @@ impl<'a> Cast<'a> {
     /// What must be said before raw frames leave for another host. Between namespaces nothing
     /// leaves.
     fn raw_unsaid(&self) -> Option<String> {
-        if self.ends.peers.is_empty() {
+        if self.ends.peers.is_empty() && self.settings.ports().is_none() {
             return None;
         }
         unsaid(self.settings).map(|unsaid| format!("{unsaid}{}", unsaid.key()))
@@ -225,14 +251,19 @@ impl<'a> Cast<'a> {
 
     /// Why the interface that the cell names is none that its packets can leave from.
     fn no_interface(&self) -> Option<String> {
-        let device = self.settings.bind()?.device?;
-        if self.ends.peers.is_empty() {
+        let (device, ports) = (self.settings.bind()?.device?, self.settings.ports());
+        if self.ends.peers.is_empty() && ports.is_none() {
             return Some(format!("{device} leads to another host: name one with --peer"));
+        }
+        if !self.ends.peers.is_empty() && ports.is_some() {
+            let why = "packets between two ports of this host are measured without --peer";
+            return Some(why.to_owned());
         }
         let host = self.ends.host;
         // A host whose interfaces nobody listed may have it.
-        let is_missing = !host.nics.is_empty() && host.nic(&device).is_none();
-        is_missing.then(|| format!("this host has no interface {device}"))
+        let mut named = ports.map_or(vec![device], Vec::from).into_iter();
+        let missing = named.find(|name| !host.nics.is_empty() && host.nic(name).is_none())?;
+        Some(format!("this host has no interface {missing}"))
     }
 
     /// An end with the number of its peer, or with where its packets leave from.

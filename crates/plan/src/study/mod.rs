@@ -5,6 +5,7 @@ mod cells;
 mod coalescing;
 mod definition;
 mod ends;
+mod fastest;
 mod fits;
 mod next;
 mod raw;

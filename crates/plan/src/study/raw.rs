@@ -65,6 +65,7 @@ pub fn unsaid(settings: &Settings) -> Option<Unsaid> {
     let both = settings.told(&flows::BIDIRECTIONAL).unwrap_or(false);
     let (here, there) = if reverse { (counts_raw, sends_raw) } else { (sends_raw, counts_raw) };
     let raw_here = here || both && (sends_raw || counts_raw);
+    let is_here = settings.ports().is_some();
     let names_interface = settings.bind().is_some_and(|bind| bind.device.is_some());
     if raw_here && !names_interface {
         return Some(Unsaid::Interface);
@@ -77,7 +78,9 @@ pub fn unsaid(settings: &Settings) -> Option<Unsaid> {
             Some(_) => {}
         }
     }
-    (there || both && (sends_raw || counts_raw)).then_some(Unsaid::Agent)
+    let at_agent = there || both && (sends_raw || counts_raw);
+    // Both ends of a cable between two ports of this host are its own.
+    (at_agent && !is_here).then_some(Unsaid::Agent)
 }
 
 #[cfg(test)]
@@ -112,6 +115,9 @@ mod tests {
             let all = format!("reverse=true {sender} bind='eth0' rate='1k'");
             assert_eq!(of(&all), Some(Unsaid::Agent), "the far end would send");
         }
+        let ports = "receiver='xdp' bind='eth0,eth1'";
+        assert_eq!(of(&format!("sender='xdp' {ports}")), Some(Unsaid::Rate));
+        assert_eq!(of(&format!("sender='xdp' {ports} rate='max' bidirectional=true")), None);
         let tcp: Settings = toml::from_str("load = 'tcp-stream'").expect("settings");
         assert_eq!(unsaid(&tcp), None);
     }

@@ -218,12 +218,23 @@ impl Settings {
 
     /// Where the packets of this host's end leave from.
     pub fn bind(&self) -> Option<Bind> {
-        self.told(&places::BIND).map(|words| Bind::from_words(&words))
+        let words = self.told(&places::BIND)?;
+        let ports = Bind::of_ports(&words).filter(|_| self.kind() == Workload::Packets);
+        Some(ports.unwrap_or_else(|| Bind::from_words(&words)))
+    }
+
+    /// Two ports of this host that a cable joins: packets that are bound to two interfaces.
+    pub fn ports(&self) -> Option<[String; 2]> {
+        let Bind { device, cable, .. } = self.bind()?;
+        Some([device?, cable?])
     }
 
     /// The same settings for each of several interfaces or addresses; none where there are not
-    /// several.
+    /// several, or where they are the two ends of one cable.
     pub fn by_interface(&self) -> Vec<Self> {
+        if self.ports().is_some() {
+            return Vec::new();
+        }
         let told = self.told(&places::BIND).filter(|told| told.contains(','));
         let told = told.unwrap_or_default();
         let names = told.split(',').map(str::trim).filter(|name| !name.is_empty());
