@@ -195,7 +195,8 @@ fn of_published(row: &ServerRow, file: &str) -> ServerRecord {
         nic: None,
         link_gbps: None,
         slot: Some(row.slot.clone()),
-        frame: Frame::SMALLEST.name(),
+        // Tables of this form are of smallest packets unless they say another size.
+        frame: row.frame_bytes.map_or(Frame::SMALLEST, Frame::Bytes).name(),
         wire_mpps: row.wire_mpps,
         packets_mpps: row.published_mpps,
         packets_low_mpps: None,
@@ -279,6 +280,10 @@ fn packets(one: &ServerRecord) -> String {
 fn allowed(one: &ServerRecord) -> String {
     let most = if one.binds.is_none() { "at most " } else { "" };
     match (one.allows_mpps, one.allows_low_mpps, one.allows_high_mpps) {
+        // A NIC that is known to reach its line rate is known to do no less.
+        (Some(rate), Some(low), Some(high)) if rate <= low && low < high => {
+            format!("{most}{} to {}", mpps(low), mpps(high))
+        }
         (Some(rate), Some(low), Some(high)) => {
             format!("{most}{} ({} to {})", mpps(rate), mpps(low), mpps(high))
         }
@@ -373,6 +378,14 @@ mod tests {
         assert_eq!(all[1].slot.as_deref(), Some("PCIe 2 x8, behind the chipset (PCIe 2 x4)"));
         assert!(all[2].says.starts_with("unknown: needs "), "{}", all[2].says);
         assert_eq!(all[2].memory_gb_s, None);
+        // The NIC does its line rate, and the CPU, which may do less, more than that.
+        let fast = ServerRecord {
+            allows_mpps: Some(14.88),
+            allows_low_mpps: Some(14.88),
+            allows_high_mpps: Some(17.29),
+            ..all[0].clone()
+        };
+        assert_eq!(allowed(&fast), "14.88 to 17.29");
         let text = text(&all);
         let line = |of: &str| text.lines().find(|line| line.trim().starts_with(of));
         let direct = line("direct").expect("a row");

@@ -17,6 +17,9 @@ use narrows_predict::wire_rate::{FULL, Verdict, verdict, words};
 use narrows_predict::{Known, Predictor, Reach, Refused, Said, Server, fastest, of_nic};
 pub use reached::Reached;
 
+/// What one core copies, as `--set` and descriptions call it.
+const CORE_GB_S: &str = "memory.core_gb_s";
+
 /// What the packets of a question are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame {
@@ -127,7 +130,10 @@ pub struct Standing {
 /// What a server does with such frames.
 pub fn standing(asked: &Asked<'_>, frame: Frame) -> Result<Standing, Refused> {
     let nic = nic_of(asked);
-    let copy = asked.analysis.and_then(|analysis| copied::measured(analysis, nic));
+    // What a user says takes the place of what was measured, here as in the model.
+    let is_said = asked.said.contains_key(CORE_GB_S);
+    let copy = asked.analysis.filter(|_| !is_said);
+    let copy = copy.and_then(|analysis| copied::measured(analysis, nic));
     let clock = clock(asked);
     let engine = engine(asked, nic, (frame, copy.as_ref(), clock.as_ref()))?;
     let reaches = engine.reaches();
@@ -219,7 +225,7 @@ fn engine(
     let mut said = asked.said.clone();
     said.insert("path".to_owned(), "packets".to_owned());
     said.insert("frame".to_owned(), frame.key());
-    let measured = copy.map(|copy| ("memory.core_gb_s", copy.gb_s.value));
+    let measured = copy.map(|copy| (CORE_GB_S, copy.gb_s.value));
     let read = clock.map(|clock| ("cpu.ghz", clock.value));
     for (key, value) in measured.into_iter().chain(read) {
         said.entry(key.to_owned()).or_insert_with(|| value.to_string());

@@ -16,6 +16,8 @@ pub struct ServerRow {
     pub clock_ghz: Option<f64>,
     /// What a core copies in GB/s, as the table counts it.
     pub memory_gb_s: Option<f64>,
+    /// Size of the frames with their check sequence, where the table names one.
+    pub frame_bytes: Option<u64>,
     /// Where the card is; a table that says nothing has it where nothing else holds it back.
     pub slot: String,
     /// Millions of packets a second that were published.
@@ -39,6 +41,7 @@ impl ServerRow {
             chipset: row.text("chipset").map(str::to_owned),
             clock_ghz: row.number("cpu_turbo_ghz").or(row.number("cpu_base_ghz")),
             memory_gb_s: row.number("mem_mb_s").map(|mb| mb / 1e3),
+            frame_bytes: row.number("frame_bytes").map(|bytes| bytes as u64),
             slot: "not stated".to_owned(),
             published_mpps: cell.published,
             model_mpps: cell.predicted,

@@ -79,7 +79,7 @@ fn of(summary: &Summary) -> Option<Copied> {
 /// What a description or `--set` says.
 pub(super) fn said(server: &Server) -> Option<Copied> {
     let value = server.core_gb_s.as_ref()?.value;
-    let says = "memory.core_gb_s".to_owned();
+    let says = super::CORE_GB_S.to_owned();
     Some(Copied { gb_s: Range { value, low: value, high: value }, from: CopyFrom::Said, says })
 }
 
