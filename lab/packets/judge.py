@@ -43,6 +43,25 @@ if loses is None:
     wrong.append("the search found no rate that loses")
 if passes is not None and passes > MOST:
     wrong.append(f"{passes} packets/s cannot have passed {LIMIT}/s")
+study = read("study.json")
+ran = {result["label"]: result for result in study["results"] if result["done"]}
+searched = [search["of"] for search in study["searches"]]
+left = [
+    result["label"]
+    for result in study["results"]
+    if not result["done"] and not any(result["label"].startswith(of) for of in searched)
+]
+print(f"ntop's study: {len(searched)} searches, and of its cells not run here: {left}")
+# One node has no other: of any other cell there is no reason not to run.
+wrong += [f"{label}: not run" for label in left if "node 1" not in label and "other node" not in label]
+for name in ("packets 64 B, as fast as they go", "packets 64 B, both ways"):
+    result = ran.get(name)
+    ways = (result or {}).get("effective", {})
+    if (ways.get("sender"), ways.get("receiver")) != ("xdp", "xdp"):
+        wrong.append(f"{name}: sent and counted by {ways.get('sender')} and {ways.get('receiver')}")
+for search in study["searches"]:
+    if not search["runs"]:
+        wrong.append(f"{search['of']}: no run")
 for line in wrong:
     print(f"wrong: {line}", file=sys.stderr)
 sys.exit(1 if wrong else 0)
