@@ -3,6 +3,8 @@
 use super::names::{Table, levels, title};
 use super::{Panel, PanelRow, StudyResults, priced};
 use crate::{Analysis, words};
+use narrows_model::load::Role;
+use narrows_model::trial::NetworkPath;
 use narrows_model::workload::Metric;
 
 /// Columns of panels; with more, panels are rows.
@@ -23,9 +25,39 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<(&'static 
     let titled = [
         ("Medians", of(results, &median_of, Some(&half_of))),
         ("CPU of the busiest thread, sender / receiver", of(results, &cpu, None)),
+        (
+            "Of its own link, in each direction",
+            of(results, &|_, row| own_link(analysis, row), None),
+        ),
         ("Price, and what a hundred of it buys", priced::table(analysis, results)),
     ];
     titled.into_iter().filter_map(|(title, table)| Some((title, table?))).collect()
+}
+
+/// What a rate is of the link of the NIC that it went by; `None` where that is no NIC, or its rate
+/// is not known, or several were used at once.
+fn own_link(analysis: &Analysis<'_>, row: &PanelRow) -> Option<String> {
+    let (stored, at) = (analysis.stored, row.trial);
+    let (trial, summary) = (stored.trials.get(at)?, analysis.summaries.get(at)?);
+    let is_of_one = trial.path == NetworkPath::Peer && trial.pairs().count() == 1;
+    let bits = row.median.filter(|_| is_of_one && summary.metric == Metric::Goodput)?;
+    // Both directions are in one figure.
+    let bits = if trial.params.is_bidirectional() { bits / 2.0 } else { bits };
+    let near = trial.controllers()?.role;
+    let ends = match near {
+        Role::Sender => summary.settings.sender(),
+        _ => summary.settings.receivers().next(),
+    };
+    let used = ends.and_then(|end| end.interface.as_deref());
+    let nic = stored.host.nic(used.or_else(|| stored.interface_of(trial))?)?;
+    let link = nic.speed_bps.value().filter(|speed| nic.physical && speed.0 > 0.0)?;
+    let name = &nic.name;
+    Some(format!("{:.1} % of {} ({name})", 100.0 * bits / link.0, short_rate(link.0)))
+}
+
+/// A link's rate as its makers write it: `25 GbE`.
+fn short_rate(bits_per_second: f64) -> String {
+    format!("{} GbE", bits_per_second / 1e9)
 }
 
 fn median_of(panel: &Panel, row: &PanelRow) -> Option<String> {

@@ -1,0 +1,56 @@
+//! What rates are of the link of the NIC that they went by, where a study has several.
+
+#[path = "../../stats/tests/beside/mod.rs"]
+mod beside;
+
+use beside::{EVEN, known, simulated};
+use narrows_model::BitsPerSecond;
+use narrows_model::host::Nic;
+use narrows_model::study::StoredStudy;
+use narrows_report::Analysis;
+
+fn said(study: &StoredStudy) -> String {
+    let format = narrows_report::formats::format("text").expect("a format");
+    (format.write)(&Analysis::of(study))
+}
+
+/// Two NICs of two speeds in one study: each cell is held to its own.
+#[test]
+fn each_nic_has_its_own_link_to_be_held_to() {
+    let mut study = simulated(6, &EVEN, 3);
+    let nic = |name: &str, gbps: f64| Nic {
+        name: name.into(),
+        physical: true,
+        speed_bps: known(BitsPerSecond(gbps * 1e9)),
+        ..Nic::default()
+    };
+    study.host.nics = vec![nic("eth0", 100.0), nic("eth1", 400.0)];
+    // The traffic of the first factor's second level went by the other NIC.
+    let other = study.trials.iter().find(|trial| trial.params.is_reverse()).expect("received");
+    let other = other.id.clone();
+    for record in study.records.iter_mut().filter(|record| record.trial == other) {
+        for one in &mut record.reports {
+            one.report.effective.interface = Some("eth1".to_owned());
+        }
+    }
+    let text = said(&study);
+    assert!(text.contains("Of its own link"), "{text}");
+    let of = |text: &str, link: &str| -> Vec<f64> {
+        let each = text.split(" % of ").collect::<Vec<_>>();
+        let pairs = each.windows(2).filter(|pair| pair[1].starts_with(link));
+        let shares = pairs.filter_map(|pair| pair[0].split_whitespace().last()?.parse().ok());
+        // Beside a job alone next to nothing goes.
+        shares.filter(|share| *share > 1.0).collect()
+    };
+    // 88 Gb/s, and what a run has of its own.
+    let first = of(&text, "100 GbE (eth0)");
+    assert!(!first.is_empty() && first.iter().all(|share| (75.0..105.0).contains(share)), "{text}");
+    let second = of(&text, "400 GbE (eth1)");
+    assert!(
+        !second.is_empty() && second.iter().all(|share| (18.0..26.0).contains(share)),
+        "{text}"
+    );
+    // The claimed speed of an interface without a device is no wire's.
+    study.host.nics.iter_mut().for_each(|nic| nic.physical = false);
+    assert!(!said(&study).contains("Of its own link"));
+}
