@@ -1,6 +1,7 @@
 //! What memory jobs and traffic cost each other, in words, tables and pictures.
 
 pub mod page;
+mod predicted;
 pub mod text;
 
 use crate::plots::slowdown::{self, Line, Point};
@@ -180,7 +181,8 @@ fn median(analysis: &Analysis<'_>, trial: usize) -> String {
 pub fn pictures(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     let drawn = analysis.neighbours.iter().map(|test| {
         let title = format!("{} with cores that {}", test.name, work(test, false));
-        (title.clone(), slowdown::draw(&title, &lines(test)))
+        let lines = [lines(test).into(), predicted::lines(analysis, test)].concat();
+        (title.clone(), slowdown::draw(&title, &lines))
     });
     drawn.filter(|(_, svg)| !svg.is_empty()).collect()
 }

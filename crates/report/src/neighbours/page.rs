@@ -1,6 +1,6 @@
 //! Neighbours in the page.
 
-use super::{about_intervals, answer, median, pictures, rate, shows, slower};
+use super::{about_intervals, answer, median, pictures, predicted, rate, shows, slower};
 use crate::Analysis;
 use maud::{Markup, PreEscaped, html};
 use narrows_stats::{NeighbourStep, NeighbourTest};
@@ -13,7 +13,10 @@ pub fn section(analysis: &Analysis<'_>) -> Markup {
     html! {
         h2 id="neighbours" { "Neighbours" }
         @for test in &analysis.neighbours { p { b { (answer(analysis, test)) } } }
-        @for test in &analysis.neighbours { (steps(analysis, test)) }
+        @for test in &analysis.neighbours {
+            (steps(analysis, test))
+            p class="soft" { (predicted::says(analysis, test)) }
+        }
         p class="soft" { (about_intervals(analysis)) }
         div class="grid" { @for (title, svg) in pictures(analysis) {
             div class="card" { h3 { (title) } (PreEscaped(svg)) }

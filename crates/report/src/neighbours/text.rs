@@ -1,6 +1,6 @@
 //! Neighbours in words and tables.
 
-use super::{about_intervals, answer, median, rate, shows, slower};
+use super::{about_intervals, answer, median, predicted, rate, shows, slower};
 use crate::{Analysis, table};
 use narrows_stats::NeighbourTest;
 use std::fmt::Write;
@@ -13,6 +13,7 @@ pub fn tables(analysis: &Analysis<'_>) -> String {
     let mut text = String::new();
     for test in &analysis.neighbours {
         let _ = writeln!(text, "{}\n{}", answer(analysis, test), rows(analysis, test));
+        let _ = writeln!(text, "  {}\n", predicted::says(analysis, test));
     }
     if !analysis.neighbours.is_empty() {
         let _ = writeln!(text, "  {}\n", about_intervals(analysis));

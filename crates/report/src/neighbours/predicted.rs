@@ -1,0 +1,151 @@
+//! What credits and latencies say of the two beside what was measured of them, or why they say
+//! nothing: only what a NIC does by itself, and only where the family's credits are published.
+
+use super::Line;
+use crate::Analysis;
+use crate::plots::slowdown::Point;
+use narrows_dimm::platform;
+use narrows_model::host::Host;
+use narrows_model::trial::{NetworkPath, Trial};
+use narrows_model::units::Unit;
+use narrows_model::workload::{Kernel, Workload};
+use narrows_predict::contention::{Contention, CoreWork, DeviceWork};
+use narrows_predict::domains::{self, Domains};
+use narrows_predict::dram;
+use narrows_stats::NeighbourTest;
+use std::fmt;
+
+/// How many times slower each is to be with the job on so many cores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Step {
+    pub(super) cores: u32,
+    pub(super) traffic: f64,
+    pub(super) job: f64,
+}
+
+/// Why nothing is predicted of a test.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Unpredicted {
+    /// Nobody has published the credits of this processor's family.
+    Family { model: String },
+    /// The traffic stays inside the host.
+    NoNic,
+    /// The figure of the traffic is no rate.
+    NoRate,
+    /// The model has no such work of cores.
+    Work,
+    /// The channels of memory are not known.
+    Channels,
+}
+
+impl fmt::Display for Unpredicted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Family { model } => {
+                write!(f, "nobody has published the credits of this processor's family ({model})")
+            }
+            Self::NoNic => f.write_str("this traffic passes no NIC"),
+            Self::NoRate => f.write_str("what was measured of the traffic is no rate of bytes"),
+            Self::Work => f.write_str("the model has cores that read, or read and write, in order"),
+            Self::Channels => f.write_str("how many channels of memory are in use is unknown"),
+        }
+    }
+}
+
+/// The steps of a test by the model, with device writes past the cache (DDIO off), as its credits
+/// were published.
+pub(super) fn of(
+    analysis: &Analysis<'_>,
+    test: &NeighbourTest,
+) -> Result<(Vec<Step>, &'static Domains), Unpredicted> {
+    let host = &analysis.stored.host;
+    let model = host.cpu.model.value().cloned().unwrap_or_else(|| "unknown".to_owned());
+    let domains = domains::of(platform::of(host)).ok_or(Unpredicted::Family { model })?;
+    let trial = analysis.stored.trials.get(test.alone).ok_or(Unpredicted::NoRate)?;
+    if trial.path != NetworkPath::Peer {
+        return Err(Unpredicted::NoNic);
+    }
+    let work = work(&test.job).ok_or(Unpredicted::Work)?;
+    let offered_gb_s = offered(analysis, test, trial).ok_or(Unpredicted::NoRate)?;
+    let peak_gb_s = peak_gb_s(host).ok_or(Unpredicted::Channels)?;
+    let is_received = trial.params.is_reverse() || is_read(&trial.kind);
+    let device = if is_received { DeviceWork::Writes } else { DeviceWork::Reads };
+    let steps = test.steps.iter().map(|step| {
+        let cores = f64::from(step.cores);
+        let all = Contention { cores, work, offered_gb_s, device, peak_gb_s };
+        let (job, traffic) = all.slowdowns(domains);
+        Step { cores: step.cores, traffic, job }
+    });
+    Ok((steps.collect(), domains))
+}
+
+/// The two lines of a picture; none where nothing is predicted.
+pub(super) fn lines(analysis: &Analysis<'_>, test: &NeighbourTest) -> Vec<Line> {
+    let Ok((steps, _)) = of(analysis, test) else { return Vec::new() };
+    let line = |name, times: fn(&Step) -> f64| {
+        let point = |step: &Step| {
+            let times = times(step);
+            Point { cores: step.cores, times, low: times, high: times }
+        };
+        Line { name, points: steps.iter().map(point).collect() }
+    };
+    vec![
+        line("the traffic, predicted", |step| step.traffic),
+        line("the job, predicted", |step| step.job),
+    ]
+}
+
+/// Both slowdowns in a line, or why there are none.
+pub(super) fn says(analysis: &Analysis<'_>, test: &NeighbourTest) -> String {
+    match of(analysis, test) {
+        Ok((steps, domains)) => {
+            let each = steps.iter().map(|step| {
+                let Step { cores, traffic, job } = step;
+                format!("{}: {traffic:.2} x and {job:.2} x", super::plural(*cores))
+            });
+            format!(
+                "predicted of traffic and job, from credits of {} without DDIO, and without what the \
+                 kernel copies: {}",
+                domains.family,
+                each.collect::<Vec<_>>().join("; ")
+            )
+        }
+        Err(why) => format!("no prediction: {why}"),
+    }
+}
+
+fn work(job: &Workload) -> Option<CoreWork> {
+    let Workload::Memory(kernel) = job else { return None };
+    match kernel {
+        Kernel::Read => Some(CoreWork::Reads),
+        // A line that is written is read first.
+        Kernel::Copy | Kernel::Memcpy | Kernel::Triad | Kernel::Write => {
+            Some(CoreWork::ReadsAndWrites)
+        }
+        Kernel::ReadRandom | Kernel::CopyNt | Kernel::TriadNt | Kernel::WriteNt => None,
+    }
+}
+
+/// Whether this host's NIC writes to its memory although this host asks.
+fn is_read(kind: &Workload) -> bool {
+    use narrows_model::workload::{RdmaVerb, Transport};
+    matches!(kind, Workload::Stream(Transport::Rdma(RdmaVerb::Read)))
+}
+
+/// What the traffic alone moves, in GB/s.
+fn offered(analysis: &Analysis<'_>, test: &NeighbourTest, trial: &Trial) -> Option<f64> {
+    let alone = analysis.summaries.get(test.alone)?.estimate?;
+    let bytes = match alone.unit {
+        Unit::BitsPerSecond => alone.value / 8.0,
+        Unit::PacketsPerSecond => alone.value * trial.params.message_bytes.0 as f64,
+        _ => return None,
+    };
+    Some(bytes / 1e9).filter(|rate| *rate > 0.0)
+}
+
+/// The peak of the first processor's channels, in GB/s: like processors have like memory where the
+/// model was measured.
+fn peak_gb_s(host: &Host) -> Option<f64> {
+    let sockets = dram::socket_peaks(host.memory.slots.value()?).ok()?;
+    sockets.values().next().map(|socket| socket.rate_bytes_per_second.0 / 1e9)
+}
