@@ -22,6 +22,7 @@ pub mod memory_traffic;
 mod need;
 pub mod options;
 pub mod packets;
+pub mod pause;
 pub mod peer_name;
 pub mod probe;
 pub mod profile;

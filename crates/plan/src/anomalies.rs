@@ -3,7 +3,7 @@
 
 use crate::study::Settings;
 use narrows_model::explored::{Choice, Explorable, Explored, Law, Point, Varied};
-use narrows_model::options::{flows, rdma, runs};
+use narrows_model::options::{flows, places, rdma, runs};
 use narrows_model::workload::{RdmaVerb, Transport, Workload};
 use narrows_model::{BitsPerSecond, Bytes};
 use serde::Serialize;
@@ -27,6 +27,9 @@ const BUFFER_OWN: f64 = (6 << 20) as f64;
 /// Headers of IP and TCP with timestamps, and of IP and UDP.
 const TCP_HEADERS: u64 = 52;
 const UDP_HEADERS: u64 = 28;
+/// Segments that are asked for, those below the path's: 536 is what a host has that is told none (RFC
+/// 9293), 1228 an MTU of 1280 (RFC 8200), 1448 one of 1500 and 4044 one of 4096, with timestamps.
+const SEGMENTS: [u32; 5] = [536, 1000, 1228, 1448, 4044];
 /// Runs of each point in the study that shows an anomaly.
 const REPEATS: u32 = 6;
 
@@ -41,6 +44,8 @@ pub struct Wanted {
     pub controls: Vec<String>,
     /// MTU of the path.
     pub mtu_bytes: u64,
+    /// Whether this host has several nodes, so that an end can be on another than its NIC's.
+    pub has_nodes: bool,
 }
 
 /// Traffic whose options are varied.
@@ -237,6 +242,7 @@ fn tcp(options: &mut Options, wanted: &Wanted) {
     options.segments(wanted.mtu_bytes.saturating_sub(TCP_HEADERS));
     options.pace(&[100e6, 1e9], None);
     options.direction();
+    options.nodes(wanted.has_nodes);
     let controls = wanted.controls.iter().map(|name| {
         let mut settings = Settings::default();
         settings.tell(&flows::CONGESTION, name.clone());
@@ -273,6 +279,7 @@ fn udp(options: &mut Options, wanted: &Wanted) {
     options.flows("flows");
     options.pace(&[100e6, 1e9], Some(100e6));
     options.direction();
+    options.nodes(wanted.has_nodes);
     options.words(
         "sender",
         &flows::SENDER,
@@ -372,18 +379,22 @@ impl Options {
         );
     }
 
+    /// Packets of smaller MTUs than the path's, without setting one.
     fn segments(&mut self, whole: u64) {
-        let asked = [536_u32, 1000].map(|bytes| {
-            let mut settings = Settings::default();
-            settings.tell(&flows::MSS, bytes);
-            let name = format!("{bytes} B");
-            (amount(&name, &format!("segments of {name}"), bytes.into()), settings)
-        });
+        let usual = SEGMENTS.into_iter().filter(|bytes| u64::from(*bytes) < whole);
+        let asked: Vec<(Choice, Settings)> = usual
+            .map(|bytes| {
+                let mut settings = Settings::default();
+                settings.tell(&flows::MSS, bytes);
+                let name = format!("{bytes} B");
+                (amount(&name, &format!("segments of {name}"), bytes.into()), settings)
+            })
+            .collect();
         let own = amount("as the path", "segments that the path takes", whole.max(1001) as f64);
         self.add(
             "segment size",
             Law::Proportional,
-            2,
+            asked.len(),
             asked.into_iter().chain([(own, Settings::default())]),
         );
     }
@@ -399,6 +410,21 @@ impl Options {
         let none = (amount("none", "no pace", f64::MAX), Settings::default());
         let at = usual.and_then(|usual| paces.iter().position(|rate| *rate == usual));
         self.add("pace", Law::Pace, at.unwrap_or(paces.len()), paced.chain([none]));
+    }
+
+    /// The nodes of this host: threads may use all CPUs of one. A host of one has no choice.
+    fn nodes(&mut self, has_several: bool) {
+        let placed = [
+            ("the NIC's", "this end on its NIC's node", "nic/all,nic/all"),
+            ("another", "this end on another node than its NIC's", "other-node/all,nic/all"),
+        ];
+        let placed = placed.into_iter().filter(|_| has_several).map(|(name, says, places)| {
+            let mut settings = Settings::default();
+            settings.tell(&places::AFFINITY, places.to_owned());
+            (alike(name, says, 0.0), settings)
+        });
+        let free = (alike("any", "this end on any CPUs", 0.0), Settings::default());
+        self.add("node", Law::Alike, 0, std::iter::once(free).chain(placed));
     }
 
     fn direction(&mut self) {

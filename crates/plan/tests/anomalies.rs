@@ -12,6 +12,7 @@ fn wanted(minutes: f64) -> Wanted {
         traffic: Traffic::ALL.to_vec(),
         controls: vec!["bbr".to_owned()],
         mtu_bytes: 1500,
+        has_nodes: false,
     }
 }
 
@@ -82,4 +83,20 @@ fn a_time_that_is_too_short_is_refused() {
     let short = Space::of(&wanted(1.0)).expect("a minute").window_seconds;
     let long = Space::of(&wanted(10.0)).expect("ten minutes").window_seconds;
     assert!(short < long, "{short} {long}");
+}
+
+#[test]
+fn nodes_are_varied_where_there_are_several_and_segments_up_to_the_paths() {
+    let names = |mtu_bytes, has_nodes, option: &str| -> Vec<String> {
+        let wanted = Wanted { mtu_bytes, has_nodes, ..wanted(1.0) };
+        let space = Space::of(&wanted).expect("a space");
+        let mut options = space.explored.traffic[0].options.iter();
+        let found = options.find(|one| one.name == option);
+        found.map_or(Vec::new(), |one| one.choices.iter().map(|one| one.name.clone()).collect())
+    };
+    assert!(names(1500, false, "node").is_empty());
+    assert_eq!(names(1500, true, "node"), ["any", "the NIC's", "another"]);
+    assert_eq!(names(1500, false, "segment size"), ["536 B", "1000 B", "1228 B", "as the path"]);
+    let jumbo = ["536 B", "1000 B", "1228 B", "1448 B", "4044 B", "as the path"];
+    assert_eq!(names(9000, false, "segment size"), jumbo);
 }

@@ -9,6 +9,7 @@
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
+use narrows_model::pause::{LINK_BPS, held_share};
 use narrows_model::reading::{Scope, Source};
 use narrows_model::result::{Needed, Verdict, Weight};
 use narrows_stats::{median, way_in};
@@ -20,12 +21,8 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
-/// Bits that one frame holds a link for at most.
-const HELD_BITS: f64 = 65_535.0 * 512.0;
 /// Share of the time from which they count.
 const HELD_SHARE: f64 = 0.01;
-/// Taken for the rate of a link that is not known: the faster, the less a frame holds.
-const LINK_BPS: f64 = 400e9;
 
 /// Which frames of an end are meant.
 #[derive(Clone, Copy)]
@@ -51,7 +48,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     };
     let (asked, told) = (of(Way::Sent, true), of(Way::Received, false));
     // A link that carries nothing else: the most that it can have been held.
-    let held = |frames: f64| frames * HELD_BITS / link_bps;
+    let held = |frames: f64| held_share(frames, link_bps);
     let counted = asked.into_iter().chain(told).reduce(f64::max).ok_or(Blind::OtherKind)?;
     let label = &cell.trial.label;
     let seen = format!(

@@ -87,6 +87,7 @@ fn space(args: &AnomalyArgs, met: &Met) -> Result<Space, Failure> {
         minutes: args.minutes,
         traffic,
         controls: control.map(str::to_owned).into_iter().collect(),
+        has_nodes: met.host.nodes.len() > 1,
         mtu_bytes: met.far.path_mtu().map_or(MTU_BYTES, |mtu| mtu.0),
     };
     Space::of(&wanted).map_err(|why| Failure::of(Cause::NO_TIME, why.to_string()))

@@ -9,12 +9,14 @@ mod shrink;
 
 use crate::done::Done;
 use crate::interface::interface;
-use crate::{loss_of, median, value_of};
+use crate::{loss_of, median, value_of, way_in};
 pub use explore::{Exploration, PAIRS};
 pub use known::Claim;
 use known::{Known, differs};
 use narrows_model::explored::Point;
-use narrows_model::reading::keys;
+use narrows_model::load::EndReport;
+use narrows_model::pause::{LINK_BPS, held_share};
+use narrows_model::reading::{Scope, Source, keys};
 use narrows_model::record::{Outcome, Record};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
@@ -41,7 +43,8 @@ impl Kind {
 pub struct Look {
     /// What arrived, in bits a second.
     pub rate: f64,
-    /// What share of its packets was lost, sent again, refused or held up.
+    /// What share of its packets was lost, sent again or refused, or of the time pause frames can have
+    /// held a link; the larger.
     pub trouble: f64,
 }
 
@@ -110,7 +113,24 @@ pub fn look(trial: &Trial, record: &Record) -> Option<Look> {
         None if Done::of(record)?.received_bytes() == 0 => 0.0,
         None => return None,
     };
-    Some(Look { rate: rate.max(RATE_LEAST), trouble: trouble(trial, record) })
+    let trouble = trouble(trial, record).max(paused(record)).min(1.0);
+    Some(Look { rate: rate.max(RATE_LEAST), trouble })
+}
+
+/// The share of the time that the pause frames of an end's interface can have held a link of the
+/// fastest rate, which they hold the shortest. One frame may be in several of a driver's counters.
+fn paused(record: &Record) -> f64 {
+    let Some(done) = Done::of(record) else { return 0.0 };
+    let of = |end: &EndReport| {
+        let used = [end.effective.interface.as_deref(), way_in(end)];
+        let counters = end.readings.from_source(Source::Pause);
+        let own = counters.filter(|(key, _)| {
+            used.iter().flatten().any(|name| key.scope == Scope::Nic((*name).to_owned()))
+        });
+        let most = own.map(|(_, frames)| frames).max()? as f64;
+        Some(held_share(most / end.window_ns.seconds(), LINK_BPS)).filter(|held| held.is_finite())
+    };
+    done.ends().filter_map(of).fold(0.0, f64::max)
 }
 
 /// The share of packets in trouble. What is sent faster than the path carries is lost with nothing
