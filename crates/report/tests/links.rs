@@ -1,6 +1,7 @@
 //! What rates are of the link of the NIC that they went by, where a study has several.
 
 #[path = "../../stats/tests/beside/mod.rs"]
+#[expect(dead_code, reason = "only the host and its runs are of use here")]
 mod beside;
 
 use beside::{EVEN, known, simulated};
