@@ -3,6 +3,7 @@
 A program that has others' code in it goes out with their notices (MIT, BSD, Apache-2.0).
 """
 
+import gzip
 import json
 import pathlib
 import subprocess
@@ -39,6 +40,14 @@ def texts(package):
     return [one for one in files if one.is_file()]
 
 
+def names_of_devices():
+    """The notice of the list of PCI names, which is a file and no crate."""
+    with gzip.open("crates/host/data/pci.ids.gz", "rt", encoding="utf-8") as list_of_names:
+        head = [line for line in list_of_names if line.startswith("#")]
+    terms = pathlib.Path("packaging/bsd-3-clause.txt").read_text()
+    print(f"{'=' * 80}\npci.ids: BSD-3-Clause\n\n{''.join(head)}\n{terms}")
+
+
 def main():
     without = []
     for package in crates(sys.argv[1]):
@@ -49,6 +58,7 @@ def main():
         if not files:
             without.append(package)
             print("\n".join(package["authors"]))
+    names_of_devices()
     for package in without:
         print(f"{package['name']}: no file with its licence", file=sys.stderr)
 

@@ -16,6 +16,7 @@ pub mod express;
 mod folder;
 mod garbled;
 mod hwloc;
+mod ids;
 pub mod list;
 pub mod memory;
 mod modules;

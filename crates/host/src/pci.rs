@@ -2,7 +2,7 @@
 
 use crate::express::Gap;
 use crate::folder::Folder;
-use crate::{Root, acs, express};
+use crate::{Root, acs, express, ids};
 use narrows_model::Fact;
 use narrows_model::host::{Device, DeviceKind, Nic, PciHop, PciLink, RdmaDevice};
 use std::cell::RefCell;
@@ -140,10 +140,7 @@ fn name(root: &Root, dir: &str) -> String {
 
 /// Vendor and device by the PCI id list, else the hexadecimal pair.
 pub fn known_as(vendor: u16, device: u16) -> String {
-    match pci_ids::Device::from_vid_pid(vendor, device) {
-        Some(known) => format!("{} {}", known.vendor().name(), known.name()),
-        None => format!("{vendor:04x}:{device:04x}"),
-    }
+    ids::name(vendor, device).unwrap_or_else(|| format!("{vendor:04x}:{device:04x}"))
 }
 
 /// The number that a file begins with, such as `8.0 GT/s PCIe`.
