@@ -10,7 +10,7 @@ use narrows_model::trial::Trial;
 use narrows_model::units::Unit;
 use narrows_stats::{median, median_interval, ratio_of_medians};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Word of the runs of an application in files.
 pub const APPLICATION: &str = "application";
@@ -20,6 +20,8 @@ pub const LATENCY: &str = "mpi-latency";
 pub const BANDWIDTH: &str = "mpi-bandwidth";
 /// How the reason begins of a run whose result is not what it must be.
 pub const WRONG: &str = "wrong result: ";
+/// How the reason begins of a run that other programs took the CPUs of.
+pub const STARVED: &str = "its own CPU use was ";
 /// Note of a cell with more ranks than cores.
 pub const OVERSUBSCRIBED: &str = "oversubscribed";
 
@@ -79,6 +81,11 @@ impl Curve {
         self.points.iter().find(|point| point.figure.is_some() && !point.oversubscribed)
     }
 
+    /// Ranks of the point that the others are compared with.
+    pub fn base_ranks(&self) -> Option<u32> {
+        self.base().map(|base| base.ranks)
+    }
+
     /// How many times faster a point is than the base: of one with more ranks than cores no
     /// speed-up, and drawn as such.
     pub fn times_base(&self, point: &Point) -> Option<Estimate> {
@@ -91,7 +98,8 @@ impl Curve {
 pub struct Scaling {
     /// One a place, fabric and MTU, in the order of the study.
     pub curves: Vec<Curve>,
-    /// Ranks of the runs that others are compared with.
+    /// Ranks of the runs that others are compared with; `None` where no run can be, or curves have
+    /// bases of different numbers.
     pub base_ranks: Option<u32>,
     /// Each fabric as others say, by ranks.
     pub predictions: Vec<Predicted>,
@@ -133,19 +141,34 @@ impl Scaling {
             let points = alone.iter().map(|(_, point)| point.clone()).take(1).collect();
             curves.push(Curve { place, fabric, mtu, hosts: None, points, speed: None });
         }
-        let base_ranks = curves.first().and_then(Curve::base).map(|base| base.ranks);
+        let base_ranks = common_base(&curves);
         curves.iter_mut().for_each(compared);
         Some(Self { predictions: predicted(&curves), curves, base_ranks })
     }
 }
 
 impl Scaling {
+    /// Whether any run does not count because other programs had its CPUs.
+    pub fn has_starved_runs(&self) -> bool {
+        self.has_rejected(STARVED)
+    }
+
     /// Whether any run came to a result that its study calls wrong.
     pub fn has_wrong_results(&self) -> bool {
+        self.has_rejected(WRONG)
+    }
+
+    fn has_rejected(&self, reason: &str) -> bool {
         let mut reasons =
             self.curves.iter().flat_map(|curve| &curve.points).flat_map(|point| &point.rejected);
-        reasons.any(|why| why.starts_with(WRONG))
+        reasons.any(|why| why.starts_with(reason))
     }
+}
+
+/// Ranks of the base of all curves, where that is one number.
+fn common_base(curves: &[Curve]) -> Option<u32> {
+    let bases: BTreeSet<u32> = curves.iter().filter_map(Curve::base_ranks).collect();
+    bases.first().copied().filter(|_| bases.len() == 1)
 }
 
 fn level<'a>(trial: &'a Trial, factor: &str) -> &'a str {
@@ -299,5 +322,17 @@ mod tests {
         let mut mixed = here.to_vec();
         mixed[2].hosts = Some("n1, n2".to_owned());
         assert_eq!(predicted(&mixed), []);
+    }
+
+    #[test]
+    fn curves_with_bases_of_different_ranks_have_no_common_one() {
+        let speed = Speed { latency_s: 1e-6, bytes_per_s: 4e9 };
+        let mut curves = [curve(None, "shm", speed), curve(None, "tcp", speed)];
+        assert_eq!(common_base(&curves), Some(1));
+        // No run of one rank counts over the second: it is compared with two.
+        curves[1].points[0].figure = None;
+        assert_eq!(curves[1].base_ranks(), Some(2));
+        assert_eq!(common_base(&curves), None);
+        assert_eq!(common_base(&[]), None);
     }
 }

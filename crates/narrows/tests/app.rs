@@ -269,6 +269,30 @@ fn input_is_made_in_the_folder_of_each_run_for_its_ranks() {
 }
 
 #[test]
+fn the_program_that_makes_the_input_is_chosen_by_ranks_and_in_the_time_of_the_run() {
+    let dir = folder("app-prepare-ranks");
+    let Some(launcher) = launcher(&dir) else { return };
+    for ranks in [1, 2] {
+        script(&dir, &format!("make-{ranks}"), &format!("echo {ranks} > made"));
+    }
+    let file = study(&dir, "echo time $(cat made)", "[1, 2]", "");
+    let text = std::fs::read_to_string(&file).expect("a study");
+    let prepare = format!("prepare = [['{}/make-@ranks@']]\n", dir.display());
+    std::fs::write(&file, prepare + &text).expect("file");
+    let output = run(app(&dir, &launcher, &file).arg("--json"));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert_eq!(json(&output)["curves"][0]["points"][1]["figure"]["value"], 2e9);
+    // Each program is within the limit, and both together are not.
+    let prepare = "prepare = [['sleep', '1.4'], ['sleep', '1.4']]\n";
+    let text = text.replace("limit_seconds = 20", "limit_seconds = 2");
+    std::fs::write(&file, prepare.to_owned() + &text.replace("[1, 2]", "[1]")).expect("file");
+    let output = run(app(&dir, &launcher, &file).args(["--repeats", "1"]));
+    assert_eq!(output.status.code(), Some(5), "{}", err(&output));
+    let says = "prepare: sleep was not done when the run's 2 s were over";
+    assert!(err(&output).contains(says), "{}", err(&output));
+}
+
+#[test]
 fn a_program_that_makes_no_input_costs_the_run_and_says_why() {
     let dir = folder("app-unprepared");
     let Some(launcher) = launcher(&dir) else { return };

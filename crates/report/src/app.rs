@@ -65,6 +65,9 @@ pub(crate) fn base(scaling: &Scaling) -> String {
         }
         Some(1) => "speed-up against one rank".to_owned(),
         Some(ranks) => format!("speed-up against {ranks} ranks"),
+        None if scaling.curves.iter().any(|curve| curve.base().is_some()) => {
+            "speed-up of each fabric against the fewest ranks of its own that count".to_owned()
+        }
         None => "no run that others can be compared with".to_owned(),
     }
 }
@@ -107,6 +110,10 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
+/// What to do about runs that other programs took the CPUs of.
+pub(crate) const STARVED_HINT: &str = "hint: other programs ran on the CPUs of these runs: end them, \
+     use fewer ranks than cores, or accept less with cpu_use_least_percent in the study";
+
 /// Marks, and why runs do not count.
 fn notes(scaling: &Scaling, screen: &Screen) -> String {
     let points = || scaling.curves.iter().flat_map(|curve| &curve.points);
@@ -120,6 +127,9 @@ fn notes(scaling: &Scaling, screen: &Screen) -> String {
         .collect();
     for why in rejected {
         all += &screen.prose(&why, "  ");
+    }
+    if scaling.has_starved_runs() {
+        all += &screen.prose(STARVED_HINT, "  ");
     }
     all
 }

@@ -46,20 +46,19 @@ pub fn answers(all: &[Application]) -> Vec<String> {
 
 fn answer(one: &Application) -> String {
     let points = one.scaling.curves.iter().flat_map(|curve| {
-        curve.points.iter().filter_map(move |point| Some((curve, point, point.speed_up?)))
+        let base = curve.base_ranks();
+        let many = curve.points.iter().filter(move |point| Some(point.ranks) != base);
+        many.filter_map(move |point| Some((curve, base?, point.ranks, point.speed_up?)))
     });
-    let base = one.scaling.base_ranks;
-    let many = points.filter(|(_, point, _)| Some(point.ranks) != base);
-    let best = many.max_by(|(_, _, a), (_, _, b)| a.value.total_cmp(&b.value));
-    match (best, base) {
-        (Some((curve, point, times)), Some(base)) => format!(
-            "{}: {} ranks are {} times as fast as {base}, over {}",
+    let best = points.max_by(|(.., a), (.., b)| a.value.total_cmp(&b.value));
+    match best {
+        Some((curve, base, ranks, times)) => format!(
+            "{}: {ranks} ranks are {} times as fast as {base}, over {}",
             one.name,
-            point.ranks,
             three_digits(times.value),
             curve.name()
         ),
-        _ => format!("{}: no two numbers of ranks can be compared", one.name),
+        None => format!("{}: no two numbers of ranks can be compared", one.name),
     }
 }
 
@@ -71,21 +70,26 @@ pub fn picture(all: &[Application]) -> String {
 }
 
 fn facet(one: &Application) -> facets::Facet {
-    let base = one.scaling.curves.iter().find_map(Curve::base);
-    // What a speed-up of one is, so that times can be had from the figure.
-    let against = base.and_then(|base| Some((base.ranks, base.figure?)));
-    let name = against.map_or_else(
-        || format!("{}: no run that counts", one.name),
-        |(ranks, figure)| {
-            let ranks = if ranks == 1 { "1 rank".to_owned() } else { format!("{ranks} ranks") };
-            format!("{}, 1 is {ranks}: {}", one.name, app::shown(figure.value, figure.unit))
-        },
-    );
     facets::Facet {
-        name,
-        base_ranks: base.map(|base| base.ranks),
+        name: format!("{}{}", one.name, against(&one.scaling)),
+        base_ranks: one.scaling.base_ranks,
         series: one.scaling.curves.iter().map(series).collect(),
     }
+}
+
+/// What a speed-up of one is, so that times can be had from the figure where all lines have one.
+fn against(scaling: &Scaling) -> String {
+    let mut bases = scaling.curves.iter().filter_map(Curve::base).filter_map(of_base);
+    let Some((ranks, figure)) = bases.next() else { return ": no run that counts".to_owned() };
+    if bases.any(|other| other != (ranks, figure)) {
+        return ", 1 is each line's fewest ranks".to_owned();
+    }
+    let ranks = if ranks == 1 { "1 rank".to_owned() } else { format!("{ranks} ranks") };
+    format!(", 1 is {ranks}: {}", app::shown(figure.value, figure.unit))
+}
+
+fn of_base(base: &Point) -> Option<(u32, Estimate)> {
+    Some((base.ranks, base.figure?))
 }
 
 fn series(curve: &Curve) -> facets::Series {
@@ -139,6 +143,9 @@ fn notes(one: &Application) -> Vec<String> {
         if !all.contains(&says) {
             all.push(says);
         }
+    }
+    if one.scaling.has_starved_runs() {
+        all.push(app::STARVED_HINT.to_owned());
     }
     all
 }
@@ -213,5 +220,64 @@ fn tabled(first: &[&str], head: &[&str], rows: impl Iterator<Item = Vec<String>>
             thead { tr { @for name in first.iter().chain(head) { th { (name) } } } }
             tbody { @for row in rows { tr { @for cell in row { td { (cell) } } } } }
         } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::units::Unit;
+    use narrows_stats::median_interval;
+
+    fn point(ranks: u32, time_s: f64, speed_up: Option<f64>) -> Point {
+        let of = |value| median_interval(&[value], 0.95, Unit::Nanos);
+        Point {
+            ranks,
+            figure: of(1e9 * time_s),
+            speed_up: speed_up.and_then(of),
+            efficiency: None,
+            communication: None,
+            cpu_use: None,
+            done: 1,
+            runs: 1,
+            rejected: Vec::new(),
+            oversubscribed: false,
+        }
+    }
+
+    fn curve(fabric: &str, points: Vec<Point>) -> Curve {
+        let [place, mtu] = ["here", "none"].map(str::to_owned);
+        Curve { place, fabric: fabric.to_owned(), mtu, hosts: None, points, speed: None }
+    }
+
+    fn application(base_ranks: Option<u32>, curves: Vec<Curve>) -> Application {
+        let scaling = Scaling { curves, base_ranks, predictions: Vec::new() };
+        Application { name: "md".to_owned(), scaling, frames: Vec::new() }
+    }
+
+    #[test]
+    fn a_facet_tells_the_time_that_one_is_where_all_lines_have_one_base() {
+        let shm = curve("shm", vec![point(1, 12.0, Some(1.0)), point(2, 6.0, Some(2.0))]);
+        let tcp = curve("tcp", vec![point(1, 12.0, Some(1.0)), point(2, 8.0, Some(1.5))]);
+        let one = application(Some(1), vec![shm.clone(), tcp]);
+        assert_eq!(facet(&one).name, "md, 1 is 1 rank: 12.0 s");
+        assert_eq!(answer(&one), "md: 2 ranks are 2.00 times as fast as 1, over shm (here)");
+        // Over TCP no run of one rank counts: four ranks are three times as fast as two of them.
+        let tcp = curve("tcp", vec![point(2, 9.0, Some(1.0)), point(4, 3.0, Some(3.0))]);
+        let two = application(None, vec![shm, tcp]);
+        assert_eq!(facet(&two).name, "md, 1 is each line's fewest ranks");
+        assert_eq!(facet(&two).base_ranks, None);
+        assert_eq!(answer(&two), "md: 4 ranks are 3.00 times as fast as 2, over tcp (here)");
+        assert!(two.title().ends_with("against the fewest ranks of its own that count"));
+    }
+
+    #[test]
+    fn starved_runs_are_told_what_to_do_about_them() {
+        let mut starved = point(1, 1.0, None);
+        starved.rejected = vec!["its own CPU use was 50 to 60 %, under 90 %".to_owned()];
+        let all = notes(&application(None, vec![curve("shm", vec![starved])]));
+        assert_eq!(all.len(), 2);
+        assert!(all[1].starts_with("hint: other programs ran on the CPUs"), "{all:?}");
+        assert_eq!(notes(&application(None, Vec::new())), Vec::<String>::new());
     }
 }

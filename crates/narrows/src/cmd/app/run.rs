@@ -8,7 +8,7 @@ use narrows_app::cells::AppCell;
 use narrows_app::contract::{COMMUNICATION, CPU_USE, Contract, FIGURE, NoFigure};
 use narrows_app::definition::Definition;
 use narrows_app::filled::filled;
-use narrows_app::scaling::WRONG;
+use narrows_app::scaling::{STARVED, WRONG};
 use narrows_model::Nanos;
 use narrows_model::record::{External, Fault, Figure, Outcome, Stage};
 use nix::fcntl::OFlag;
@@ -63,10 +63,10 @@ pub fn run(rig: &Rig<'_>, cell: &AppCell, stop: &AtomicBool) -> Result<Option<Ra
         fs::write(&path, filled(text, cell.ranks))
             .map_err(|error| output::unwritable(&path, &error))?;
     }
-    let limit = Duration::from_secs(definition.limit_seconds.into());
+    let limit = Limit::of(definition);
     let words: Vec<String> =
         definition.command.iter().map(|word| filled(word, cell.ranks)).collect();
-    match prepared(definition, cell, &folder.0, stop)? {
+    match prepared(definition, cell, (&folder.0, limit), stop)? {
         Prepared::Done => {}
         Prepared::Stopped => return Ok(None),
         Prepared::Failed { why, said } => {
@@ -78,14 +78,14 @@ pub fn run(rig: &Rig<'_>, cell: &AppCell, stop: &AtomicBool) -> Result<Option<Ra
     let mut command = rig.command(cell)?;
     command.args(&words).current_dir(&folder.0);
     let (began, clock) = (output::now(), Instant::now());
-    let done = ended(&mut command, limit, stop)?;
+    let done = ended(&mut command, limit.left(), stop)?;
     let times = [began, Nanos(clock.elapsed().as_nanos() as u64)];
     if matches!(done.how, How::Stopped) {
         return Ok(None);
     }
     let failed = match done.how {
         How::Ended(status) if status.success() => None,
-        _ => Some(why(&done, &rig.launcher.program, limit).says().to_owned()),
+        _ => Some(why(&done, &rig.launcher.program, limit.whole).says().to_owned()),
     };
     let (figures, outcome) = match failed {
         Some(why) => (Vec::new(), rejected(why)),
@@ -111,6 +111,25 @@ fn external(
     }
 }
 
+/// How long a run may take, from the first program that makes its input.
+#[derive(Clone, Copy)]
+struct Limit {
+    began: Instant,
+    whole: Duration,
+}
+
+impl Limit {
+    /// It begins now.
+    fn of(definition: &Definition) -> Self {
+        let whole = Duration::from_secs(definition.limit_seconds.into());
+        Self { began: Instant::now(), whole }
+    }
+
+    fn left(self) -> Duration {
+        self.whole.saturating_sub(self.began.elapsed())
+    }
+}
+
 /// How the making of a run's input came out.
 enum Prepared {
     Done,
@@ -122,17 +141,17 @@ enum Prepared {
 fn prepared(
     definition: &Definition,
     cell: &AppCell,
-    folder: &Path,
+    (folder, limit): (&Path, Limit),
     stop: &AtomicBool,
 ) -> Result<Prepared, Failure> {
-    let limit = Duration::from_secs(definition.limit_seconds.into());
     for words in &definition.prepare {
+        let words: Vec<String> = words.iter().map(|word| filled(word, cell.ranks)).collect();
         let Some((program, words)) = words.split_first() else { continue };
         let mut command = Command::new(program);
-        command.args(words.iter().map(|word| filled(word, cell.ranks))).current_dir(folder);
+        command.args(words).current_dir(folder);
         command.envs(&definition.environment);
         // No cause of MPI's: a program that is not there is one more reason why the run has none.
-        let done = match ended(&mut command, limit, stop) {
+        let done = match ended(&mut command, limit.left(), stop) {
             Ok(done) => done,
             Err(why) => {
                 let why = format!("prepare: {}", why.says());
@@ -149,7 +168,9 @@ fn prepared(
                 return Ok(Prepared::Failed { why, said });
             }
             How::Late => {
-                let why = format!("prepare: {program} was not done after {} s", limit.as_secs());
+                let seconds = limit.whole.as_secs();
+                let why =
+                    format!("prepare: {program} was not done when the run's {seconds} s were over");
                 return Ok(Prepared::Failed { why, said: done.said() });
             }
         }
@@ -237,7 +258,7 @@ fn starved(definition: &Definition, figures: &[Figure]) -> Option<String> {
         let [share, least] = [share, least].map(|share| (100.0 * share).floor());
         // Without its own number, so that runs with one reason are told once.
         let tenth = (share / 10.0).floor() * 10.0;
-        format!("its own CPU use was {tenth} to {} %, under {least} %", tenth + 10.0)
+        format!("{STARVED}{tenth} to {} %, under {least} %", tenth + 10.0)
     })
 }
 
