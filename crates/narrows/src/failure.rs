@@ -118,6 +118,7 @@ impl From<SshError> for Failure {
             SshError::Ended { .. } => Cause::SSH_ENDED,
             SshError::NoProgram { .. } => Cause::NO_PROGRAM,
             SshError::Program { .. } => Cause::NO_PROC,
+            SshError::Panicked { .. } => Cause::FAULT,
         };
         Self::of(cause, error.to_string())
     }

@@ -2,6 +2,7 @@ umask 077;
 echo "narrows-ssh $(uname -s) $(uname -m) ${SSH_CONNECTION:-unknown}";
 IFS= read -r key || exit 1;
 IFS= read -r sum || exit 1;
+IFS= read -r meets || exit 1;
 n=$(command -v narrows 2>/dev/null);
 if [ -n "$n" ] && [ "$(b2sum <"$n" 2>/dev/null | cut -d" " -f1)" = "$sum" ]; then echo narrows-have;
 else
@@ -13,4 +14,4 @@ else
   n=$d/narrows;
   head -c "$size" >"$n" && chmod 755 "$n" || exit 1;
 fi;
-NARROWS_KEY=$key "$n" serve --port PORT MEETS --until-closed 30
+NARROWS_KEY=$key "$n" serve --port PORT $meets --until-closed 30

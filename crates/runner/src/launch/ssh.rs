@@ -9,8 +9,10 @@
 use blake2::{Blake2b512, Digest};
 use narrows_control::key::Key;
 use narrows_hostctl::child;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -60,6 +62,12 @@ pub enum SshError {
         /// The file that would be brought.
         wanted: PathBuf,
     },
+    /// A fault of this program, which costs this host alone.
+    #[error("{host}: the thread that was to bring an agent there panicked")]
+    Panicked {
+        /// The destination, as it was named.
+        host: String,
+    },
     /// The program here cannot be read.
     #[error("{}: {why}", path.display())]
     Program {
@@ -79,8 +87,8 @@ pub struct Errand<'a> {
     pub key: &'a Key,
     /// TCP port for it to listen on.
     pub port: u16,
-    /// Whether its workers may exchange data with those of any other agent, as pairs of a mesh do.
-    /// Who asks for it needs the key, and the agent ends with who brought it.
+    /// Whether its workers may exchange data with those of the other hosts' agents, as pairs of a
+    /// mesh do: with addresses of these hosts, and no others.
     pub meets: bool,
 }
 
@@ -92,9 +100,6 @@ pub struct Brought {
     alive: Option<Sender<()>>,
     address: String,
 }
-
-/// What lets an agent meet others, whose addresses are known when all have come.
-const MEETS: &str = "--peers 0.0.0.0/0,::/0";
 
 /// Whether a host is named as one that an agent is to be brought to.
 pub fn is_ssh(host: &str) -> bool {
@@ -115,15 +120,58 @@ pub fn bring(hosts: &mut [String], errand: &Errand<'_>) -> Result<Vec<Brought>, 
 }
 
 /// Brings an agent to each host that is named `ssh:...`, all at once; `None` of the others. One
-/// that cannot be had costs no other.
+/// that cannot be had costs no other. An agent is told whom it may meet, so it begins when every
+/// host has said where it is, or is not there.
 pub fn bring_each(hosts: &[String], errand: &Errand<'_>) -> Vec<Option<Result<Brought, SshError>>> {
+    let ssh = hosts.iter().map(|host| is_ssh(host).then_some(Ok(host.as_str())));
+    let greeted = at_once(hosts, ssh.collect(), |host| Greeted::of(host, errand));
+    let meets = if errand.meets { meets(hosts, &greeted) } else { String::new() };
+    at_once(hosts, greeted, |greeted| greeted.become_agent(errand, &meets))
+}
+
+/// What became of one of several hosts; `None` where ssh is not asked.
+type OfHost<T> = Option<Result<T, SshError>>;
+
+/// Goes on with each host in a thread of its own.
+fn at_once<T: Send, R: Send>(
+    hosts: &[String],
+    all: Vec<OfHost<T>>,
+    goes_on: impl Fn(T) -> Result<R, SshError> + Sync,
+) -> Vec<OfHost<R>> {
     thread::scope(|scope| {
-        let begun: Vec<_> = hosts
-            .iter()
-            .map(|host| is_ssh(host).then(|| scope.spawn(|| Brought::to(host, errand))))
+        let goes_on = &goes_on;
+        let begun: Vec<_> = all
+            .into_iter()
+            .map(|one| one.map(|one| scope.spawn(move || one.and_then(goes_on))))
             .collect();
-        begun.into_iter().map(|one| one.and_then(|one| one.join().ok())).collect()
+        let panicked = |host: &String| SshError::Panicked { host: host.clone() };
+        let joined = begun
+            .into_iter()
+            .zip(hosts)
+            .map(|(one, host)| one.map(|one| one.join().unwrap_or_else(|_| Err(panicked(host)))));
+        joined.collect()
     })
+}
+
+/// Words for an agent that let it meet these hosts, by all addresses that their names have.
+fn meets(hosts: &[String], greeted: &[OfHost<Greeted<'_>>]) -> String {
+    let mut all = BTreeSet::new();
+    for (host, greeted) in hosts.iter().zip(greeted) {
+        match greeted {
+            None => all.extend(addresses(host)),
+            Some(Ok(greeted)) => all.extend(addresses(&greeted.address)),
+            Some(Err(_)) => {}
+        }
+    }
+    let all: Vec<String> = all.iter().map(IpAddr::to_string).collect();
+    if all.is_empty() { String::new() } else { format!("--peers {}", all.join(",")) }
+}
+
+/// The addresses of a host that is named by one or by a name, also with a port behind it. None of
+/// a name that does not resolve: nobody calls it either.
+fn addresses(host: &str) -> Vec<IpAddr> {
+    let found = (host, 0).to_socket_addrs().or_else(|_| host.to_socket_addrs());
+    found.map(|all| all.map(|at| at.ip().to_canonical()).collect()).unwrap_or_default()
 }
 
 impl Brought {
@@ -178,7 +226,6 @@ struct Line<'a> {
 impl<'a> Line<'a> {
     fn open(host: &'a str, destination: &str, errand: &Errand<'_>) -> Result<Self, SshError> {
         let script = REMOTE.replace('\n', " ").replace("PORT", &errand.port.to_string());
-        let script = script.replace("MEETS", if errand.meets { MEETS } else { "" });
         let mut command = ssh_command();
         command.args(["-T", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=6"]);
         command.args(["--", destination, &format!("exec sh -c '{script}'")]);
@@ -237,26 +284,40 @@ impl<'a> Line<'a> {
     }
 }
 
-impl Brought {
-    fn to(host: &str, errand: &Errand<'_>) -> Result<Self, SshError> {
+/// A host whose shell has said what it is, and waits.
+struct Greeted<'a> {
+    line: Line<'a>,
+    there: There,
+    /// The address by which an agent there is reached.
+    address: String,
+}
+
+impl<'a> Greeted<'a> {
+    fn of(host: &'a str, errand: &Errand<'_>) -> Result<Self, SshError> {
         let destination = destination(host)?;
         let route = Route::of(destination)?;
         let mut line = Line::open(host, destination, errand)?;
         let there = line.hear(There::of)?;
-        let program = there.program(errand.binary, host)?;
-        let sum = sum(&program).map_err(unread(&program))?;
-        line.tell(&format!("{}\n{sum}\n", errand.key.show()))?;
-        line.supply(&program)?;
-        line.hear(|line| line.starts_with("narrows-listening ").then_some(()))?;
-        let address = match there.address {
-            Some(address) if route.is_proxied => address,
+        let address = match &there.address {
+            Some(address) if route.is_proxied => address.clone(),
             _ => route.name,
         };
+        Ok(Self { line, there, address })
+    }
+
+    /// Hands over key and program; `meets` has the agent's words on whom it may meet.
+    fn become_agent(self, errand: &Errand<'_>, meets: &str) -> Result<Brought, SshError> {
+        let Self { mut line, there, address } = self;
+        let program = there.program(errand.binary, line.host)?;
+        let sum = sum(&program).map_err(unread(&program))?;
+        line.tell(&format!("{}\n{sum}\n{meets}\n", errand.key.show()))?;
+        line.supply(&program)?;
+        line.hear(|line| line.starts_with("narrows-listening ").then_some(()))?;
         let Line { ssh, told, heard, .. } = line;
         let (alive, ended) = channel();
         thread::spawn(move || beat(told, &ended));
         thread::spawn(move || io::copy(&mut heard.into_inner().into_inner(), &mut io::sink()));
-        Ok(Self { ssh, alive: Some(alive), address })
+        Ok(Brought { ssh, alive: Some(alive), address })
     }
 }
 
@@ -398,6 +459,38 @@ mod tests {
         assert_eq!(there.address.as_deref(), Some("10.0.0.7"));
         assert_eq!(There::of("narrows-ssh Linux x86_64 unknown").unwrap().address, None);
         assert!(There::of("Welcome to server2").is_none());
+    }
+
+    #[test]
+    fn agents_may_meet_the_hosts_that_came_and_no_others() {
+        let hosts = ["ssh:a", "192.0.2.1", "ssh:b", "fe80::1", "10.0.0.3:7000", "no such name"];
+        let hosts = hosts.map(str::to_owned).to_vec();
+        let gone = SshError::Destination(String::new());
+        let named = |at: usize| {
+            if at == 2 { Some(Err(SshError::Destination(String::new()))) } else { None }
+        };
+        let greeted: Vec<OfHost<Greeted<'_>>> = (0..hosts.len()).map(named).collect();
+        assert_eq!(meets(&hosts[1..], &greeted[1..]), "--peers 10.0.0.3,192.0.2.1,fe80::1");
+        assert_eq!(meets(&hosts[..1], &[Some(Err(gone))]), "");
+    }
+
+    #[test]
+    fn a_thread_that_panics_is_an_error_of_its_host_alone() {
+        let hosts = ["ssh:a", "b", "ssh:c"].map(str::to_owned).to_vec();
+        let all = vec![Some(Ok(1)), None, Some(Ok(3))];
+        let done = at_once(&hosts, all, |number: u32| {
+            assert!(number > 1, "a fault that was planted");
+            Ok(number)
+        });
+        let says: Vec<Option<String>> = done
+            .iter()
+            .map(|one| {
+                one.as_ref()
+                    .map(|one| one.as_ref().map_or_else(ToString::to_string, u32::to_string))
+            })
+            .collect();
+        let panicked = "ssh:a: the thread that was to bring an agent there panicked";
+        assert_eq!(says, [Some(panicked.to_owned()), None, Some("3".to_owned())]);
     }
 
     #[test]
