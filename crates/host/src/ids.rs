@@ -1,5 +1,5 @@
-//! Names of PCI vendors and devices, by the PCI ID Repository's list of 2025-07-11, which is part of
-//! the program: `lab/pci-ids` makes the file of a newer one.
+//! Names of PCI vendors and devices, by the PCI ID Repository's list of 2025-07-11, which is in the
+//! program: `lab/pci-ids` makes the file of a newer one.
 
 use flate2::read::GzDecoder;
 use std::io::Read;
@@ -23,9 +23,13 @@ pub fn name(vendor: u16, device: u16) -> Option<String> {
 
 fn in_list(list: &str, vendor: u16, device: u16) -> Option<String> {
     let (vendor, rest) = after(list, &format!("\n{vendor:04x}  "))?;
-    // The next line that begins with no tab is another vendor's.
-    let mut own = rest.lines().skip(1).take_while(|line| line.starts_with(['\t', '#']));
-    let device = own.find_map(|line| line.strip_prefix(&format!("\t{device:04x}  ")))?;
+    let own = format!("{device:04x}");
+    // The next line without a tab is another vendor's.
+    let mut devices = rest.lines().skip(1).map_while(|line| line.split_once('\t'));
+    let device = devices.find_map(|(_, line)| {
+        let (id, name) = line.split_once("  ")?;
+        (id == own).then_some(name)
+    })?;
     Some(format!("{vendor} {device}"))
 }
 

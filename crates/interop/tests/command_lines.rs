@@ -178,4 +178,15 @@ fn ranks_have_their_pattern_and_a_limit_that_lets_the_launcher_start() {
          --repeats 1 --passing --fabric tcp:eth0",
         ],
     );
+    let mut four = trial("mpi-allreduce-latency");
+    four.params.told.tell(&narrows_model::options::runs::RANKS, 4);
+    called(
+        "mpi",
+        &four,
+        [
+            "mpirun ",
+            "mpirun mpi allreduce --sizes 8192 -t 2.2 -n 4 --limit 65 --hosts \
+             localhost,192.0.2.1 --repeats 1 --passing",
+        ],
+    );
 }

@@ -24,6 +24,7 @@ fn workload(option: &Declared) -> Workload {
         "memory-copy",
         "memory-latency",
         "packets",
+        "mpi-latency",
     ]
     .map(Workload::from);
     loads.into_iter().find(option.fits.holds).expect(option.key)

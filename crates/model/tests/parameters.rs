@@ -52,6 +52,7 @@ fn a_report_says_what_a_workload_was_told_and_what_was_used() {
         ("udp-rr", "overlap", Value::Switch(true), "each request when it is due"),
         ("tcp-stream", "profile", Value::Switch(true), "profiled"),
         ("tcp-stream", "after_seconds", Value::Seconds(2.5), "begins after 2.5 s"),
+        ("mpi-allreduce-latency", "ranks", Value::Number(8), "8 ranks"),
         ("packets", "flows", Value::Number(64), "64 flows a thread"),
         ("packets", "mac", text("02:00:00:00:00:01"), "to 02:00:00:00:00:01"),
         (

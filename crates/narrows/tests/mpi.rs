@@ -199,6 +199,8 @@ fn a_study_has_cells_of_mpi_beside_others() {
         { name = 'sockets', load = 'tcp-rr' },\n\
         { name = 'ranks', load = 'mpi-latency', engine = 'mpi', \
           engine_client = '--fabric tcp:narrows0' },\n\
+        { name = 'four of them', load = 'mpi-allreduce-latency', engine = 'mpi', ranks = 4, \
+          engine_client = '--fabric tcp:narrows0' },\n\
         { name = 'no such fabric', load = 'mpi-latency', engine = 'mpi', \
           engine_client = '--fabric tcp:narrows7' },\n]\n[report]\nacross = 'test'\n";
     if !is_root() {
@@ -228,13 +230,20 @@ fn a_study_has_cells_of_mpi_beside_others() {
     );
     std::fs::write(&reach, script).expect("a script");
     std::fs::set_permissions(&reach, PermissionsExt::from_mode(0o755)).expect("mode");
-    let mut command = Command::new("nsenter");
-    command.args([&net[1], binary, "study", "run"]).arg(&file);
-    command.args(["--peer", &format!("{second}:{}", agent.port), "--out"]).arg(&dir);
-    command.env("NARROWS_KEY", &agent.key);
-    command.env("OMPI_MCA_plm", "rsh").env("OMPI_MCA_plm_rsh_agent", &reach);
-    command.env("OMPI_MCA_oob_tcp_if_include", "narrows0");
-    let output = run(&mut command);
+    let study = |reach: &Path, more: &[&str]| {
+        let mut command = Command::new("nsenter");
+        command.args([&net[1], binary, "study", "run"]).arg(&file);
+        command.args(["--peer", &format!("{second}:{}", agent.port), "--out"]).arg(&dir);
+        command.env("NARROWS_KEY", &agent.key).args(more);
+        command.env("OMPI_MCA_plm", "rsh").env("OMPI_MCA_plm_rsh_agent", reach);
+        run(command.env("OMPI_MCA_oob_tcp_if_include", "narrows0"))
+    };
+    // What the launcher does not reach is told before a run is made, with what to do about it.
+    let outlook = common::out(&study(Path::new("/bin/false"), &["--dry-run"]));
+    assert!(outlook.contains("4 cells, 1 runs fit this machine"), "{outlook}");
+    let says = format!("the launcher brings no rank to {second}");
+    assert!(outlook.contains(&says) && outlook.contains(&format!("ssh {second}")), "{outlook}");
+    let output = study(&reach, &[]);
     let stored = dir.join("fabrics.narrows");
     let told = run(narrows().arg("report").arg(&stored).args(["--format", "json"]));
     let json: serde_json::Value = serde_json::from_str(&common::out(&told))
@@ -244,7 +253,7 @@ fn a_study_has_cells_of_mpi_beside_others() {
         let one = all.iter().find(|one| one["label"].as_str().is_some_and(|l| l.contains(label)));
         one.unwrap_or_else(|| panic!("{label}: {json}"))
     };
-    for label in ["sockets", "ranks"] {
+    for label in ["sockets", "ranks", "four of them"] {
         let figure = &of(label)["estimate"];
         assert_eq!(figure["unit"], "ns", "{label}: {figure}");
         assert!(figure["value"].as_f64().is_some_and(|ns| ns > 1e3), "{label}: {figure}");

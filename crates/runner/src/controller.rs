@@ -243,7 +243,7 @@ impl Controller<'_> {
 }
 
 /// Agent of the end of a trial that is not on this host; the first where there are several.
-fn peer_of(trial: &Trial) -> usize {
+pub fn peer_of(trial: &Trial) -> usize {
     trial
         .ends
         .iter()

@@ -1,7 +1,7 @@
 //! The real machines of a session: this host, its peer or its two namespaces, and why a trial
 //! cannot run there.
 
-use crate::controller::{Ends, receiver_job, sender_job};
+use crate::controller::{Ends, peer_of, receiver_job, sender_job};
 use crate::error::RunError;
 use crate::launch::Brought;
 use crate::live::LiveSettings;
@@ -16,7 +16,10 @@ use narrows_model::container::Container;
 use narrows_model::host::Host;
 use narrows_model::trial::{EndHost, NetworkPath, Trial};
 use narrows_workloads::harness::way;
-use std::net::Ipv4Addr;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::atomic::AtomicBool;
 
 /// The machines of a session, reached.
 pub struct Machines {
@@ -25,6 +28,8 @@ pub struct Machines {
     /// In the order of the study's peers; `None` of those that are away.
     peers: Vec<Option<Peer>>,
     namespaces: Option<Namespaces>,
+    /// Why the launcher of an MPI brings no rank to a host, by its address; `None` where it does.
+    launcher: RefCell<BTreeMap<IpAddr, Option<String>>>,
     /// Last, so that sessions end before agents do.
     brought: Vec<Brought>,
 }
@@ -65,7 +70,8 @@ impl Machines {
         };
         let interface = far.iter().find_map(|far| far.interface.clone());
         let site = Site { host, peers: far, path, interface };
-        Ok(Self { site, peers, namespaces, brought: Vec::new() })
+        let launcher = RefCell::default();
+        Ok(Self { site, peers, namespaces, launcher, brought: Vec::new() })
     }
 
     /// This host, and others that nobody asks anything: what a study would run there, as far as its
@@ -78,7 +84,8 @@ impl Machines {
             interface: None,
         };
         let peers = hosts.iter().map(|_| None).collect();
-        Self { site, peers, namespaces: None, brought: Vec::new() }
+        let launcher = RefCell::default();
+        Self { site, peers, namespaces: None, launcher, brought: Vec::new() }
     }
 
     /// Keeps agents that were brought to these machines for as long as they are used.
@@ -140,7 +147,8 @@ impl Machines {
             return Some(why);
         }
         if trial.engine.is_some() {
-            return engines::engine(trial).err().map(|why| why.to_string());
+            let cannot = engines::engine(trial).err().map(|why| why.to_string());
+            return cannot.or_else(|| self.ranks_apart(trial));
         }
         if !self.peers.is_empty()
             && trial.path != NetworkPath::Memory
@@ -152,6 +160,23 @@ impl Machines {
             if trial.path == NetworkPath::Memory { receiver_job(trial) } else { sender_job(trial) };
         let job = job.and_then(|job| Ok(narrows_workloads::check(&job).map(drop)?));
         job.err().map(|error| error.to_string())
+    }
+
+    /// Why ranks here and at the peer do not meet, where the trial has some. A launcher is asked
+    /// once a host: what it reaches stays so for the session.
+    fn ranks_apart(&self, trial: &Trial) -> Option<String> {
+        if !engines::has_ranks(trial) {
+            return None;
+        }
+        // A host that was not called cannot be asked; the plan says so by itself.
+        let peer = self.peers.get(peer_of(trial)).and_then(Option::as_ref)?;
+        let mut asked = self.launcher.borrow_mut();
+        let why = asked.entry(peer.address()).or_insert_with(|| {
+            let both = engines::with_here(peer.address());
+            let met = engines::ranks_meet(&both, &AtomicBool::new(false));
+            met.err().map(|why| why.to_string())
+        });
+        why.clone()
     }
 
     /// What is missing for RDMA at either end.

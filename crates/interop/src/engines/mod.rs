@@ -15,7 +15,7 @@ use crate::import::{self, Unusable};
 use narrows_control::tools::ToolServer;
 use narrows_control::{ControlError, Denial, MachineError};
 use narrows_model::load::Role;
-use narrows_model::options::told;
+use narrows_model::options::{runs, told};
 use narrows_model::record::{External, Stage};
 use narrows_model::trial::{NetworkPath, Placement, Trial};
 use narrows_model::workload::Workload;
@@ -116,7 +116,7 @@ pub enum NoEngine {
     #[error("ranks of {0} are on two hosts: name the other with --peer")]
     OneHost(&'static str),
     /// Ranks are placed, and told all else, by their launcher.
-    #[error("{tool} does not take '{option}': the launcher places its two ranks")]
+    #[error("{tool} does not take '{option}': the launcher places its ranks")]
     Launched {
         /// Name of the tool.
         tool: &'static str,
@@ -164,7 +164,9 @@ pub fn engine(trial: &Trial) -> Result<&'static Engine, NoEngine> {
     if let Some(library) = via {
         return Err(NoEngine::Library { tool: engine.name, library: library.to_owned() });
     }
-    if let Some((option, _)) = told(&trial.params).find(|(option, _)| option.capability.is_some()) {
+    let has_ranks = engine.runs == Runs::Ranks;
+    let mut needs = told(&trial.params).filter(|(option, _)| option.capability.is_some());
+    if let Some((option, _)) = needs.find(|(option, _)| !(has_ranks && option.key == RANKS)) {
         return Err(NoEngine::Option { tool: engine.name, option: option.key });
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -176,14 +178,17 @@ pub fn engine(trial: &Trial) -> Result<&'static Engine, NoEngine> {
     }
 }
 
-/// What a trial is told that two ranks of a launcher cannot be; a figure without it would be of
+/// Key of the option that only launchers of ranks take.
+const RANKS: &str = runs::RANKS.declared.key;
+
+/// What a trial is told that ranks of a launcher cannot be; a figure without it would be of
 /// something else.
 fn not_of_ranks(trial: &Trial) -> Option<&'static str> {
     if trial.params.streams > 1 {
         return Some("parallel");
     }
     let told = told(&trial.params).map(|(option, _)| option.key);
-    told.into_iter().find(|key| !["length", "parallel"].contains(key)).or_else(|| {
+    told.into_iter().find(|key| !["length", "parallel", RANKS].contains(key)).or_else(|| {
         trial.ends.iter().find_map(|end| {
             let placed = [
                 (end.bind.is_some(), "bind"),
@@ -194,6 +199,60 @@ fn not_of_ranks(trial: &Trial) -> Option<&'static str> {
             placed.into_iter().find(|(is_told, _)| *is_told).map(|(_, key)| key)
         })
     })
+}
+
+/// Whether a tool's ends are ranks, which a launcher starts on both hosts.
+pub fn has_ranks(trial: &Trial) -> bool {
+    let tool = trial.engine.as_ref().map(|engine| engine.tool.as_str());
+    ENGINES.iter().any(|engine| Some(engine.name) == tool && engine.runs == Runs::Ranks)
+}
+
+/// Has two ranks exchange a few messages, as their runs would: one here and one at an address, or
+/// both on the host that is named. An error says why they do not. What is found out in seconds here
+/// costs each run a minute.
+pub fn ranks_meet(hosts: &str, stop: &AtomicBool) -> Result<(), NoRanks> {
+    let ran = launched(&mpi::words_to_meet(hosts), mpi::MEETS_WITHIN + SPARE, stop);
+    let why = match ran {
+        Ok(_) => return Ok(()),
+        Err(Ended::Failed(_, why)) => why,
+        Err(Ended::Stopped) => "stopped".to_owned(),
+    };
+    let host = hosts.rsplit(',').next().unwrap_or(hosts).to_owned();
+    Err(NoRanks { host, why })
+}
+
+/// The hosts that `ranks_meet` is told for a rank here and one at an address.
+pub fn with_here(address: IpAddr) -> String {
+    mpi::with_here(address)
+}
+
+/// Runs a trial's ranks on two hosts that are named, the one that sends first.
+pub fn run_ranks(trial: &Trial, hosts: [&str; 2], stop: &AtomicBool) -> Result<External, Ended> {
+    engine(trial).map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
+    launched(&mpi::words(trial, &hosts.join(",")), within(&mpi::ENGINE, trial), stop)
+}
+
+/// What ranks of this program measured, which a launcher started.
+fn launched(words: &[String], within: Duration, stop: &AtomicBool) -> Result<External, Ended> {
+    let program = own_program().map_err(unstarted)?;
+    let command = placed(&program, words, (None, &Placement::default()));
+    let line = format!("{program} {}", words.join(" "));
+    let mut client = Running::start(command).map_err(unstarted)?;
+    client.grace = GRACE;
+    let (_, text) = client.end(within, stop)?;
+    external(&mpi::ENGINE, &text, line)
+        .map_err(|why| Ended::Failed(Stage::Collect, why.to_string()))
+}
+
+/// Why a launcher's ranks do not meet.
+#[derive(Debug, Error)]
+#[error(
+    "the launcher brings no rank to {host}: {why} (hint: `ssh {host}` has to work without a \
+     password, and narrows and the same MPI to be there under the paths that they have here)"
+)]
+pub struct NoRanks {
+    host: String,
+    why: String,
 }
 
 /// Checks the words that a study gives a tool; a tool that is not known has none.
@@ -496,6 +555,9 @@ mod tests {
         let ends = || EndSpec::anywhere(false);
         let plain = || Params::of_network(Bytes(8), 1);
         assert_eq!(trial(plain(), ends()), None);
+        let mut eight = plain();
+        eight.told.tell(&runs::RANKS, 8);
+        assert_eq!(trial(eight, ends()), None);
         assert_eq!(trial(Params { streams: 4, ..plain() }, ends()), Some("parallel"));
         assert_eq!(trial(Params { rate_bps: Some(1), ..plain() }, ends()), Some("bitrate"));
         let reverse = StreamParams { reverse: true, ..StreamParams::default() };

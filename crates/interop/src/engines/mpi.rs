@@ -1,26 +1,39 @@
-//! Messages between two MPI ranks, one here and one at the peer: `narrows mpi`, which the launcher
-//! of the installed MPI starts on both hosts. It reaches the other as it is set up to, by ssh as a
-//! rule; an agent is not asked.
+//! Messages between MPI ranks, half of them here and half at the peer: `narrows mpi`, which the
+//! launcher of the installed MPI starts on both hosts. It reaches the other as it is set up to, by
+//! ssh as a rule; an agent is not asked.
 
 use super::words::Takes;
 use super::{Engine, Runs};
+use narrows_model::options::runs;
+use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
 use std::borrow::Cow::Borrowed;
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// How long the launcher has to start ranks on both hosts, by ssh to one that may be slow.
 pub const STARTS_WITHIN: Duration = Duration::from_secs(60);
 
+/// How long two ranks have to meet before any run is made: ssh gives up on a host that does not
+/// answer in no less, and a host that answers takes a second or two.
+pub const MEETS_WITHIN: Duration = Duration::from_secs(20);
+
 /// The patterns, by the words of their workloads.
-const PATTERNS: [(&str, Workload); 3] = [
+const PATTERNS: [(&str, Workload); 6] = [
     ("pingpong", Workload::Other(Borrowed("mpi-latency"))),
     ("bandwidth", Workload::Other(Borrowed("mpi-bandwidth"))),
     ("both-ways", Workload::Other(Borrowed("mpi-bi-directional-bandwidth"))),
+    ("pairs", Workload::Other(Borrowed("mpi-multiple-bandwidth"))),
+    ("allreduce", Workload::Other(Borrowed("mpi-allreduce-latency"))),
+    ("alltoall", Workload::Other(Borrowed("mpi-all-to-all-latency"))),
 ];
 const KINDS: &[Workload] = &[
     Workload::Other(Borrowed("mpi-latency")),
     Workload::Other(Borrowed("mpi-bandwidth")),
     Workload::Other(Borrowed("mpi-bi-directional-bandwidth")),
+    Workload::Other(Borrowed("mpi-multiple-bandwidth")),
+    Workload::Other(Borrowed("mpi-allreduce-latency")),
+    Workload::Other(Borrowed("mpi-all-to-all-latency")),
 ];
 
 /// How the ranks are started, and what they tell.
@@ -32,22 +45,40 @@ pub static ENGINE: Engine = Engine {
     kinds: KINDS,
     port: 0,
     server: |_, _| Vec::new(),
-    client: |trial, address, port| {
-        let pattern = PATTERNS.iter().find(|(_, kind)| *kind == trial.kind);
-        let window = trial.timeline.window_ns.seconds();
-        let mut all = vec!["mpi".to_owned(), pattern.map_or("", |(name, _)| name).to_owned()];
-        all.extend(["--sizes".to_owned(), trial.params.message_bytes.0.to_string()]);
-        all.extend(["-t".to_owned(), window.to_string()]);
-        let limit = (2.0 * window).ceil() + STARTS_WITHIN.as_secs_f64();
-        all.extend(["--limit".to_owned(), limit.to_string()]);
-        all.extend((ENGINE.reach)(address, port));
-        all.extend(trial.engine.iter().flat_map(|engine| engine.client.clone()));
-        all
-    },
+    client: |trial, address, _| words(trial, &with_here(address)),
     client_words: &[(Takes::Fabric, &["--fabric"]), (Takes::Number, &["--messages"])],
     server_words: &[],
-    reach: |address, _| {
-        let hosts = format!("localhost,{address}");
-        ["--hosts", &hosts, "--repeats", "1", "--passing"].map(str::to_owned).to_vec()
-    },
+    reach: |address, _| reach(&with_here(address)),
 };
+
+/// This host and another, as the launcher is told them.
+pub fn with_here(address: IpAddr) -> String {
+    format!("localhost,{address}")
+}
+
+fn reach(hosts: &str) -> Vec<String> {
+    ["--hosts", hosts, "--repeats", "1", "--passing"].map(str::to_owned).to_vec()
+}
+
+/// The words of this program for a trial between these hosts.
+pub fn words(trial: &Trial, hosts: &str) -> Vec<String> {
+    let pattern = PATTERNS.iter().find(|(_, kind)| *kind == trial.kind);
+    let window = trial.timeline.window_ns.seconds();
+    let mut all = vec!["mpi".to_owned(), pattern.map_or("", |(name, _)| name).to_owned()];
+    all.extend(["--sizes".to_owned(), trial.params.message_bytes.0.to_string()]);
+    all.extend(["-t".to_owned(), window.to_string()]);
+    let ranks = runs::RANKS.of(&trial.params);
+    all.extend(ranks.into_iter().flat_map(|ranks| ["-n".to_owned(), ranks.to_string()]));
+    let limit = (2.0 * window).ceil() + STARTS_WITHIN.as_secs_f64();
+    all.extend(["--limit".to_owned(), limit.to_string()]);
+    all.extend(reach(hosts));
+    all.extend(trial.engine.iter().flat_map(|engine| engine.client.clone()));
+    all
+}
+
+/// The words that say whether two ranks on these hosts meet.
+pub fn words_to_meet(hosts: &str) -> Vec<String> {
+    let seconds = MEETS_WITHIN.as_secs().to_string();
+    let words = ["mpi", "pingpong", "--sizes", "8", "-t", "0.05", "--limit", &seconds];
+    [words.map(str::to_owned).to_vec(), reach(hosts)].concat()
+}

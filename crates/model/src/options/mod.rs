@@ -104,6 +104,7 @@ pub static ALL: &[&Declared] = &[
     &trips::OVERLAP.declared,
     &runs::AFTER.declared,
     &rdma::GID.declared,
+    &runs::RANKS.declared,
 ];
 
 /// The option of a key in a section.

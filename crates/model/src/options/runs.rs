@@ -36,6 +36,22 @@ pub static ENGINE_SERVER: Opt<String> = Opt::new(Declared {
     ..OLD
 });
 
+/// Ranks over both hosts: more of a study make more of a launch than two hosts are for.
+const RANKS_MAX: u64 = 1024;
+
+/// Ranks that the launcher of an MPI starts.
+pub static RANKS: Opt<u32> = Opt::new(Declared {
+    key: "ranks",
+    takes: Takes::Number(2, RANKS_MAX),
+    help: "Ranks that the launcher starts over both hosts, half of them on each; without it 2. \
+           Patterns of one pair leave the others waiting",
+    fits: fits::MPI,
+    kept: Kept::Key,
+    shown: |value, _| Some(format!("{value} ranks")),
+    capability: Some("ranks"),
+    ..Declared::PLAIN
+});
+
 /// Seconds that a direct measurement may take for a window or a warm-up.
 const DIRECT_SECONDS: Takes = Takes::Seconds(0.05, 600.0);
 /// Seconds of a study's windows.
