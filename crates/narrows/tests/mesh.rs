@@ -23,6 +23,7 @@ impl Bridged {
         ip(&format!("-n {hub} link add bridge type bridge"));
         ip(&format!("-n {hub} addr add 198.51.100.1/24 dev bridge"));
         ip(&format!("-n {hub} link set bridge up"));
+        ip(&format!("-n {hub} link set lo up"));
         for n in 0..count {
             let name = format!("narrows-{label}-{}-{n}", std::process::id());
             ip(&format!("netns add {name}"));
@@ -31,6 +32,8 @@ impl Bridged {
             ip(&format!("-n {hub} link set p{n} master bridge up"));
             ip(&format!("-n {name} addr add {}/24 dev uplink", address(n)));
             ip(&format!("-n {name} link set uplink up"));
+            // Ranks of an MPI speak with their launcher over it.
+            ip(&format!("-n {name} link set lo up"));
         }
         all
     }
@@ -133,6 +136,97 @@ fn slow_and_dead_are_named() {
         assert_eq!((&round["pairs"], &round["done"]), (&4.into(), &3.into()), "{round}");
         assert!(round["overlap_share"].as_f64().is_some_and(|share| share > 0.5), "{round}");
     }
+}
+
+/// Datagrams between four hosts: one that sends less than it is asked for is named, and trips have
+/// their latency.
+#[test]
+fn datagrams_of_a_slow_sender_are_named() {
+    patiently("datagrams_of_a_slow_sender", slow_datagrams_are_named);
+}
+
+fn slow_datagrams_are_named() {
+    if !is_root() {
+        skip("datagrams_of_a_slow_sender", "needs root and ip");
+        return;
+    }
+    let hosts = Bridged::new("meshudp", 4);
+    let shaped = "qdisc add dev uplink root tbf rate 2mbit burst 16k latency 200ms";
+    let enter = hosts.inside(SLOW + 1);
+    let done = run(Command::new("nsenter").arg(enter).arg("tc").args(shaped.split(' ')));
+    if done.status.code() != Some(0) {
+        return skip("datagrams_of_a_slow_sender", "this kernel has no tbf");
+    }
+    let key = key("mesh-udp-key");
+    let _agents: Vec<Served> = (0..4).map(|n| hosts.agent(n, &key)).collect();
+    let words = ["198.51.100.[2-5]", "--udp", "-b", "8M", "-l", "1400", "-t", "0.5", "-J"];
+    let ran = run(hosts.mesh(&key, &words).args(["--rate-share", "0.5"]));
+    assert_eq!(ran.status.code(), Some(1), "{}", err(&ran));
+    let json: Value = serde_json::from_str(&out(&ran)).expect("JSON");
+    let named = json["mesh"]["named"].as_array().expect("a list");
+    assert_eq!(named.len(), 1, "{json}");
+    assert_eq!(named[0]["suspect"], serde_json::json!({ "what": "sends", "host": SLOW }));
+    for cell in json["mesh"]["cells"].as_array().expect("cells") {
+        let rate = cell["looks"][0]["value"].as_f64().expect("a rate");
+        let is_slow = cell["from"].as_u64() == Some(SLOW as u64);
+        assert_eq!(rate < 4e6, is_slow, "{cell}");
+    }
+    let words = ["198.51.100.[2-5]", "--udp", "--rr", "-t", "0.3", "--once", "-J"];
+    let ran = run(&mut hosts.mesh(&key, &words));
+    let json: Value = serde_json::from_str(&out(&ran)).unwrap_or_else(|_| panic!("{}", err(&ran)));
+    let cells = json["mesh"]["cells"].as_array().expect("cells");
+    assert_eq!((cells.len(), &json["mesh"]["unit"]), (12, &Value::from("ns")), "{json}");
+    assert!(cells.iter().all(|cell| cell["looks"][0]["value"].is_f64()), "{json}");
+}
+
+/// Ranks of a real MPI on three hosts and one that is not there; the launcher reaches hosts by a
+/// program in place of ssh. No agent runs.
+#[test]
+fn ranks_of_an_mpi_are_pairs_of_a_mesh() {
+    let launcher = Path::new("/usr/bin/mpirun.openmpi");
+    if !is_root() || !launcher.exists() {
+        return skip("ranks_of_an_mpi_are_pairs", "needs root, ip and mpirun.openmpi");
+    }
+    patiently("ranks_of_an_mpi_are_pairs", ranks_are_pairs);
+}
+
+fn ranks_are_pairs() {
+    let hosts = Bridged::new("meshmpi", 3);
+    let dir = folder("mesh-mpi");
+    let hop = |n: usize| format!("{}=/run/netns/{}", address(n), hosts.0[n + 1]);
+    let hops: Vec<String> = (0..3).map(hop).collect();
+    let (binary, reach) = (env!("CARGO_BIN_EXE_narrows"), dir.join("reach"));
+    let script = format!(
+        "#!/bin/sh\nexport NARROWS_HOPS={}\nexec '{binary}' become --agent -- \"$@\"\n",
+        hops.join(",")
+    );
+    fs::write(&reach, script).expect("script");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&reach, mode).expect("mode");
+    let mesh = |words: &[&str]| {
+        let mut command = Command::new("nsenter");
+        command.arg(hosts.inside(0)).args([binary, "mesh", "--mpi", "-J", "--pairs", "quick"]);
+        command.args(["--fabric", "tcp:uplink", "--once", "-t", "0.2", "--out"]).arg(&dir);
+        command.env("OMPI_MCA_plm", "rsh").env("OMPI_MCA_plm_rsh_agent", &reach);
+        command.env("OMPI_MCA_oob_tcp_if_include", "198.51.100.0/24");
+        let ran = run(command.args(words));
+        serde_json::from_str(&out(&ran)).unwrap_or_else(|_| panic!("{}", err(&ran)))
+    };
+    let rates: Value = mesh(&["198.51.100.[2-5]"]);
+    assert_eq!(rates["mesh"]["unit"], "bit/s", "{rates}");
+    let gone: Vec<bool> =
+        rates["gone"].as_array().expect("a list").iter().map(Value::is_string).collect();
+    assert_eq!(gone, [false, false, false, true], "{rates}");
+    let cells = rates["mesh"]["cells"].as_array().expect("cells");
+    assert_eq!(cells.len(), 4);
+    for cell in cells {
+        let of_gone = [&cell["from"], &cell["to"]].contains(&&Value::from(3));
+        assert_eq!(cell["looks"][0]["value"].is_f64(), !of_gone, "{cell}");
+    }
+    let trips: Value = mesh(&["198.51.100.[2-3]", "--rr"]);
+    assert_eq!(trips["mesh"]["unit"], "ns", "{trips}");
+    let cells = trips["mesh"]["cells"].as_array().expect("cells");
+    assert!(cells.iter().all(|cell| cell["looks"][0]["value"].is_f64()), "{trips}");
 }
 
 /// Real servers of ssh in namespaces, which end with the test, and what is left of agents there.
@@ -256,6 +350,13 @@ fn meet_and_leave_nothing() {
     let long = mesh.args(["-b", "8M", "-t", "60"]).stdout(Stdio::null()).stderr(Stdio::null());
     let mut running = long.spawn().expect("starts");
     have_come(3);
+    // They may meet each other, and nobody else.
+    for pid in Servers::agents() {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).expect("an agent");
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        let peers = " --peers 198.51.100.2,198.51.100.3,198.51.100.5 ";
+        assert!(line.contains(peers), "{line}");
+    }
     let pid = nix::unistd::Pid::from_raw(running.id() as i32);
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("signal");
     assert_eq!(running.wait().expect("wait").code(), Some(130));

@@ -127,6 +127,11 @@ pub fn timeline(window: Nanos) -> Timeline {
     }
 }
 
+/// The time line of two ranks, which warm up by themselves.
+pub fn of_ranks(window: Nanos) -> Timeline {
+    Timeline::new(Nanos(0), window, Nanos(0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

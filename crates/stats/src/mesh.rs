@@ -233,6 +233,30 @@ impl Mesh {
     }
 }
 
+/// The figures of one round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figures {
+    /// The smallest of its pairs.
+    pub least: f64,
+    /// The largest of its pairs.
+    pub most: f64,
+    pub unit: Unit,
+}
+
+impl Figures {
+    /// From the records of a round and their trials; `None` where no pair gave a figure.
+    pub fn of<'a>(ran: impl Iterator<Item = (&'a Trial, &'a Record)>) -> Option<Self> {
+        let values = ran.filter_map(|(trial, record)| value_of(trial, record));
+        values.map(|(value, unit)| Self { least: value.value, most: value.value, unit }).reduce(
+            |one, other| Self {
+                least: one.least.min(other.least),
+                most: one.most.max(other.most),
+                unit: one.unit,
+            },
+        )
+    }
+}
+
 fn of_pair(trial: &Trial) -> Option<(&str, (usize, usize, &Trial))> {
     let pair = trial.pairs().next()?;
     match (pair.sender.host, pair.receiver.host) {

@@ -4,8 +4,11 @@ use super::KeyArgs;
 use super::untaken::Untaken;
 use clap::Args as ClapArgs;
 use narrows_model::options::{flows, runs};
+use narrows_model::trial::Engine;
 use narrows_model::workload::Workload;
 use narrows_model::{BitsPerSecond, Bytes};
+use narrows_mpi::fabric::Fabric;
+use narrows_mpi::pattern::Pattern;
 use narrows_plan::mesh::Shape;
 use narrows_plan::study::Settings;
 use std::path::PathBuf;
@@ -32,6 +35,13 @@ pub struct MeshArgs {
     /// UDP instead of TCP
     #[arg(long)]
     pub udp: bool,
+    /// Messages between ranks of an MPI, which its launcher starts on the hosts: bandwidth, or half
+    /// round trips with --rr. No agent is asked
+    #[arg(long, conflicts_with_all = ["udp", "bitrate", "parallel"])]
+    pub mpi: bool,
+    /// What is to carry the messages of --mpi, as of `narrows mpi --fabric`
+    #[arg(long, value_name = "FABRIC", requires = "mpi")]
+    pub fabric: Option<Fabric>,
     /// A pair with more than so many times the least latency is measured again
     #[arg(long, value_name = "TIMES", default_value = "2.1", value_parser = times)]
     pub latency_times: f64,
@@ -76,12 +86,27 @@ pub struct MeshArgs {
 impl MeshArgs {
     /// What each pair runs.
     pub fn kind(&self) -> Workload {
+        if self.mpi {
+            return Workload::from(self.pattern().word());
+        }
         match (self.udp, self.rr) {
             (false, false) => Workload::TCP_STREAM,
             (false, true) => Workload::TCP_RR,
             (true, false) => Workload::UDP_STREAM,
             (true, true) => Workload::UDP_RR,
         }
+    }
+
+    /// What two ranks do.
+    fn pattern(&self) -> Pattern {
+        if self.rr { Pattern::PingPong } else { Pattern::Bandwidth }
+    }
+
+    /// The tool that makes the load in place of agents, with its words.
+    pub fn engine(&self) -> Option<Engine> {
+        let fabric = self.fabric.iter().flat_map(|fabric| ["--fabric".into(), fabric.to_string()]);
+        let client = fabric.collect();
+        self.mpi.then(|| Engine { tool: "mpi".to_owned(), client, ..Engine::default() })
     }
 
     /// How, as a cell of a study has it.
@@ -91,7 +116,9 @@ impl MeshArgs {
         if let Some(rate) = self.bitrate {
             settings.tell(&flows::BITRATE, rate);
         }
-        if let Some(bytes) = self.length {
+        // What MPI's benchmarks have for each.
+        let ranks = if self.rr { Bytes(8) } else { Bytes::mib(1) };
+        if let Some(bytes) = self.length.or(self.mpi.then_some(ranks)) {
             settings.tell(&flows::LENGTH, bytes);
         }
         if let Some(count) = self.parallel {

@@ -1,14 +1,19 @@
-//! `narrows mesh HOSTS`: pairs among many hosts, and who of them is slow.
+//! `narrows mesh HOSTS`: pairs among many hosts, and who of them is slow. Their ends are workers of
+//! agents, or ranks of an MPI.
 
+mod rounds;
+
+use super::launcher::Launcher;
 use super::{calling, measurement};
 use crate::args::MeshArgs;
 use crate::cause::Cause;
 use crate::failure::{CONNECT, Failure, STOPPED, VERDICT};
 use crate::{output, screen, stop};
-use narrows_control::{Calling, ControlError, Reached, key, reach, wire};
+use narrows_control::{Calling, ControlError, Peer, Reached, key, reach, wire};
 use narrows_host::Root;
 use narrows_model::host::Host;
 use narrows_model::load::Params;
+use narrows_model::record::Record;
 use narrows_model::study::{Ended, Study};
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{NetworkPath, Trial};
@@ -16,14 +21,18 @@ use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_plan::mesh::{self as plan, Pair};
 use narrows_plan::{direct as timing, hostset};
 use narrows_report::mesh as report;
-use narrows_runner::Crowd;
-use narrows_runner::launch::Brought;
-use narrows_stats::mesh::{Limits, Mesh};
+use narrows_runner::launch::{Brought, is_ssh};
+use narrows_runner::{Crowd, Ranks};
+use narrows_stats::mesh::{Figures, Limits, Mesh};
 use narrows_store::Store;
+use rounds::Rounds;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
+/// What a round takes beside its window, about: pairs meet, warm up and cool down.
+const BESIDE_WINDOW: Duration = Duration::from_secs(1);
 /// More suspects than these are not measured again: then it is no few hosts that are slow.
 const SUSPECTS_MAX: usize = 512;
 
@@ -34,22 +43,88 @@ pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
         return Err(Failure::of(Cause::HOST_SET, "a mesh needs two hosts or more"));
     }
     output::check_folder(&args.out)?;
-    let (mut crowd, hosts, _brought) = agents(args, names)?;
-    let mut meshed = Meshed::open(args, &crowd, &hosts)?;
     let stop = stop::flag()?;
-    let stopped = meshed.measure(&mut crowd, &stop)?;
+    let (mut crew, hosts, _brought) =
+        if args.mpi { ranks(names, &stop)? } else { agents(args, names)? };
+    let mut meshed = Meshed::open(args, &crew, &hosts)?;
+    let stopped = meshed.measure(&mut crew, &stop)?;
     let ended = if stopped { Ended::by_signal() } else { Ended::Complete };
     meshed.store.put_ended(&ended)?;
     let path = meshed.store.path().to_owned();
     drop(meshed);
-    present(args, &path, &crowd, stopped)
+    present(args, &path, &crew, stopped)
 }
 
-/// Agents, what their hosts are, and those that ssh brought, which go with this.
-type Agents = (Crowd, Vec<Host>, Vec<Brought>);
+/// What makes the ends of pairs.
+enum Crew {
+    Agents(Crowd),
+    Ranks(Ranks),
+}
+
+impl Crew {
+    fn names(&self) -> &[String] {
+        match self {
+            Self::Agents(crowd) => &crowd.names,
+            Self::Ranks(ranks) => &ranks.names,
+        }
+    }
+
+    /// Why each host is not there.
+    fn gone(&self) -> &[Option<String>] {
+        match self {
+            Self::Agents(crowd) => &crowd.gone,
+            Self::Ranks(ranks) => &ranks.gone,
+        }
+    }
+
+    /// Agents that are there; none where a launcher starts the ends.
+    fn peers(&self) -> impl Iterator<Item = &Peer> {
+        let peers = match self {
+            Self::Agents(crowd) => crowd.peers.as_slice(),
+            Self::Ranks(_) => &[],
+        };
+        peers.iter().flatten()
+    }
+
+    fn round(
+        &mut self,
+        trials: &[(&Trial, u32)],
+        block: u32,
+        stop: &AtomicBool,
+    ) -> (Vec<Record>, bool) {
+        match self {
+            Self::Agents(crowd) => crowd.round(trials, block, stop),
+            Self::Ranks(ranks) => ranks.round(trials, block, stop),
+        }
+    }
+}
+
+/// Who makes the ends, what their hosts are, and agents that ssh brought, which go with this.
+type Called = (Crew, Vec<Host>, Vec<Brought>);
+
+/// Sees which hosts the launcher of the MPI that there is reaches.
+fn ranks(names: Vec<String>, stop: &AtomicBool) -> Result<Called, Failure> {
+    if let Some(name) = names.iter().find(|name| is_ssh(name)) {
+        let says = format!("{name}: the launcher of an MPI takes hosts by name, without ssh:");
+        return Err(Failure::of(Cause::HOST_SET, says));
+    }
+    // Without one, this says what to install.
+    Launcher::find(None, stop)?;
+    let hosts = names.iter().map(|_| Host::default()).collect();
+    let ranks = Ranks::call(names, stop);
+    let gone = ranks.names.iter().zip(&ranks.gone);
+    let gone: Vec<_> = gone.filter_map(|(name, why)| Some((name, why.as_ref()?))).collect();
+    for (name, why) in &gone {
+        note!("{name}: {why}");
+    }
+    match gone.first() {
+        Some((_, why)) if !ranks.is_enough() => Err(Failure::of(Cause::MPI_HOSTS, why.as_str())),
+        _ => Ok((Crew::Ranks(ranks), hosts, Vec::new())),
+    }
+}
 
 /// Reaches all agents at once; those that cannot be had cost their own pairs.
-fn agents(args: &MeshArgs, names: Vec<String>) -> Result<Agents, Failure> {
+fn agents(args: &MeshArgs, names: Vec<String>) -> Result<Called, Failure> {
     let key = args.key.given()?;
     let key = calling::key_for(&names, key)?;
     let calling = Calling { port: args.port.unwrap_or(wire::PORT), family: None, key };
@@ -77,7 +152,7 @@ fn agents(args: &MeshArgs, names: Vec<String>) -> Result<Agents, Failure> {
     let crowd = Crowd { names, peers, gone };
     match first {
         Some(why) if !crowd.is_enough() => Err(why),
-        _ => Ok((crowd, hosts, brought)),
+        _ => Ok((Crew::Agents(crowd), hosts, brought)),
     }
 }
 
@@ -98,13 +173,15 @@ struct Meshed<'a> {
     rounds: Vec<Vec<Pair>>,
     /// Rounds so far.
     block: u32,
+    /// What a user sees of them.
+    seen: Rounds,
 }
 
 impl<'a> Meshed<'a> {
-    fn open(args: &'a MeshArgs, crowd: &Crowd, hosts: &[Host]) -> Result<Self, Failure> {
+    fn open(args: &'a MeshArgs, crew: &Crew, hosts: &[Host]) -> Result<Self, Failure> {
         let own = narrows_host::read(&Root::live());
         let seed = args.seed.map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
-        let rounds = args.shape().rounds(crowd.names.len(), seed);
+        let rounds = args.shape().rounds(crew.names().len(), seed);
         let (kind, settings) = (args.kind(), args.settings());
         let caches = hosts.iter().map(Host::last_level_cache_bytes);
         let cache = caches.fold(own.last_level_cache_bytes(), Bytes::max);
@@ -117,32 +194,32 @@ impl<'a> Meshed<'a> {
             .flatten()
             .copied()
             .map(|pair| {
-                let line = plan::timeline(window);
-                (pair, plan::trial(pair, &kind, &params, line, &crowd.names))
+                let line = if args.mpi { plan::of_ranks(window) } else { plan::timeline(window) };
+                let trial = plan::trial(pair, &kind, &params, line, crew.names());
+                (pair, Trial { engine: args.engine(), ..trial })
             })
             .collect();
         let all: Vec<Trial> = trials.values().cloned().collect();
-        for (trial, peer) in all
-            .first()
-            .iter()
-            .flat_map(|trial| crowd.peers.iter().flatten().map(move |peer| (trial, peer)))
+        for (trial, peer) in
+            all.first().iter().flat_map(|trial| crew.peers().map(move |peer| (trial, peer)))
         {
             measurement::check(trial)?;
             peer.can(trial)?;
         }
         let began = output::now();
-        let study = study(crowd, seed, began, &own);
+        let study = study(crew, seed, began, &own);
         let mut draft = Store::draft(&output::stamped(&args.out, "mesh", began), &study, &own)?;
         draft.put_trials(&all)?;
         draft.put_peer_hosts(hosts)?;
         let store = draft.publish()?;
-        Ok(Self { args, store, trials, repeats: BTreeMap::new(), rounds, block: 0 })
+        let seen = Rounds::new(rounds.len(), Duration::from_nanos(window.0) + BESIDE_WINDOW);
+        Ok(Self { args, store, trials, repeats: BTreeMap::new(), rounds, block: 0, seen })
     }
 
     /// All rounds, and suspects again; whether the user stopped it.
-    fn measure(&mut self, crowd: &mut Crowd, stop: &AtomicBool) -> Result<bool, Failure> {
+    fn measure(&mut self, crew: &mut Crew, stop: &AtomicBool) -> Result<bool, Failure> {
         for round in std::mem::take(&mut self.rounds) {
-            if self.round(crowd, &round, stop)? {
+            if self.round(crew, &round, stop)? {
                 return Ok(true);
             }
         }
@@ -150,7 +227,7 @@ impl<'a> Meshed<'a> {
             return Ok(false);
         }
         // Half as many pairs each time, until every suspect has run by itself.
-        let mut at_once = (crowd.names.len() / 4).max(1);
+        let mut at_once = (crew.names().len() / 4).max(1);
         loop {
             let suspects = self.suspects()?;
             if suspects.is_empty() {
@@ -162,8 +239,9 @@ impl<'a> Meshed<'a> {
             }
             let rounds = plan::packed(&suspects, at_once);
             let alone = rounds.iter().all(|round| round.len() == 1);
+            self.seen.add(rounds.len());
             for round in rounds {
-                if self.round(crowd, &round, stop)? {
+                if self.round(crew, &round, stop)? {
                     return Ok(true);
                 }
             }
@@ -177,7 +255,7 @@ impl<'a> Meshed<'a> {
     /// One round, and its records to disk.
     fn round(
         &mut self,
-        crowd: &mut Crowd,
+        crew: &mut Crew,
         round: &[Pair],
         stop: &AtomicBool,
     ) -> Result<bool, Failure> {
@@ -188,7 +266,10 @@ impl<'a> Meshed<'a> {
             trials.push((trial, *repeat));
             *repeat += 1;
         }
-        let (records, stopped) = crowd.round(&trials, self.block, stop);
+        self.seen.begins(trials.len());
+        let (records, stopped) = crew.round(&trials, self.block, stop);
+        let ran = trials.iter().map(|(trial, _)| *trial).zip(&records);
+        self.seen.ran(Figures::of(ran));
         self.block += 1;
         if !stopped {
             self.store.put_records(&records)?;
@@ -208,16 +289,16 @@ fn limits(args: &MeshArgs) -> Limits {
     Limits { latency_times: args.latency_times, rate_share: args.rate_share }
 }
 
-fn study(crowd: &Crowd, seed: u64, began_unix_ns: Nanos, own: &Host) -> Study {
+fn study(crew: &Crew, seed: u64, began_unix_ns: Nanos, own: &Host) -> Study {
     Study {
-        peer: Some(crowd.names.join(", ")),
+        peer: Some(crew.names().join(", ")),
         began_unix_ns,
         cache_bytes: own.last_level_cache_bytes(),
         ..Study::new(StudyKind::Mesh, NetworkPath::Peer, 1, seed)
     }
 }
 
-fn present(args: &MeshArgs, path: &Path, crowd: &Crowd, stopped: bool) -> Result<u8, Failure> {
+fn present(args: &MeshArgs, path: &Path, crew: &Crew, stopped: bool) -> Result<u8, Failure> {
     let stored = narrows_store::read(path)?;
     let mesh = Mesh::of(&stored, limits(args));
     if mesh.is_none() && stopped {
@@ -225,13 +306,13 @@ fn present(args: &MeshArgs, path: &Path, crowd: &Crowd, stopped: bool) -> Result
         return Ok(STOPPED);
     }
     let mesh = mesh.ok_or_else(|| Failure::of(Cause::RUNS_FAILED, "no pair was measured"))?;
-    let names = &crowd.names;
+    let names = crew.names();
     if let Some(file) = &args.svg {
         output::write_whole(file, &report::svg(&mesh, names))?;
     }
     let text = if args.json {
         let document = serde_json::json!({
-            "schema_version": SCHEMA_VERSION, "hosts": names, "gone": crowd.gone, "mesh": mesh,
+            "schema_version": SCHEMA_VERSION, "hosts": names, "gone": crew.gone(), "mesh": mesh,
         });
         serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
     } else {
