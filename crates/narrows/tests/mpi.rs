@@ -190,11 +190,8 @@ fn two_namespaces_are_two_hosts() {
     }
 }
 
-/// Two namespaces as hosts, an agent in one, a study in the other; the launcher reaches the agent's
-/// by a program in place of ssh.
-#[test]
-fn a_study_has_cells_of_mpi_beside_others() {
-    const STUDY: &str = "name = 'fabrics'\nrepeats = 1\n[base]\nseconds = 0.2\nlength = 8\n\
+/// Sockets, two ranks, four of them, and a fabric that is not there.
+const STUDY: &str = "name = 'fabrics'\nrepeats = 1\n[base]\nseconds = 0.2\nlength = 8\n\
         [[factor]]\nname = 'test'\nlevels = [\n\
         { name = 'sockets', load = 'tcp-rr' },\n\
         { name = 'ranks', load = 'mpi-latency', engine = 'mpi', \
@@ -203,6 +200,11 @@ fn a_study_has_cells_of_mpi_beside_others() {
           engine_client = '--fabric tcp:narrows0' },\n\
         { name = 'no such fabric', load = 'mpi-latency', engine = 'mpi', \
           engine_client = '--fabric tcp:narrows7' },\n]\n[report]\nacross = 'test'\n";
+
+/// Two namespaces as hosts, an agent in one, a study in the other; the launcher reaches the agent's
+/// by a program in place of ssh.
+#[test]
+fn a_study_has_cells_of_mpi_beside_others() {
     if !is_root() {
         return common::skip("a_study_has_cells_of_mpi", "needs root");
     }
