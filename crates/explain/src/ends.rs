@@ -71,12 +71,8 @@ impl<'a> Cell<'a> {
     /// either direction: what one of them meets on the path says something of the other.
     pub fn is_beside(&self, other: &Trial) -> bool {
         let (own, its) = (way_of(self.trial), way_of(other));
-        let is_same = |(one, other): (&(EndHost, Option<&Bind>), &(EndHost, Option<&Bind>))| {
-            // A probe is told where to leave from at one end alone.
-            one.0 == other.0 && (one.1 == other.1 || one.1.is_none() || other.1.is_none())
-        };
         let is_as_many = own.len() == its.len() && self.trial.path == other.path;
-        is_as_many && own.iter().zip(&its).all(is_same)
+        is_as_many && own.iter().zip(&its).all(|(one, other)| one.is_same(other))
     }
 
     fn end(&self, role: Role, report: Option<&'a EndReport>) -> Option<End<'a>> {
@@ -100,10 +96,25 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// The hosts that a trial's packets go between, and what their ends are bound to.
-fn way_of(trial: &Trial) -> Vec<(EndHost, Option<&Bind>)> {
+/// A host, and what a trial's end there is bound to.
+struct Place<'a> {
+    host: EndHost,
+    bind: Option<&'a Bind>,
+}
+
+impl Place<'_> {
+    /// A probe is told where to leave from at one end alone.
+    fn is_same(&self, other: &Self) -> bool {
+        let is_bound_alike = self.bind == other.bind || self.bind.is_none() || other.bind.is_none();
+        self.host == other.host && is_bound_alike
+    }
+}
+
+/// The hosts that a trial's packets go between, in one order.
+fn way_of(trial: &Trial) -> Vec<Place<'_>> {
     let ends = trial.ends_of(Role::Receiver).chain(trial.ends_of(Role::Sender));
-    let mut ends: Vec<_> = ends.map(|end| (end.host, end.bind.as_ref())).collect();
-    ends.sort_by_key(|(host, _)| *host);
-    ends
+    let places = ends.map(|end| Place { host: end.host, bind: end.bind.as_ref() });
+    let mut places: Vec<Place<'_>> = places.collect();
+    places.sort_by_key(|place| place.host);
+    places
 }

@@ -204,8 +204,8 @@ impl Cell<'_> {
         self.of_sender(|end| of(end).into_iter().reduce(f64::max))
     }
 
-    /// Segments of each flow that are under way at once, at the most: what the rate makes of a round
-    /// trip, or the largest congestion window where that is larger.
+    /// Segments of each flow that are under way at once, at the most: what the rate makes of a
+    /// round trip, or the largest congestion window where that is larger.
     pub fn under_way(&self) -> Option<f64> {
         let flows = f64::from(self.trial.params.streams.max(1));
         let travels = || {

@@ -117,10 +117,10 @@ fn are_answers(cell: &Cell<'_>, lost: f64) -> bool {
 /// Share of the handshakes that were lost, of which the answers were sent again.
 const ANSWERS_SHARE: f64 = 0.5;
 const DROPS_ANSWERS: &str = "look for what drops SYN-ACK on the way back: a filter of the listening \
-                             end on the way out (nft list ruleset, iptables -S OUTPUT), a stateful \
-                             firewall that never saw the SYN (routes that differ there and back: ip \
-                             route get at both ends), rp_filter at the end that connects; then for \
-                             loss on the way back";
+                             end on the way out (nft list ruleset, iptables -S OUTPUT), a \
+                             stateful firewall that never saw the SYN (routes that differ there \
+                             and back: ip route get at both ends), rp_filter at the end that \
+                             connects; then for loss on the way back";
 
 /// Share of the connections whose first packets were lost, from which on it is no chance.
 const EVERY: f64 = 0.8;

@@ -1,9 +1,9 @@
 //! `path-proxy`: does something between the ends answer TCP in the other end's place?
 //!
 //! A proxy, a load balancer or an accelerator ends the connection and makes another one to the far
-//! end. TCP's handshake with it is over sooner than a datagram has come back from the far end, which
-//! no path can do for the far end's own answers. Then each end's counters are of its own connection
-//! alone: acknowledgements, losses and windows of the one say nothing of the other.
+//! end. TCP's handshake with it is over sooner than a datagram has come back from the far end,
+//! which no path can do for the far end's own answers. Then each end's counters are of its own
+//! connection alone: acknowledgements, losses and windows of the one say nothing of the other.
 
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
@@ -35,8 +35,8 @@ pub fn is_found(cell: &Cell<'_>) -> bool {
     matches!(look(cell), Ok(Look::Found(_)))
 }
 
-/// Whether the ends do not know a flow by the same ports: something between translates addresses, or
-/// makes connections of its own.
+/// Whether the ends do not know a flow by the same ports: something between translates addresses,
+/// or makes connections of its own.
 pub fn is_translated(cell: &Cell<'_>) -> bool {
     cell.done.iter().any(|record| {
         let ends = record.sender().zip(record.receiver());
@@ -75,9 +75,9 @@ fn look(cell: &Cell<'_>) -> Looked {
 }
 
 const REMEDY: &str = "look for a proxy, a load balancer, a firewall that proxies connections or an \
-                      accelerator on the way (traceroute -T and -U to the same host differ; nft list \
-                      ruleset: redirect, tproxy), and measure its two sides apart, or past it; where \
-                      there is none, datagrams take a longer way than TCP";
+                      accelerator on the way (traceroute -T and -U to the same host differ; nft \
+                      list ruleset: redirect, tproxy), and measure its two sides apart, or past \
+                      it; where there is none, datagrams take a longer way than TCP";
 
 /// The median handshake of a probe and the shortest round trip of its datagrams, in nanoseconds.
 fn times(record: &Record) -> Option<[f64; 2]> {

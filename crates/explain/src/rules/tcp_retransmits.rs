@@ -31,8 +31,6 @@ const LOST_SHARE: f64 = 0.001;
 const LOST_MIN: f64 = 3.0;
 /// And in all runs together: three losses of each are about what chance makes of two or four.
 const LOST_MIN_OF_ALL: f64 = 5.0;
-/// Of fewer losses in the median run the share of all runs is known better.
-const FEW: f64 = 10.0;
 /// How much further than the bound a stream may be and still be held by it.
 const BOUND_SHARE: f64 = 0.25;
 /// So many times what losses of that share allow, as they are spread evenly, a stream is not held
@@ -79,7 +77,7 @@ fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
     seen += &allowed(cell, bound_bps, held);
     let is_held = bound_bps.is_some() && held == Hold::Held;
     let all = losses.lost * losses.sent * cell.done.len() as f64;
-    let many = losses.lost * losses.sent >= LOST_MIN || all >= LOST_MIN_OF_ALL;
+    let many = losses.lost * losses.sent >= LOST_MIN || (all >= LOST_MIN_OF_ALL && most_lose(cell));
     let wrong = (losses.lost >= LOST_SHARE || (many && is_held)).then(|| {
         let says = format!(
             "TCP retransmitted {} % of its segments in {}, spurious ones not counted{}",
@@ -150,20 +148,35 @@ pub fn hold(cell: &Cell<'_>) -> Hold {
 }
 
 /// What became of the segments. Over a long path some few losses in a run hold a stream, and the
-/// median run may have none: then all runs are counted as one.
+/// median run may have none: then all runs are counted as one, where most of them lost something.
 fn counted(cell: &Cell<'_>) -> Option<Losses> {
     let losses = cell.losses()?;
-    if losses.lost * losses.sent >= FEW {
+    if losses.lost > 0.0 || !most_lose(cell) {
         return Some(losses);
     }
+    let lost = of_all(cell, |end| lost_of(end).map(|lost| lost as f64))?;
+    Some(Losses { lost, ..losses })
+}
+
+/// A count of all runs, as a share of what they sent.
+fn of_all(cell: &Cell<'_>, count: fn(&EndReport) -> Option<f64>) -> Option<f64> {
     let ends = cell.done.iter().filter_map(|record| record.sender());
-    let counts = ends.filter_map(|end| {
-        let again = end.readings.total(keys::RETRANSMITTED)?;
-        let had = end.readings.total(keys::DUPLICATES).unwrap_or(0);
-        Some([again.saturating_sub(had) as f64, end.readings.total(keys::SENT)? as f64])
-    });
-    let [lost, sent] = counts.reduce(|a, b| [a[0] + b[0], a[1] + b[1]])?;
-    Some(Losses { lost: lost / sent.max(1.0), ..losses })
+    let counts = ends.filter_map(|end| Some([count(end)?, end.readings.total(keys::SENT)? as f64]));
+    let [all, sent] = counts.reduce(|a, b| [a[0] + b[0], a[1] + b[1]])?;
+    (sent > 0.0).then_some(all / sent)
+}
+
+/// Segments that were sent again, and that the receiver had not.
+fn lost_of(end: &EndReport) -> Option<u64> {
+    let had = end.readings.total(keys::DUPLICATES).unwrap_or(0);
+    Some(end.readings.total(keys::RETRANSMITTED)?.saturating_sub(had))
+}
+
+/// Whether two thirds of the runs or more lost something: what one run lost is an accident.
+fn most_lose(cell: &Cell<'_>) -> bool {
+    let ends = cell.done.iter().filter_map(|record| record.sender());
+    let lossy = ends.filter_map(lost_of).filter(|lost| *lost > 0).count();
+    3 * lossy >= 2 * cell.done.len()
 }
 
 /// Whether the congestion control of a stream slowed down for its losses, by its rate.
@@ -247,25 +260,28 @@ fn most(cell: &Cell<'_>, losses: &Losses) -> Option<f64> {
 
 /// Times that TCP slowed down, as a share of its segments: a row of losses is repaired at once.
 fn cuts(cell: &Cell<'_>, losses: &Losses) -> f64 {
-    losses.lost / at_once(cell).unwrap_or(1.0).max(1.0)
+    let repairs = of_all(cell, repairs_of).filter(|share| *share > 0.0);
+    repairs.map_or(losses.lost, |repairs| repairs.min(losses.lost))
+}
+
+/// Times that the kernel of an end repaired a loss.
+fn repairs_of(end: &EndReport) -> Option<f64> {
+    let counters = [keys::RECOVERIES, keys::RECOVERIES_WITHOUT_SACK, keys::KERNEL_TIMEOUTS];
+    let counts = counters.into_iter().map(|counter| end.readings.total(counter));
+    counts.sum::<Option<u64>>().map(|repairs| repairs as f64)
 }
 
 /// How many packets were lost for each repair that the kernel made. An interface of software is
 /// given many segments as one packet, and what drops it drops them all.
 pub fn row(cell: &Cell<'_>) -> Option<f64> {
-    let segments = cell.packet_bytes().zip(cell.segment_bytes());
-    let segments = segments.map_or(1.0, |(packet, segment)| (packet / segment.max(1.0)).max(1.0));
-    Some(at_once(cell)? / segments)
-}
-
-/// How many segments each repair sent again.
-fn at_once(cell: &Cell<'_>) -> Option<f64> {
     let repairs = [keys::RECOVERIES, keys::RECOVERIES_WITHOUT_SACK, keys::KERNEL_TIMEOUTS]
         .into_iter()
         .map(|counter| cell.sent_count(counter))
         .sum::<Option<f64>>()?;
     let again = cell.sent_count(keys::RETRANSMITTED)?;
-    (repairs > 0.0).then(|| again / repairs)
+    let segments = cell.packet_bytes().zip(cell.segment_bytes());
+    let segments = segments.map_or(1.0, |(packet, segment)| (packet / segment.max(1.0)).max(1.0));
+    (repairs > 0.0).then(|| again / repairs / segments)
 }
 
 fn at_a_time(cell: &Cell<'_>) -> String {
@@ -375,6 +391,7 @@ mod tests {
         };
         assert!(is_found(&of([2, 1, 2])), "five of 60,000 over 40 ms hold it");
         assert!(is_clear(&of([1, 0, 1])), "an accident");
+        assert!(is_clear(&of([0, 0, 600])), "a burst in one run of three");
     }
 
     #[test]

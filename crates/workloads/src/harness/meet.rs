@@ -352,8 +352,8 @@ pub fn answer(socket: &Socket, job: &Job, token: &Token) -> Result<(), LoadError
         ),
         true => format!(
             "UDP arrives at port {port} of the listening end, and its answers do not arrive within \
-             {HEARD_WITHIN:?}; the control connection (TCP) passes: a firewall drops UDP on the way \
-             back"
+             {HEARD_WITHIN:?}; the control connection (TCP) passes: a firewall drops UDP on the \
+             way back"
         ),
     }))
 }
