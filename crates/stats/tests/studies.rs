@@ -168,10 +168,10 @@ fn a_search_draws_a_curve_of_what_was_asked_sent_and_lost() {
     assert_eq!((one.of.as_str(), one.frame_bytes, one.end), ("64", 1000, SearchEnd::Unfinished));
     assert_eq!(one.runs, 4, "what failed was not made to the end");
     let [low, high] = one.curve.as_slice() else { panic!("{:?}", one.curve) };
-    assert_eq!(low.asked_packets_per_second, 1024, "from the lowest");
-    assert_eq!((low.sent_packets_per_second, low.runs, low.passed), (Some(1024.0), 1, 1));
+    assert_eq!(low.asked, 1024, "from the lowest");
+    assert_eq!((low.sent, low.runs, low.passed), (Some(1024.0), 1, 1));
     assert_eq!((low.lost_share, low.lost_share_max), (Some(0.0), Some(0.0)));
-    assert_eq!(high.sent_packets_per_second, Some(2000.0));
+    assert_eq!(high.sent, Some(2000.0));
     assert_eq!((high.runs, high.passed), (3, 1), "1 % is allowed");
     assert_eq!((high.lost_share, high.lost_share_max), (Some(0.02), Some(0.03)));
 }
