@@ -183,7 +183,7 @@ plant("udp-answers-filtered", "udp -b 50M", r"drops UDP on the way back", do=[("
 plant("udp-filtered-by-length", "udp -b 50M -l 1400 --explain", r"filter by size", "lost", remedy=r"meta length", wrong="black hole", do=[("b", nft("meta l4proto udp meta length > 1000 drop", "input"))])
 plant("connections-limited", "tcp -P 8", r"limit on the number of connections", do=[("b", nft("tcp dport != 7471 ct state new ct count over 4 drop", "input"))])
 plant("connections-refused", "tcp -P 8", r"limit on the number of connections", do=[("b", nft("tcp dport != 7471 ct state new ct count over 4 reject with tcp reset", "input"))])
-plant("member-dead-at-connect", "tcp -P 8", r"before and after them stand", do=[("m", nft("iifname m0 tcp dport != 7471 tcp sport and 3 == 0 drop"))])
+plant("member-dead-at-connect", "tcp -P 8", r"before and after them connected", do=[("m", nft("iifname m0 tcp dport != 7471 tcp sport and 3 == 0 drop"))])
 plant("syn-ack-loss", "tcp --connect", r"SYN-ACK", "handshake|SYN", do=[("b", nft(ANSWERS, "output"))])
 plant("route-mtu-lock", "tcp", r"route of the sender", "mtu|segment", remedy=r"lock", do=[("a", "ip route replace default via 10.77.1.1 mtu lock 900")])
 # Healthy.
