@@ -115,13 +115,15 @@ pub fn is_lost_beyond(cell: &Cell<'_>) -> bool {
     is_counted && (is_stream || (own < 1.0 && are_trains_lost_beyond(cell)))
 }
 
-/// The same of the trains of the study's probes, which fill a queue that a stream leaves in peace.
+/// The same of the trains of probes between the cell's hosts, which fill a queue that a stream
+/// leaves in peace.
 /// Where nobody counted what the own queue dropped of them, it is none if it dropped none of the
 /// stream.
 fn are_trains_lost_beyond(cell: &Cell<'_>) -> bool {
     let is_back = cell.trial.params.is_reverse();
     let [mut sent, mut lost, mut own] = [0.0; 3];
-    for end in cell.study.records.iter().filter_map(|record| record.sender()) {
+    let beside = cell.study.records.iter().filter(|record| cell.is_probe_beside(record));
+    for end in beside.filter_map(|record| record.sender()) {
         let Some(probe) = end.probe.as_deref().filter(|_| !is_back) else { continue };
         for train in probe.there.trains.iter().chain(&probe.there.paced) {
             sent += f64::from(train.sent);

@@ -163,12 +163,11 @@ fn look_at_probe(cell: &Cell<'_>) -> Looked {
 }
 
 /// Bytes of the largest packet that passes the way of a cell's segments and of the smallest that
-/// does not, by the probe of the same study; `None` where there was none, or it saw no black hole.
+/// does not, by a probe between the same hosts; `None` where there was none, or it saw no black
+/// hole.
 fn probed(cell: &Cell<'_>) -> Option<(u64, u64)> {
-    let probes = cell.study.records.iter().filter_map(|record| record.sender()?.probe.as_deref());
-    let is_back = cell.trial.params.is_reverse();
-    let mut ways = probes.map(|probe| if is_back { &probe.back } else { &probe.there });
-    ways.find_map(|way| way.mtu?.black_hole()).map(|(passes, vanishes)| (passes.0, vanishes.0))
+    let hole = cell.ways().into_iter().find_map(|way| way.mtu?.black_hole());
+    hole.map(|(passes, vanishes)| (passes.0, vanishes.0))
 }
 
 fn remedy(sizes: Option<(u64, u64)>) -> String {
@@ -249,6 +248,38 @@ mod tests {
         let (says, remedy) = (&findings[0].says, &findings[0].remedy);
         assert!(says.contains("packets of 1234 B pass, those of 1235 B vanish"), "{says}");
         assert!(remedy.contains("mtu 1234"), "{remedy}");
+    }
+
+    #[test]
+    fn a_probe_of_another_peer_says_nothing_of_this_ones_path() {
+        use crate::probes::testing::with_probes;
+        use narrows_model::Bytes;
+        use narrows_model::load::Role;
+        use narrows_model::probe::{PathMtu, PathProbe};
+        use narrows_model::trial::EndHost;
+        let of = |peer: u32| {
+            let mut probe = PathProbe::default();
+            probe.there.mtu = Some(PathMtu {
+                interface_bytes: Bytes(9000),
+                passes_bytes: Some(Bytes(1500)),
+                vanishes_bytes: Some(Bytes(1501)),
+                told_bytes: None,
+                used_bytes: Bytes(9000),
+            });
+            let mut study = stream("udp-stream");
+            study.trials[0].params.message_bytes = Bytes(4000);
+            for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Receiver)) {
+                (end.flows[0].messages, end.flows[0].lost) = (10, 9_990);
+            }
+            with_probes(&mut study, &[probe]);
+            let ends = &mut study.trials.last_mut().expect("the probe's").ends;
+            ends.iter_mut().find(|end| end.host == EndHost::Peer(0)).expect("a peer").host =
+                EndHost::Peer(peer);
+            format!("{:?}", of_study(&RULE, &study))
+        };
+        let says = "packets of 4028 B vanish";
+        assert!(of(0).contains(says), "{}", of(0));
+        assert!(!of(1).contains(says), "{}", of(1));
     }
 
     #[test]

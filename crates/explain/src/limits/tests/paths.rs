@@ -234,7 +234,8 @@ fn a_shaper_of_ones_own_holds_nothing_that_is_lost_beyond_it() {
     use crate::probes::testing::{way, with_probes};
     use narrows_model::host::{Host, Nic};
     use narrows_model::probe::PathProbe;
-    let of = |lost: u64, dropped: u64, came: u32| {
+    use narrows_model::trial::EndHost;
+    let of_peer = |lost: u64, dropped: u64, came: u32, probed: u32| {
         let mut study = stream("tcp-stream");
         let qdisc = Fact::known("htb".to_owned(), "test");
         let nic = Nic { name: "e0".into(), qdisc, ..Nic::default() };
@@ -249,14 +250,20 @@ fn a_shaper_of_ones_own_holds_nothing_that_is_lost_beyond_it() {
         read(&mut study, "qdisc", "e0.dropped_packets", dropped);
         let there = way(came, 4_200, came);
         with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
+        let ends = &mut study.trials.last_mut().expect("the probe's").ends;
+        let far = ends.iter_mut().find(|end| end.host == EndHost::Peer(0));
+        far.expect("a far end").host = EndHost::Peer(probed);
         limit_of(&study, &[]).rule
     };
+    let of = |lost: u64, dropped: u64, came: u32| of_peer(lost, dropped, came, 0);
     assert_eq!(of(0, 0, 256).as_deref(), Some("nic-shaped"));
     assert_eq!(of(2_000, 1_900, 256).as_deref(), Some("nic-shaped"), "its own queue drops them");
     let beyond = of(8_000, 0, 256);
     assert!(!matches!(beyond.as_deref(), Some("nic-shaped" | "own-queue")), "{beyond:?}");
     let trains = of(0, 0, 190);
     assert!(!matches!(trains.as_deref(), Some("nic-shaped" | "own-queue")), "{trains:?}");
+    let elsewhere = of_peer(0, 0, 190, 1);
+    assert_eq!(elsewhere.as_deref(), Some("nic-shaped"), "trains to another peer");
 }
 
 #[test]
