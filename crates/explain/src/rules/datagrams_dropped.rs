@@ -40,9 +40,9 @@ fn judge(case: &Case<'_>) -> Verdict {
                 }
                 None => "",
             };
-            let smaller = smaller(cell, &others).filter(|_| share(loss.lost_datagrams) >= ALL);
+            let smaller = filtered_by_size(cell, &others);
             let small = smaller.map_or(String::new(), |(size, came)| {
-                format!("; {came} of {size} B came meanwhile: a filter by size")
+                format!("; {came} of {size} B came in other runs: a filter by size")
             });
             let says = format!(
                 "{:.1} % of the datagrams were lost in {}, {:.1} % {}{random}{small}",
@@ -52,7 +52,7 @@ fn judge(case: &Case<'_>) -> Verdict {
                 place.says()
             );
             let remedy = match (random.is_empty(), place) {
-                (true, LossPlace::ReceiverHost) if smaller.is_some() => BY_SIZE,
+                (true, _) if smaller.is_some() => BY_SIZE,
                 (true, _) => remedy(place),
                 (false, _) => AT_RANDOM,
             };
@@ -77,7 +77,7 @@ fn smaller(cell: &Cell<'_>, others: &[Cell<'_>]) -> Option<(u64, u64)> {
         let loss = other.summary.loss.as_ref()?;
         let sent = loss.all_datagrams();
         let lost = loss.lost_datagrams;
-        let is_most = (lost as f64) < DROPPED_SHARE * sent.max(1) as f64;
+        let is_most = sent > 0 && (lost as f64) < DROPPED_SHARE * sent as f64;
         is_most.then(|| (other.trial.params.message_bytes.0, sent - lost))
     });
     came.max()
@@ -91,13 +91,14 @@ pub fn is_at_receiver(cell: &Cell<'_>) -> bool {
     matches!(most, Some((LossPlace::ReceiverHost | LossPlace::ReceiverSocket, lost)) if lost > 0)
 }
 
-/// Whether it had none of what it was sent, though its interface took that.
-pub fn are_all_lost_at_receiver(cell: &Cell<'_>) -> bool {
-    let loss = cell.summary.loss.as_ref();
-    is_at_receiver(cell)
-        && loss.is_some_and(|loss| {
-            loss.lost_datagrams as f64 >= ALL * loss.all_datagrams().max(1) as f64
-        })
+/// The size and the number of smaller datagrams that came in other runs, where the receiver's host
+/// itself, behind its interface and before its sockets, dropped all of this size.
+pub fn filtered_by_size(cell: &Cell<'_>, others: &[Cell<'_>]) -> Option<(u64, u64)> {
+    let loss = cell.summary.loss.as_ref()?;
+    let (place, _) = loss.places().into_iter().max_by_key(|(_, lost)| *lost)?;
+    let is_all = loss.lost_datagrams as f64 >= ALL * loss.all_datagrams().max(1) as f64;
+    let is_filter = place == LossPlace::ReceiverHost && is_all && loss.lost_datagrams > 0;
+    is_filter.then(|| smaller(cell, others)).flatten()
 }
 
 const BY_SIZE: &str = "on the receiver take off the rule that drops datagrams by their length: nft \
@@ -142,6 +143,59 @@ fn remedy(place: LossPlace) -> &'static str {
         LossPlace::Unknown => {
             "see first, on the end that is not ours, whether its sockets dropped: nstat -az \
              UdpRcvbufErrors, and its interface: ip -s link; only then what lies between"
+        }
+    }
+}
+
+#[cfg(test)]
+pub mod testing {
+    //! Datagrams of two sizes, of which the large ones are lost.
+
+    use super::LossPlace;
+    use crate::measured::testing::stream;
+    use narrows_model::Bytes;
+    use narrows_model::load::{Role, Stretch, StretchOf};
+    use narrows_model::study::StoredStudy;
+    use narrows_model::trial::TrialId;
+
+    const SENT: u64 = 20_000;
+
+    /// Large ones that are all lost at this place, and, in another trial, small ones: so many
+    /// sent, and so many of them that came.
+    pub fn sized(place: LossPlace, small: Option<(u64, u64)>) -> StoredStudy {
+        let mut study = stream("udp-stream");
+        count(&mut study, (SENT, 0), place);
+        if let Some(counts) = small {
+            let mut small = stream("udp-stream");
+            (small.trials[0].id, small.trials[0].label) = (TrialId("b".into()), "small".into());
+            small.trials[0].params.message_bytes = Bytes(700);
+            small.records.iter_mut().for_each(|record| record.trial = TrialId("b".into()));
+            count(&mut small, counts, LossPlace::ReceiverHost);
+            study.trials.extend(small.trials);
+            study.records.extend(small.records);
+        }
+        study
+    }
+
+    /// What both ends count where the rest is lost at this place.
+    fn count(study: &mut StoredStudy, (sent, came): (u64, u64), place: LossPlace) {
+        let arrived = if place == LossPlace::Path { came } else { sent };
+        let at_socket = if place == LossPlace::ReceiverSocket { sent - came } else { 0 };
+        for one in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            let (way, datagrams, packets) = match one.role {
+                Role::Sender => ("tx", sent, sent),
+                _ => ("rx", came, arrived),
+            };
+            let end = &mut one.report;
+            end.flows[0].messages = datagrams;
+            let of = StretchOf::SenderWindow;
+            end.flows[0].stretch = Some(Stretch { of, datagrams });
+            end.looked_ns = Some(end.window_ns);
+            end.effective.interface = Some("eth0".into());
+            for (unit, n) in [("packets", packets), ("bytes", packets * (65_536 + 42))] {
+                end.readings.put_words("interface", &format!("eth0.{way}_{unit}"), n);
+            }
+            end.readings.put_words("socket", "flow0.dropped_packets", at_socket);
         }
     }
 }
@@ -200,39 +254,21 @@ mod tests {
 
     #[test]
     fn datagrams_that_a_filter_drops_by_their_size_are_told_from_others() {
-        use narrows_model::trial::TrialId;
-        let of = |came_small: u64| {
-            let mut study = stream("udp-stream");
-            let mut small = stream("udp-stream");
-            (small.trials[0].id, small.trials[0].label) = (TrialId("b".into()), "small".into());
-            small.trials[0].params.message_bytes = narrows_model::Bytes(700);
-            small.records.iter_mut().for_each(|record| record.trial = TrialId("b".into()));
-            for (study, came) in [(&mut study, 0), (&mut small, came_small)] {
-                for one in study.records.iter_mut().flat_map(|record| &mut record.reports) {
-                    let is_sender = one.role == Role::Sender;
-                    let datagrams = if is_sender { 20_000 } else { came };
-                    let way = if is_sender { "tx" } else { "rx" };
-                    let end = &mut one.report;
-                    end.flows[0].messages = datagrams;
-                    let of = StretchOf::SenderWindow;
-                    end.flows[0].stretch = Some(Stretch { of, datagrams });
-                    end.looked_ns = Some(end.window_ns);
-                    end.effective.interface = Some("eth0".into());
-                    for (unit, n) in [("packets", 20_000), ("bytes", 20_000 * (65_536 + 42))] {
-                        end.readings.put_words("interface", &format!("eth0.{way}_{unit}"), n);
-                    }
-                    end.readings.put_words("socket", "flow0.dropped_packets", 0);
-                }
-            }
-            study.trials.extend(small.trials);
-            study.records.extend(small.records);
-            format!("{:?}", of_study(&RULE, &study))
-        };
-        let by_size = of(20_000);
-        assert!(by_size.contains("of 700 B came meanwhile: a filter by size"), "{by_size}");
+        let of = |place, small| format!("{:?}", of_study(&RULE, &testing::sized(place, small)));
+        let all = Some((20_000, 20_000));
+        let by_size = of(LossPlace::ReceiverHost, all);
+        assert!(by_size.contains("of 700 B came in other runs: a filter by size"), "{by_size}");
         assert!(by_size.contains("meta length"), "{by_size}");
         assert!(!by_size.contains("at random"), "{by_size}");
-        assert!(!of(0).contains("by size"), "none of any size comes");
+        for small in [Some((20_000, 0)), Some((0, 0)), None] {
+            assert!(!of(LossPlace::ReceiverHost, small).contains("by size"), "{small:?}");
+        }
+        // A path's MTU, or a socket that no one reads, is no filter of that host.
+        for place in [LossPlace::Path, LossPlace::ReceiverSocket] {
+            let text = of(place, all);
+            assert!(text.contains("100.0 % of the datagrams were lost"), "{text}");
+            assert!(!text.contains("by size") && !text.contains("meta length"), "{text}");
+        }
     }
 
     #[test]

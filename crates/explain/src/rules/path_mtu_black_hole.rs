@@ -36,8 +36,10 @@ fn judge(case: &Case<'_>) -> Verdict {
 fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
     if cell.is_probe() {
         // A probe does not see a filter of the receiver's own; a stream beside it does.
-        let is_filtered = cells(case).any(|other| {
-            cell.is_beside(other.trial) && datagrams_dropped::are_all_lost_at_receiver(&other)
+        let all: Vec<Cell<'_>> = cells(case).collect();
+        let is_filtered = all.iter().any(|other| {
+            let by_size = datagrams_dropped::filtered_by_size(other, &all);
+            cell.is_beside(other.trial) && by_size.is_some()
         });
         return match is_filtered {
             true => cell.saw("the receiver's own host drops large datagrams", None),
@@ -248,6 +250,37 @@ mod tests {
         let (says, remedy) = (&findings[0].says, &findings[0].remedy);
         assert!(says.contains("packets of 1234 B pass, those of 1235 B vanish"), "{says}");
         assert!(remedy.contains("mtu 1234"), "{remedy}");
+    }
+
+    #[test]
+    fn only_a_filter_by_size_at_the_receiver_clears_a_black_hole() {
+        use super::datagrams_dropped::testing::sized;
+        use crate::probes::testing::with_probes;
+        use narrows_model::Bytes;
+        use narrows_model::probe::{PathMtu, PathProbe};
+        use narrows_stats::LossPlace;
+        let of = |place: LossPlace, small: Option<(u64, u64)>| {
+            let mut probe = PathProbe::default();
+            probe.there.mtu = Some(PathMtu {
+                interface_bytes: Bytes(1500),
+                passes_bytes: Some(Bytes(1300)),
+                vanishes_bytes: Some(Bytes(1301)),
+                told_bytes: None,
+                used_bytes: Bytes(1500),
+            });
+            let mut study = sized(place, small);
+            with_probes(&mut study, &[probe]);
+            format!("{:?}", of_study(&RULE, &study))
+        };
+        let hole = "Packets of more than 1300 B vanish on the way there";
+        let came = Some((20_000, 20_000));
+        let filtered = of(LossPlace::ReceiverHost, came);
+        assert!(!filtered.contains(hole), "{filtered}");
+        assert!(of(LossPlace::ReceiverHost, None).contains(hole), "of no size known");
+        assert!(of(LossPlace::ReceiverHost, Some((20_000, 0))).contains(hole), "of any size");
+        assert!(of(LossPlace::ReceiverSocket, came).contains(hole), "a socket that is not read");
+        let path = of(LossPlace::Path, came);
+        assert!(path.contains("vanish"), "the path's MTU: {path}");
     }
 
     #[test]
