@@ -60,10 +60,11 @@ const KEPT: [(&str, &[&str]); 6] = [
     ("Udp", &["InCsumErrors", "MemErrors", "NoPorts"]),
 ];
 
-/// Lines of `snmp6`, and the row and column of IPv4 that count the same.
-const KEPT_V6: [(&str, &str); 6] = [
+/// Lines of `snmp6` (kernel, net/ipv6/proc.c), and the row and column of IPv4 that count the same.
+const KEPT_V6: [(&str, &str); 7] = [
     ("Ip6FragCreates", "Ip.FragCreates"),
     ("Ip6FragFails", "Ip.FragFails"),
+    ("Ip6InCEPkts", "IpExt.InCEPkts"),
     ("Ip6ReasmFails", "Ip.ReasmFails"),
     ("Ip6ReasmReqds", "Ip.ReasmReqds"),
     ("Ip6ReasmTimeout", "Ip.ReasmTimeout"),
@@ -122,13 +123,16 @@ mod tests {
         let mut look = Look::default();
         parse("TcpExt: X TCPSynRetrans ListenOverflows\nTcpExt: 9 4 7\n", &mut look);
         parse("Ip: ReasmFails\nIp: 5\nTcp: InCsumErrors OutSegs\nTcp: 2 30\n", &mut look);
-        parse_v6("Ip6ReasmFails                   \t6\nIp6Other 3\nnonsense\n", &mut look);
+        parse("IpExt: InCEPkts InNoECTPkts\nIpExt: 40 8\n", &mut look);
+        let six = "Ip6ReasmFails                   \t6\nIp6InCEPkts 300\nIp6Other 3\nnonsense\n";
+        parse_v6(six, &mut look);
         let of = |name: &str| look.of("netstat", &format!("{name}_events"));
         assert_eq!(of("TcpExt.TCPSynRetrans"), Some(4));
         assert_eq!(of("TcpExt.ListenOverflows"), Some(7));
         assert_eq!(of("Ip.ReasmFails"), Some(11));
         assert_eq!(of("Tcp.InCsumErrors"), Some(2));
-        assert_eq!(look.len(), 5);
+        assert_eq!(of("IpExt.InCEPkts"), Some(340), "marks of a stream over IPv6 count");
+        assert_eq!(look.len(), 6);
     }
 
     #[test]

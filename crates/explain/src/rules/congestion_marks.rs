@@ -87,7 +87,7 @@ impl Marks {
     }
 }
 
-/// What arrived marked, as the receiver's IP counted it for all of IPv4, and no more than the
+/// What arrived marked, as the receiver's IP counted it for all traffic, and no more than the
 /// sender's TCP was told. Under classic ECN a receiver repeats one mark in every acknowledgement
 /// until the sender has answered (RFC 3168, section 6.1.3), so that the sender counts all that
 /// these acknowledge: up to a whole window for each mark. DCTCP's receiver tells each (RFC 8257).
