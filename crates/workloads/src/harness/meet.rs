@@ -311,10 +311,19 @@ fn call_iperf3(socket: Socket, to: SocketAddr, job: &Job) -> Result<Socket, Load
 
 /// Waits until an address has proved itself, and ties the socket to it.
 pub fn answer(socket: &Socket, job: &Job, token: &Token) -> Result<(), LoadError> {
+    // Sooner than the end that connects: this one knows which way the words are lost.
+    answer_within(HEARD_WITHIN, socket, job, token)
+}
+
+fn answer_within(
+    within: Duration,
+    socket: &Socket,
+    job: &Job,
+    token: &Token,
+) -> Result<(), LoadError> {
     let wait = socket.set_read_timeout(Some(LOOK_UP));
     wait.map_err(LoadError::system("setting a timeout"))?;
-    // Sooner than the end that connects: this one knows which way the words are lost.
-    let deadline = Instant::now() + HEARD_WITHIN;
+    let deadline = Instant::now() + within;
     let mut is_called = false;
     let mut heard = [std::mem::MaybeUninit::<u8>::uninit(); WORD + 1];
     while Instant::now() < deadline {
@@ -346,13 +355,13 @@ pub fn answer(socket: &Socket, job: &Job, token: &Token) -> Result<(), LoadError
     let port = port(socket);
     Err(LoadError::Apart(match is_called {
         false => format!(
-            "no UDP arrived at port {port} of the listening end within {HEARD_WITHIN:?}, and \
+            "no UDP arrived at port {port} of the listening end within {within:?}, and \
              the control connection (TCP) passes: a firewall drops UDP on the way there (nft list \
              ruleset, iptables -S), or lets only some ports pass"
         ),
         true => format!(
             "UDP arrives at port {port} of the listening end, and its answers do not arrive within \
-             {HEARD_WITHIN:?}; the control connection (TCP) passes: a firewall drops UDP on the \
+             {within:?}; the control connection (TCP) passes: a firewall drops UDP on the \
              way back"
         ),
     }))
@@ -413,6 +422,31 @@ pub mod tests {
             let peer = from(accepted[flow as usize].peer_addr());
             assert_eq!(peer, from(near.local_addr()), "flow {flow}");
         }
+    }
+
+    #[test]
+    fn the_end_that_listens_tells_which_way_udp_is_lost() {
+        let (job, token) = (job(), [7; 16]);
+        let own = IpAddr::from([127, 0, 0, 1]);
+        let told = |said: Option<[u8; WORD]>| {
+            let listens = open(own, &job).expect("a socket");
+            let to = SocketAddr::new(own, port(&listens));
+            let calls = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
+            if let Some(word) = said {
+                calls.send_to(&word, to).expect("said");
+            }
+            let heard = answer_within(Duration::from_millis(300), &listens, &job, &token);
+            heard.expect_err("nobody proves itself").to_string()
+        };
+        let silent = told(None);
+        assert!(silent.contains("no UDP arrived at port"), "{silent}");
+        assert!(silent.contains("drops UDP on the way there"), "{silent}");
+        let stranger = told(Some(word(&[8; 16], Word::Hello, 0)));
+        assert!(stranger.contains("no UDP arrived at port"), "another token: {stranger}");
+        // The challenge does not arrive: nobody repeats it.
+        let one_way = told(Some(word(&token, Word::Hello, 0)));
+        assert!(one_way.contains("UDP arrives at port"), "{one_way}");
+        assert!(one_way.contains("drops UDP on the way back"), "{one_way}");
     }
 
     #[test]
