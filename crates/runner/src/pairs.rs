@@ -12,7 +12,7 @@ use narrows_control::{End, Peer, key};
 use narrows_model::Nanos;
 use narrows_model::load::{EndReport, Grant, Job, Role};
 use narrows_model::options::runs;
-use narrows_model::record::{Fault, Lost, Reported, Span};
+use narrows_model::record::{Fault, Lost, Reported, Span, Stage};
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Trial};
 use narrows_model::workload::{RdmaVerb, Transport, Workload};
 use std::collections::BTreeSet;
@@ -362,13 +362,7 @@ impl<'a> Run<'a> {
             // Over UDP the end that listens has given up sooner, and knows what arrived there.
             let is_udp = self.seats[listens].trial.kind.is_udp();
             let heard = is_udp.then(|| self.with(listens, |end, stop| armed(end, stop)));
-            return Err(match heard {
-                Some(Err(Broken::Told(_, what, Fault::Apart))) => {
-                    Broken::Told(at, format!("{why}; {what}"), Fault::Apart)
-                }
-                Some(Err(Broken::Stopped)) => Broken::Stopped,
-                _ => Broken::Told(at, why, Fault::Apart),
-            });
+            return Err(told_by_both(at, why, heard));
         }
         called?;
         self.with(listens, |end, stop| armed(end, stop))
@@ -420,6 +414,18 @@ impl<'a> Run<'a> {
         };
         let who = format!("{} {place}", name(end.role));
         called.map_err(|broken| if self.many { named(broken, &who) } else { broken })
+    }
+}
+
+/// Two ends that did not meet, in the words of the one that calls and of the one that listens,
+/// where that was asked and had heard nothing either.
+fn told_by_both(at: Stage, calls: String, listens: Option<Result<(), Broken>>) -> Broken {
+    match listens {
+        Some(Err(Broken::Told(_, what, Fault::Apart))) => {
+            Broken::Told(at, format!("{calls}; {what}"), Fault::Apart)
+        }
+        Some(Err(Broken::Stopped)) => Broken::Stopped,
+        _ => Broken::Told(at, calls, Fault::Apart),
     }
 }
 
@@ -477,5 +483,26 @@ pub fn job(trial: &Trial, end: &EndSpec, token: &str) -> Job {
         node: end.place.node,
         bind,
         ..Job::new(trial.kind.clone(), end.role, trial.params.clone(), trial.timeline)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_that_did_not_meet_are_told_in_both_ends_words() {
+        let of = |listens| match told_by_both(Stage::Start, "no answer".into(), listens) {
+            Broken::Told(Stage::Start, why, Fault::Apart) => why,
+            _ => panic!("told as something else"),
+        };
+        let told = |fault| Some(Err(Broken::Told(Stage::Run, "no UDP arrived".into(), fault)));
+        assert_eq!(of(told(Fault::Apart)), "no answer; no UDP arrived");
+        // TCP's, an end that has nothing to say, and one that failed of something else.
+        assert_eq!(of(None), "no answer");
+        assert_eq!(of(Some(Ok(()))), "no answer");
+        assert_eq!(of(told(Fault::Machine)), "no answer");
+        let stopped = told_by_both(Stage::Start, "no answer".into(), Some(Err(Broken::Stopped)));
+        assert!(matches!(stopped, Broken::Stopped), "the user stopped it");
     }
 }
