@@ -5,6 +5,8 @@ import os
 import sys
 
 LIMIT = 20_000
+# Cells and searches of ntop's study, and those of its cells that need another node.
+CELLS, SEARCHES, ELSEWHERE = 9, 7, 3
 # A twentieth may be lost, and 500 pass at once in a window of 0.4 s and its warm-up.
 MOST = LIMIT / 0.95 * 1.10
 
@@ -51,7 +53,12 @@ left = [
     for result in study["results"]
     if not result["done"] and not any(result["label"].startswith(of) for of in searched)
 ]
-print(f"ntop's study: {len(searched)} searches, and of its cells not run here: {left}")
+cells = [label for label in ran if not any(label.startswith(of) for of in searched)]
+print(f"ntop's study: {len(cells)} cells and {len(searched)} searches, and of its cells not run here: {left}")
+if len(cells) + len(left) != CELLS or len(cells) < CELLS - ELSEWHERE:
+    wrong.append(f"{len(cells)} cells ran and {len(left)} did not, of {CELLS}")
+if len(searched) != SEARCHES:
+    wrong.append(f"{len(searched)} searches, and not {SEARCHES}")
 # One node has no other: of any other cell there is no reason not to run.
 wrong += [f"{label}: not run" for label in left if "node 1" not in label and "other node" not in label]
 for name in ("packets 64 B, as fast as they go", "packets 64 B, both ways"):
@@ -62,6 +69,17 @@ for name in ("packets 64 B, as fast as they go", "packets 64 B, both ways"):
 for search in study["searches"]:
     if not search["runs"]:
         wrong.append(f"{search['of']}: no run")
+        continue
+    passes = search["passes_packets_per_second"]
+    won = [point for point in search["curve"] if point["asked_packets_per_second"] <= (passes or 0)]
+    if not won:
+        wrong.append(f"{search['of']}: no rate that was asked for passed")
+    # The rates from the one that passes down: their median run lost nothing.
+    wrong += [
+        f"{search['of']}: {point['lost_share']} lost of {point['asked_packets_per_second']}/s, which passes"
+        for point in won
+        if point["lost_share"] != 0.0
+    ]
 for line in wrong:
     print(f"wrong: {line}", file=sys.stderr)
 sys.exit(1 if wrong else 0)
