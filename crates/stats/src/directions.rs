@@ -21,11 +21,13 @@ pub struct Direction {
     pub to: Option<String>,
     /// Packets a second that came, median and interval over the runs.
     pub estimate: Option<Estimate>,
-    /// Packets a second that were sent, the median over the runs; `None` without a sender's count.
+    /// Packets a second that were sent, the median over the runs; `None` where `sent_packets` is.
     pub sent_packets_per_second: Option<f64>,
-    /// Packets of the sender's windows.
-    pub sent_packets: u64,
-    /// Those of them that came, each once.
+    /// Packets of the sender's windows; `None` where the two ends of a run did not count the same
+    /// packets, since the receiver sees nothing of those after the last that came.
+    pub sent_packets: Option<u64>,
+    /// Those of them that came, each once; where that is not known, those that came in the
+    /// receiver's windows.
     pub received_packets: u64,
     /// What the interface that they leave by counted between the looks at its counters, which are
     /// wider than the windows and see others' packets too; `None` where a run has no such count.
@@ -35,9 +37,9 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// Sent and not received.
-    pub fn lost_packets(&self) -> u64 {
-        self.sent_packets.saturating_sub(self.received_packets)
+    /// Sent and not received; `None` where what was sent is not known.
+    pub fn lost_packets(&self) -> Option<u64> {
+        Some(self.sent_packets?.saturating_sub(self.received_packets))
     }
 }
 
@@ -47,18 +49,28 @@ pub(crate) fn directions(trial: &Trial, done: &[Done<'_>]) -> Vec<Direction> {
         return Vec::new();
     }
     let runs: Vec<[Option<Way<'_>>; 2]> = done.iter().flat_map(|run| ways(trial, run)).collect();
-    [0, 1].map(|at| direction(runs.iter().filter_map(|run| run[at].as_ref()))).into()
+    [0, 1]
+        .map(|at| direction(&runs.iter().filter_map(|run| run[at].as_ref()).collect::<Vec<_>>()))
+        .into()
 }
 
-fn direction<'a>(runs: impl Iterator<Item = &'a Way<'a>>) -> Direction {
-    let none = Direction { out_packets: Some(0), in_packets: Some(0), ..Direction::default() };
+fn direction(runs: &[&Way<'_>]) -> Direction {
+    // Of no run nothing is known, and no sum.
+    let zero = (!runs.is_empty()).then_some(0);
+    let none = Direction {
+        sent_packets: zero,
+        out_packets: zero,
+        in_packets: zero,
+        ..Direction::default()
+    };
     let (mut rates, mut sent) = (Vec::new(), Vec::new());
-    let mut all = runs.fold(none, |all, way| {
-        let (came, lost, _) = way.counted();
+    let mut all = runs.iter().fold(none, |all, way| {
+        let (came, lost, is_whole) = way.counted();
+        let of_windows = is_whole.then(|| came.saturating_add(lost));
         let seconds = way.to.window_ns.seconds();
         rates.extend((seconds > 0.0).then(|| way.received(|flow| flow.messages) as f64 / seconds));
         let window = way.from.map(|end| end.window_ns.seconds()).filter(|window| *window > 0.0);
-        sent.extend(window.map(|window| came.saturating_add(lost) as f64 / window));
+        sent.extend(of_windows.zip(window).map(|(packets, window)| packets as f64 / window));
         let left = way.from.and_then(|end| interface(end, keys::TX_PACKETS));
         let arrived = interface(way.to, keys::RX_PACKETS);
         Direction {
@@ -66,17 +78,62 @@ fn direction<'a>(runs: impl Iterator<Item = &'a Way<'a>>) -> Direction {
             to: way_in(way.to).map(str::to_owned),
             estimate: None,
             sent_packets_per_second: None,
-            sent_packets: all.sent_packets.saturating_add(came.saturating_add(lost)),
+            sent_packets: sum(all.sent_packets, of_windows),
             received_packets: all.received_packets.saturating_add(came),
             out_packets: sum(all.out_packets, left),
             in_packets: sum(all.in_packets, arrived),
         }
     });
-    all.sent_packets_per_second = median(&sent);
+    all.sent_packets_per_second = all.sent_packets.and_then(|_| median(&sent));
     all.estimate = median_interval(&rates, CONFIDENCE, Unit::PacketsPerSecond);
     all
 }
 
 fn sum(all: Option<u64>, one: Option<u64>) -> Option<u64> {
     all?.checked_add(one?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::load::{EndReport, FlowTally, Stretch, StretchOf};
+    use narrows_model::{Bytes, Nanos};
+
+    const COUNTED: StretchOf = StretchOf::SenderWindow;
+
+    /// An end over two seconds; `stretch` is what it counts of the sender's window.
+    fn end(sends: bool, messages: u64, stretch: Option<u64>) -> EndReport {
+        let stretch = stretch.map(|datagrams| Stretch { of: COUNTED, datagrams });
+        let flow = FlowTally {
+            bytes: Bytes(64 * messages),
+            messages,
+            sends,
+            stretch,
+            ..FlowTally::default()
+        };
+        EndReport { window_ns: Nanos(2_000_000_000), flows: vec![flow], ..EndReport::default() }
+    }
+
+    fn of(ends: &[(EndReport, EndReport)]) -> Direction {
+        let ways: Vec<Way<'_>> =
+            ends.iter().map(|(from, to)| Way { from: Some(from), to, message: 64 }).collect();
+        direction(&ways.iter().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_was_sent_is_known_only_where_both_ends_count_the_same_packets() {
+        let whole = (end(true, 1000, Some(1000)), end(false, 900, Some(900)));
+        let way = of(std::slice::from_ref(&whole));
+        assert_eq!((way.sent_packets, way.lost_packets()), (Some(1000), Some(100)));
+        assert_eq!(way.sent_packets_per_second, Some(500.0));
+        // An older agent counts no stretch, and nothing came: the receiver has seen no gap either.
+        let deaf = (end(true, 1000, Some(1000)), end(false, 0, None));
+        for runs in [&[deaf.clone()][..], &[whole, deaf]] {
+            let way = of(runs);
+            let sent = (way.sent_packets, way.lost_packets(), way.sent_packets_per_second);
+            assert_eq!(sent, (None, None, None), "{} runs", runs.len());
+        }
+        // No run has this direction.
+        assert_eq!(of(&[]), Direction::default());
+    }
 }

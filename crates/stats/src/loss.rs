@@ -179,7 +179,7 @@ pub fn loss_of(trial: &Trial, record: &Record) -> Option<Loss> {
 pub(crate) struct Way<'a> {
     pub(crate) from: Option<&'a EndReport>,
     pub(crate) to: &'a EndReport,
-    message: u64,
+    pub(crate) message: u64,
 }
 
 /// What was lost on one way, by place.

@@ -19,18 +19,19 @@ fn line(way: &Direction, word: Option<&str>) -> String {
         (word, ..) => word.unwrap_or("one way").to_owned(),
     };
     let rate = way.estimate.as_ref().map_or(String::new(), |rate| middle(rate) + "; ");
-    let lost = match way.lost_packets() {
-        0 => "none lost".to_owned(),
-        lost => {
-            let share = 100.0 * lost as f64 / way.sent_packets.max(1) as f64;
-            format!("{lost} lost ({share:.3} %)")
+    let came = way.received_packets;
+    let ends = match way.sent_packets.zip(way.lost_packets()) {
+        None => format!("sent: unknown, {came} came"),
+        Some((sent, 0)) => format!("{sent} sent, {came} came, none lost"),
+        Some((sent, lost)) => {
+            let share = 100.0 * lost as f64 / sent as f64;
+            format!("{sent} sent, {came} came, {lost} lost ({share:.3} %)")
         }
     };
-    let (sent, came) = (way.sent_packets, way.received_packets);
     let counted = way.out_packets.zip(way.in_packets).map_or(String::new(), |(out, into)| {
         format!("; interfaces counted {out} out and {into} in")
     });
-    format!("{of}: {rate}{sent} sent, {came} came, {lost}{counted}")
+    format!("{of}: {rate}{ends}{counted}")
 }
 
 #[cfg(test)]
@@ -41,7 +42,7 @@ mod tests {
         Direction {
             from: Some("eth0".to_owned()),
             to: Some("eth1".to_owned()),
-            sent_packets: 200_000,
+            sent_packets: Some(200_000),
             received_packets: 200_000 - lost,
             out_packets: Some(230_000),
             in_packets: Some(230_000 - lost),
@@ -57,5 +58,12 @@ mod tests {
         let lost = line(&Direction { in_packets: None, ..way(50) }, None);
         assert_eq!(lost, "eth0 to eth1: 200000 sent, 199950 came, 50 lost (0.025 %)");
         assert!(line(&way(0), Some("back")).starts_with("back: "));
+    }
+
+    #[test]
+    fn without_the_senders_count_nothing_is_said_of_loss() {
+        let deaf = Direction { received_packets: 0, out_packets: None, ..way(0) };
+        let told = line(&Direction { sent_packets: None, ..deaf }, Some("back"));
+        assert_eq!(told, "back: sent: unknown, 0 came");
     }
 }
