@@ -5,10 +5,10 @@ mod bisection;
 mod written;
 
 use crate::done::Done;
+use crate::loss::{Way, ways};
 use crate::summarise::delays;
-use crate::{Percentiles, loss_of, median};
+use crate::{Percentiles, median};
 pub use bisection::{Bisection, Border, Seen, Stand};
-use narrows_model::load::Role;
 use narrows_model::options::packets::BURST;
 use narrows_model::record::{Outcome, Record};
 use narrows_model::study::{RATE, Search, StoredStudy};
@@ -96,19 +96,43 @@ pub fn buffer(burst: f64, wire: f64, throughput: Option<f64>) -> Buffer {
 }
 
 /// What a run of a search says; `None` where the ends did not count the same packets to the end.
+/// Both ways at once a rate, a burst and the loss allowed are those of each direction: the run has
+/// passed where both have, so that the larger loss and the smaller rate are told.
 pub fn seen(trial: &Trial, record: &Record) -> Option<Seen> {
-    let loss = loss_of(trial, record).filter(|loss| loss.last_datagrams_known)?;
-    let window = record.of(Role::Sender).next()?.window_ns.seconds();
-    // Both ways at once a rate, and a burst, is that of each direction.
-    let ways = if trial.params.is_bidirectional() { 2.0 } else { 1.0 };
-    let sent = loss.all_datagrams();
-    let each = sent as f64 / ways;
-    let per_second = each / window;
+    let run = Done::of(record).filter(|_| trial.kind.counts_datagrams())?;
+    let pairs: Vec<[Option<Way<'_>>; 2]> = ways(trial, &run).collect();
+    let of = |at: usize| {
+        let ways: Vec<&Way<'_>> = pairs.iter().filter_map(|pair| pair[at].as_ref()).collect();
+        seen_of(trial, &ways)
+    };
+    let there = of(0)?;
+    if !trial.params.is_bidirectional() {
+        return Some(there);
+    }
+    let back = of(1)?;
+    Some(Seen {
+        sent_per_second: there.sent_per_second.min(back.sent_per_second),
+        lost_share: there.lost_share.max(back.lost_share),
+    })
+}
+
+/// The same of one direction, over all pairs.
+fn seen_of(trial: &Trial, ways: &[&Way<'_>]) -> Option<Seen> {
+    let window = ways.first()?.from?.window_ns.seconds();
+    let (mut sent, mut lost) = (0_u64, 0_u64);
+    for way in ways {
+        let (came, missing, is_whole) = way.counted();
+        if !is_whole {
+            return None;
+        }
+        sent = sent.saturating_add(came).saturating_add(missing);
+        lost = lost.saturating_add(missing);
+    }
     // One that was cut off by the window's end was no such burst.
-    let burst = BURST.of(&trial.params).map(|burst| f64::from(burst).min(each));
+    let burst = BURST.of(&trial.params).map(|burst| f64::from(burst).min(sent as f64));
     (sent > 0 && window > 0.0).then(|| Seen {
-        sent_per_second: burst.unwrap_or(per_second),
-        lost_share: loss.lost_datagrams as f64 / sent as f64,
+        sent_per_second: burst.unwrap_or(sent as f64 / window),
+        lost_share: lost as f64 / sent as f64,
     })
 }
 
@@ -195,4 +219,77 @@ fn point(study: &StoredStudy, search: &Search, trial: &Trial) -> Option<RatePoin
         lost_share_max: lost.iter().copied().reduce(f64::max),
         delays: one_clock.then(|| delays(&done)).flatten(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::load::{
+        EndReport, FlowTally, Params, StreamParams, Stretch, StretchOf, Timeline,
+    };
+    use narrows_model::record::{Reported, Stamp};
+    use narrows_model::trial::{EndSpec, NetworkPath, TrialId};
+    use narrows_model::{Bytes, Nanos};
+
+    /// A tally of the sender's window; of an older agent it has no stretch.
+    fn flow(sends: bool, datagrams: u64, is_counted: bool) -> FlowTally {
+        let stretch = Stretch { of: StretchOf::SenderWindow, datagrams };
+        let stretch = is_counted.then_some(stretch);
+        FlowTally { messages: datagrams, sends, stretch, ..FlowTally::default() }
+    }
+
+    fn end(flows: [FlowTally; 2]) -> Option<Box<EndReport>> {
+        let window_ns = Nanos(1_000_000_000);
+        Some(Box::new(EndReport { window_ns, flows: flows.into(), ..EndReport::default() }))
+    }
+
+    /// What a run both ways says, of which so many were sent, and came, there and back.
+    fn both([there, back]: [(u64, u64); 2], is_back_counted: bool) -> Option<Seen> {
+        let mut params = Params::of_network(Bytes(64), 1);
+        params.stream = Some(StreamParams { bidirectional: true, ..StreamParams::default() });
+        let none = Nanos(0);
+        let trial = Trial {
+            id: TrialId("a".into()),
+            label: "both ways".into(),
+            kind: "packets".into(),
+            params,
+            ends: EndSpec::anywhere(false),
+            path: NetworkPath::Peer,
+            timeline: Timeline {
+                warmup_ns: none,
+                window_ns: none,
+                cooldown_ns: none,
+                interval_ns: None,
+            },
+            levels: Vec::new(),
+            notes: Vec::new(),
+            engine: None,
+        };
+        let receiver = end([flow(false, there.1, true), flow(true, back.0, true)]);
+        let sender = end([flow(true, there.0, true), flow(false, back.1, is_back_counted)]);
+        let record = Record {
+            trial: trial.id.clone(),
+            repeat: 0,
+            block: 0,
+            outcome: Outcome::Done,
+            reports: Reported::list(receiver, sender, None),
+            around: Stamp::default(),
+            session: 0,
+            external: None,
+        };
+        seen(&trial, &record)
+    }
+
+    #[test]
+    fn a_run_both_ways_is_as_good_as_its_worse_direction() {
+        let told =
+            |lost_share: f64, sent_per_second: f64| Some(Seen { sent_per_second, lost_share });
+        // A tenth of one direction is a twentieth of the sum, and half as much back lowers the rate.
+        assert_eq!(both([(1000, 900), (1000, 1000)], true), told(0.1, 1000.0));
+        assert_eq!(both([(1000, 1000), (1000, 900)], true), told(0.1, 1000.0));
+        assert_eq!(both([(1000, 1000), (500, 450)], true), told(0.1, 500.0));
+        // One direction that is not counted leaves the run unjudged, as does one that sent nothing.
+        assert_eq!(both([(1000, 1000), (1000, 0)], false), None);
+        assert_eq!(both([(1000, 1000), (0, 0)], true), None);
+    }
 }
