@@ -24,12 +24,15 @@ const RUNS_MIN: f64 = 25.0;
 const WAY_NS: f64 = 10_000.0;
 /// Linux's own limit of a receive buffer, where the system sizes it.
 const BUFFER_OWN: f64 = (6 << 20) as f64;
-/// Headers of IP and TCP with timestamps, and of IP and UDP.
-const TCP_HEADERS: u64 = 52;
+/// Headers of IPv4 and TCP without options, and of IPv4 and UDP.
+const TCP_HEADERS: u64 = 40;
 const UDP_HEADERS: u64 = 28;
-/// Segments that are asked for, those below the path's: 536 is what a host has that is told none (RFC
-/// 9293), 1228 an MTU of 1280 (RFC 8200), 1448 one of 1500 and 4044 one of 4096, with timestamps.
-const SEGMENTS: [u32; 5] = [536, 1000, 1228, 1448, 4044];
+/// TCP's timestamp option, padded (RFC 7323, appendix A).
+const TIMESTAMPS: u64 = 12;
+/// Segments that are asked for, those below the path's: an MTU less its headers, options counted in,
+/// as TCP_MAXSEG has it. 536 is what a host has that is told none (RFC 9293), an MTU of 576; 1240 is
+/// one of 1280 (RFC 8200), 1460 one of 1500 and 4056 one of 4096.
+const SEGMENTS: [u32; 5] = [536, 1000, 1240, 1460, 4056];
 /// Runs of each point in the study that shows an anomaly.
 const REPEATS: u32 = 6;
 
@@ -320,6 +323,11 @@ fn amount(name: &str, says: &str, amount: f64) -> Choice {
     Choice { amount: Some(amount), ..alike(name, says, 0.0) }
 }
 
+/// What a segment carries of so many bytes that count its options in.
+fn payload(segment: u64) -> f64 {
+    segment.saturating_sub(TIMESTAMPS).max(1) as f64
+}
+
 impl Options {
     fn add(
         &mut self,
@@ -379,7 +387,8 @@ impl Options {
         );
     }
 
-    /// Packets of smaller MTUs than the path's, without setting one.
+    /// Packets of smaller MTUs than the path's, without setting one. The amount is what a segment
+    /// carries: timestamps take their part, as everywhere where they are not switched off.
     fn segments(&mut self, whole: u64) {
         let usual = SEGMENTS.into_iter().filter(|bytes| u64::from(*bytes) < whole);
         let asked: Vec<(Choice, Settings)> = usual
@@ -387,10 +396,10 @@ impl Options {
                 let mut settings = Settings::default();
                 settings.tell(&flows::MSS, bytes);
                 let name = format!("{bytes} B");
-                (amount(&name, &format!("segments of {name}"), bytes.into()), settings)
+                (amount(&name, &format!("segments of {name}"), payload(bytes.into())), settings)
             })
             .collect();
-        let own = amount("as the path", "segments that the path takes", whole.max(1001) as f64);
+        let own = amount("as the path", "segments that the path takes", payload(whole));
         self.add(
             "segment size",
             Law::Proportional,

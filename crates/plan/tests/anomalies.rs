@@ -87,16 +87,22 @@ fn a_time_that_is_too_short_is_refused() {
 
 #[test]
 fn nodes_are_varied_where_there_are_several_and_segments_up_to_the_paths() {
-    let names = |mtu_bytes, has_nodes, option: &str| -> Vec<String> {
+    let choices = |mtu_bytes, has_nodes, option: &str| {
         let wanted = Wanted { mtu_bytes, has_nodes, ..wanted(1.0) };
         let space = Space::of(&wanted).expect("a space");
         let mut options = space.explored.traffic[0].options.iter();
-        let found = options.find(|one| one.name == option);
-        found.map_or(Vec::new(), |one| one.choices.iter().map(|one| one.name.clone()).collect())
+        options.find(|one| one.name == option).map_or(Vec::new(), |one| one.choices.clone())
+    };
+    let names = |mtu_bytes, has_nodes, option: &str| -> Vec<String> {
+        choices(mtu_bytes, has_nodes, option).into_iter().map(|one| one.name).collect()
     };
     assert!(names(1500, false, "node").is_empty());
     assert_eq!(names(1500, true, "node"), ["any", "the NIC's", "another"]);
-    assert_eq!(names(1500, false, "segment size"), ["536 B", "1000 B", "1228 B", "as the path"]);
-    let jumbo = ["536 B", "1000 B", "1228 B", "1448 B", "4044 B", "as the path"];
+    assert_eq!(names(1500, false, "segment size"), ["536 B", "1000 B", "1240 B", "as the path"]);
+    let jumbo = ["536 B", "1000 B", "1240 B", "1460 B", "4056 B", "as the path"];
     assert_eq!(names(9000, false, "segment size"), jumbo);
+    // A segment of MTU 1500 carries 1448 bytes beside its timestamps, and one of MTU 1280 1228.
+    let amounts = choices(9000, false, "segment size").into_iter().map(|one| one.amount);
+    let amounts: Vec<f64> = amounts.flatten().collect();
+    assert_eq!(amounts, [524.0, 988.0, 1228.0, 1448.0, 4044.0, 8948.0]);
 }
