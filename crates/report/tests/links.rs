@@ -1,13 +1,15 @@
-//! What rates are of the link of the NIC that they went by, where a study has several.
+//! What rates are of the link of the NIC that they went by, where a study has several, and of both
+//! directions of one.
 
 #[path = "../../stats/tests/beside/mod.rs"]
 #[expect(dead_code, reason = "only the host and its runs are of use here")]
 mod beside;
 
 use beside::{EVEN, known, simulated};
-use narrows_model::BitsPerSecond;
 use narrows_model::host::Nic;
+use narrows_model::load::{FlowTally, Role, StreamParams};
 use narrows_model::study::StoredStudy;
+use narrows_model::{BitsPerSecond, Bytes};
 use narrows_report::Analysis;
 
 fn said(study: &StoredStudy) -> String {
@@ -35,7 +37,7 @@ fn each_nic_has_its_own_link_to_be_held_to() {
         }
     }
     let text = said(&study);
-    assert!(text.contains("Of its own link"), "{text}");
+    assert!(text.contains("Share of the link rate"), "{text}");
     let of = |text: &str, link: &str| -> Vec<f64> {
         let each = text.split(" % of ").collect::<Vec<_>>();
         let pairs = each.windows(2).filter(|pair| pair[1].starts_with(link));
@@ -53,5 +55,42 @@ fn each_nic_has_its_own_link_to_be_held_to() {
     );
     // The claimed speed of an interface without a device is no wire's.
     study.host.nics.iter_mut().for_each(|nic| nic.physical = false);
-    assert!(!said(&study).contains("Of its own link"));
+    assert!(!said(&study).contains("Share of the link rate"));
+}
+
+/// A study in which all traffic that is sent goes back too, at 10 Gb/s.
+fn both_ways(kind: &str) -> StoredStudy {
+    let mut study = simulated(6, &EVEN, 3);
+    let link = BitsPerSecond(100e9);
+    let nic = Nic { physical: true, speed_bps: known(link), ..study.host.nics[0].clone() };
+    study.host.nics = vec![nic];
+    let sent = study.trials.iter_mut().filter(|trial| trial.background().is_none());
+    for trial in sent.filter(|trial| trial.kind.is_network() && !trial.params.is_reverse()) {
+        let stream = StreamParams { bidirectional: true, ..StreamParams::default() };
+        (trial.params.stream, trial.kind) = (Some(stream), kind.into());
+        for record in study.records.iter_mut().filter(|record| record.trial == trial.id) {
+            for one in &mut record.reports {
+                let is_sender = one.role == Role::Sender;
+                one.report.flows[0].sends = is_sender;
+                let back = FlowTally {
+                    bytes: Bytes(1_250_000_000),
+                    messages: 1,
+                    sends: !is_sender,
+                    ..FlowTally::default()
+                };
+                one.report.flows.push(back);
+            }
+        }
+    }
+    study
+}
+
+/// A link carries its rate each way: 88 Gb/s there and 10 back are no 49 % each.
+#[test]
+fn each_direction_has_its_own_share_of_the_link() {
+    let text = said(&both_ways("tcp-stream"));
+    let told = text.split_once(" % there and 10.0 % back of 100 GbE (eth0)");
+    let (there, _) = told.unwrap_or_else(|| panic!("both shares: {text}"));
+    let there: f64 = there.split_whitespace().last().expect("one").parse().expect("a share");
+    assert!((75.0..105.0).contains(&there), "{text}");
 }

@@ -25,10 +25,7 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<(&'static 
     let titled = [
         ("Medians", of(results, &median_of, Some(&half_of))),
         ("CPU of the busiest thread, sender / receiver", of(results, &cpu, None)),
-        (
-            "Of its own link, in each direction",
-            of(results, &|_, row| own_link(analysis, row), None),
-        ),
+        ("Share of the link rate", of(results, &|_, row| own_link(analysis, row), None)),
         ("Price, and what a hundred of it buys", priced::table(analysis, results)),
     ];
     titled.into_iter().filter_map(|(title, table)| Some((title, table?))).collect()
@@ -41,8 +38,6 @@ fn own_link(analysis: &Analysis<'_>, row: &PanelRow) -> Option<String> {
     let (trial, summary) = (stored.trials.get(at)?, analysis.summaries.get(at)?);
     let is_of_one = trial.path == NetworkPath::Peer && trial.pairs().count() == 1;
     let bits = row.median.filter(|_| is_of_one && summary.metric == Metric::Goodput)?;
-    // Both directions are in one figure.
-    let bits = if trial.params.is_bidirectional() { bits / 2.0 } else { bits };
     let near = trial.controllers()?.role;
     let ends = match near {
         Role::Sender => summary.settings.sender(),
@@ -51,8 +46,16 @@ fn own_link(analysis: &Analysis<'_>, row: &PanelRow) -> Option<String> {
     let used = ends.and_then(|end| end.interface.as_deref());
     let nic = stored.host.nic(used.or_else(|| stored.interface_of(trial))?)?;
     let link = nic.speed_bps.value().filter(|speed| nic.physical && speed.0 > 0.0)?;
-    let name = &nic.name;
-    Some(format!("{:.1} % of {} ({name})", 100.0 * bits / link.0, short_rate(link.0)))
+    let share = |bits: f64| format!("{:.1} %", 100.0 * bits / link.0);
+    let shares = match &summary.back {
+        // Both directions are in one figure, and each has the whole link.
+        Some(back) => {
+            format!("{} there and {} back", share((bits - back.value).max(0.0)), share(back.value))
+        }
+        None if trial.params.is_bidirectional() => return None,
+        None => share(bits),
+    };
+    Some(format!("{shares} of {} ({})", short_rate(link.0), nic.name))
 }
 
 /// A link's rate as its makers write it: `25 GbE`.
