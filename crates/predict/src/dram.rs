@@ -68,21 +68,40 @@ fn unknown(why: impl Into<String>) -> Gap {
     Gap::new(ResourceName::Dram, why)
 }
 
-/// The peak of one node's socket for a kernel, bytes counted a second. Stated only where sockets
-/// and nodes with memory are one to one.
+/// The socket of a node and its peak; told only where sockets and nodes with memory are one to one.
+fn of_node(
+    host: &Host,
+    node: Option<u32>,
+    sockets: &BTreeMap<u32, SocketPeak>,
+) -> Result<(u32, SocketPeak), Gap> {
+    let nodes = host.nodes.iter().filter(|node| node.memory_bytes.value().is_some_and(|b| b.0 > 0));
+    if sockets.is_empty() || nodes.count().max(1) != sockets.len() {
+        return Err(unknown("memory nodes and sockets are not one to one"));
+    }
+    let position = host.nodes.iter().position(|have| Some(have.id) == node).unwrap_or(0);
+    let found = sockets.iter().nth(position).map(|(socket, peak)| (*socket, *peak));
+    found.ok_or_else(|| unknown("no socket for this node"))
+}
+
+/// The peak of a node's socket. Where all sockets have the same no node need be known; `None` where
+/// they differ and nothing tells which is the node's.
+pub fn peak_of_node(host: &Host, node: Option<u32>) -> Option<SocketPeak> {
+    let sockets = socket_peaks(host.memory.slots.value()?).ok()?;
+    let first = *sockets.values().next()?;
+    if sockets.values().all(|peak| *peak == first) {
+        return Some(first);
+    }
+    of_node(host, Some(node?), &sockets).ok().map(|(_, peak)| peak)
+}
+
+/// The peak of one node's socket for a kernel, bytes counted a second.
 pub(crate) fn peak(host: &Host, node: Option<u32>, kernel: &Summary) -> Result<Ceiling, Gap> {
     let slots = host.memory.slots.value();
     let slots = slots.ok_or_else(|| {
         unknown(format!("memory slots: {}", host.memory.slots.gap().unwrap_or_default()))
     })?;
     let sockets = socket_peaks(slots).map_err(|why| unknown(why.to_string()))?;
-    let nodes = host.nodes.iter().filter(|node| node.memory_bytes.value().is_some_and(|b| b.0 > 0));
-    if sockets.is_empty() || nodes.count().max(1) != sockets.len() {
-        return Err(unknown("memory nodes and sockets are not one to one"));
-    }
-    let position = host.nodes.iter().position(|have| Some(have.id) == node).unwrap_or(0);
-    let (socket, peak) =
-        sockets.iter().nth(position).ok_or_else(|| unknown("no socket for this node"))?;
+    let (socket, peak) = of_node(host, node, &sockets)?;
     let percent = kernel.settings.sender().and_then(|end| end.bus_percent_of_counted);
     let percent = percent
         .ok_or_else(|| unknown("how many bytes cross the bus is unknown for this kernel"))?;

@@ -3,15 +3,16 @@
 #[path = "../../stats/tests/beside/mod.rs"]
 mod beside;
 
-use beside::{EVEN, Planted, red, simulated};
-use narrows_model::host::{Host, Module, Slot, SlotPlace};
+use beside::{EVEN, Planted, known, red, simulated};
+use narrows_model::host::{Host, Module, Node, Slot, SlotPlace};
+use narrows_model::load::Role;
 use narrows_model::{Bytes, Fact};
 use narrows_report::Analysis;
 
-/// A Cascade Lake with these channels of DDR4-2933 on its processor.
-fn cascade_lake(host: &mut Host, channels: &[&str]) {
+/// A Cascade Lake with these channels of DDR4-2933 on each processor.
+fn cascade_lake(host: &mut Host, sockets: &[&[&str]]) {
     host.cpu.model = Fact::known("Intel(R) Xeon(R) Gold 6234".to_owned(), "made");
-    let slot = |channel: &&str| {
+    let slot = |(socket, channel): (u32, &&str)| {
         let channel = (*channel).to_owned().into();
         let module = Module {
             size_bytes: Some(Bytes::gib(16)),
@@ -19,10 +20,12 @@ fn cascade_lake(host: &mut Host, channels: &[&str]) {
             configured_mts: Some(2933),
             ..Module::default()
         };
-        let at = SlotPlace { socket: 0, channel, controller: None };
+        let at = SlotPlace { socket, channel, controller: None };
         Slot { at: Some(at), module: Some(module), ..Slot::default() }
     };
-    host.memory.slots = Fact::known(channels.iter().map(slot).collect(), "made");
+    let each = (0..).zip(sockets);
+    let places = each.flat_map(|(socket, channels)| channels.iter().map(move |one| (socket, one)));
+    host.memory.slots = Fact::known(places.map(slot).collect(), "made");
 }
 
 /// The model's slowdowns stand beside those that were measured where its numbers are published, and
@@ -37,9 +40,9 @@ fn a_prediction_stands_beside_both_curves_or_says_why_not() {
     let mut study = simulated(12, &EVEN, 11);
     let unknown = "no prediction: nobody has published the credits of this processor's family";
     assert!(text(&study).contains(unknown));
-    cascade_lake(&mut study.host, &[]);
+    cascade_lake(&mut study.host, &[&[]]);
     assert!(text(&study).contains("no prediction: how many channels of memory are in use"));
-    cascade_lake(&mut study.host, &["A"]);
+    cascade_lake(&mut study.host, &[&["A"]]);
     let one = text(&study);
     // On one channel cores that copy slow a NIC that receives 88 Gb/s, whose writes have few
     // credits; of what it reads they are not known to be all in use.
@@ -66,6 +69,39 @@ fn a_prediction_stands_beside_both_curves_or_says_why_not() {
         trial.path = narrows_model::trial::NetworkPath::Namespaces;
     });
     assert!(text(&study).contains("no prediction: this traffic passes no NIC"));
+}
+
+/// Two processors of unlike memory: the channels are those of the node that the job's memory is on.
+#[test]
+fn a_prediction_has_the_channels_of_the_jobs_own_node() {
+    const ALL: &[&str] = &["A", "B", "C", "D", "E", "F"];
+    const ONE: &[&str] = &["A"];
+    let said = |sockets: &[&[&str]], memory: Option<u32>, cpus: u32| {
+        let mut study = simulated(6, &EVEN, 11);
+        cascade_lake(&mut study.host, sockets);
+        let gib = |id| Node { id, memory_bytes: known(Bytes::gib(96)), ..Node::default() };
+        study.host.nodes = (0..sockets.len() as u32).map(gib).collect();
+        study.host.cpu.places.iter_mut().for_each(|place| place.node = Some(cpus));
+        for trial in &mut study.trials {
+            if let Some(job) = trial.end_mut(Role::Background) {
+                job.place.node = memory;
+            }
+        }
+        let format = narrows_report::formats::format("text").expect("a format");
+        let text = (format.write)(&Analysis::of(&study));
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let from = text.find("redicted of").or_else(|| text.find("no prediction"));
+        let from = &text[from.unwrap_or_else(|| panic!("no word of it: {text}"))..];
+        from.chars().take(330).collect::<String>()
+    };
+    let (whole, one) = (said(&[ALL], None, 0), said(&[ONE], None, 0));
+    assert_ne!(whole, one);
+    // By its CPUs, and by its memory where that is asked for.
+    assert_eq!(said(&[ALL, ONE], None, 0), whole);
+    assert_eq!(said(&[ALL, ONE], None, 1), one);
+    assert_eq!(said(&[ALL, ONE], Some(1), 0), one);
+    // Like processors need no node.
+    assert_eq!(said(&[ONE, ONE], None, 7), one);
 }
 
 #[test]

@@ -67,16 +67,18 @@ pub(super) fn of(
     }
     let work = work(&test.job).ok_or(Unpredicted::Work)?;
     let offered_gb_s = offered(analysis, test, trial).ok_or(Unpredicted::NoRate)?;
-    let peak_gb_s = peak_gb_s(host).ok_or(Unpredicted::Channels)?;
     let is_received = trial.params.is_reverse() || is_read(&trial.kind);
     let device = if is_received { DeviceWork::Writes } else { DeviceWork::Reads };
     let steps = test.steps.iter().map(|step| {
+        let beside = analysis.stored.trials.get(step.trial);
+        let peak_gb_s = beside.and_then(|trial| peak_gb_s(host, trial));
+        let peak_gb_s = peak_gb_s.ok_or(Unpredicted::Channels)?;
         let cores = f64::from(step.cores);
         let all = Contention { cores, work, offered_gb_s, device, peak_gb_s };
         let (job, traffic) = all.slowdowns(domains);
-        Step { cores: step.cores, traffic, job }
+        Ok(Step { cores: step.cores, traffic, job })
     });
-    Ok((steps.collect(), domains))
+    Ok((steps.collect::<Result<_, _>>()?, domains))
 }
 
 /// The two lines of a picture; none where nothing is predicted.
@@ -143,9 +145,17 @@ fn offered(analysis: &Analysis<'_>, test: &NeighbourTest, trial: &Trial) -> Opti
     Some(bytes / 1e9).filter(|rate| *rate > 0.0)
 }
 
-/// The peak of the first processor's channels, in GB/s: like processors have like memory where the
-/// model was measured.
-fn peak_gb_s(host: &Host) -> Option<f64> {
-    let sockets = dram::socket_peaks(host.memory.slots.value()?).ok()?;
-    sockets.values().next().map(|socket| socket.rate_bytes_per_second.0 / 1e9)
+/// The peak of the channels of a trial's memory job, in GB/s.
+fn peak_gb_s(host: &Host, trial: &Trial) -> Option<f64> {
+    let peak = dram::peak_of_node(host, node_of_job(host, trial))?;
+    Some(peak.rate_bytes_per_second.0 / 1e9)
+}
+
+/// The node that the job's memory is on: the one asked for, else that of its CPUs, which first touch
+/// it.
+fn node_of_job(host: &Host, trial: &Trial) -> Option<u32> {
+    let place = &trial.background()?.place;
+    let mut nodes = place.cpus.0.iter().map(|cpu| host.node_of_cpu(*cpu));
+    let first = nodes.next().flatten();
+    place.node.or_else(|| first.filter(|_| nodes.all(|node| node == first)))
 }
