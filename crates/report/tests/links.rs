@@ -94,3 +94,16 @@ fn each_direction_has_its_own_share_of_the_link() {
     let there: f64 = there.split_whitespace().last().expect("one").parse().expect("a share");
     assert!((75.0..105.0).contains(&there), "{text}");
 }
+
+/// Where each direction has a line of its own nothing says again what of the sum went back.
+#[test]
+fn what_went_back_is_said_once() {
+    let page = |kind: &str| {
+        let format = narrows_report::formats::format("html").expect("a format");
+        (format.write)(&Analysis::of(&both_ways(kind)))
+    };
+    let streams = page("tcp-stream");
+    assert!(streams.contains("Of it "), "{streams}");
+    let packets = page("packets");
+    assert!(packets.contains("back: ") && !packets.contains("Of it "), "{packets}");
+}

@@ -288,7 +288,7 @@ fn table(analysis: &Analysis<'_>) -> Markup {
                 @if let Some(rate) = &summary.trips_per_second { (words::middle(rate)) " round trips. " }
                 @if let Some(jitter) = &summary.jitter { "Jitter " (words::middle(jitter)) ". " }
                 @for way in words::directions(summary) { (way) ". " }
-                @if let Some(back) = &summary.back { "Of it " (words::middle(back)) " back. " }
+                @if let Some(back) = words::back(summary) { "Of it " (words::middle(back)) " back. " }
                 @if let Some(traffic) = words::traffic(summary) { (traffic) ". " }
                 @for memory in words::memory_use(analysis, summary) { (memory) ". " }
                 @if let Some(load) = words::background_load(analysis, summary) { (load) ". " }

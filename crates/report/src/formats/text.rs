@@ -249,7 +249,7 @@ pub(crate) fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String>
     let jitter = summary.jitter.as_ref();
     lines.extend(jitter.map(|jitter| format!("jitter {}", words::middle(jitter))));
     lines.extend(words::directions(summary));
-    if let Some(back) = summary.back.as_ref().filter(|_| summary.directions.is_empty()) {
+    if let Some(back) = words::back(summary) {
         let there = summary.estimate.map_or(0.0, |both| both.value - back.value);
         let there = words::value(there, back.unit);
         lines.push(format!("about {there} there and {} back", words::middle(back)));

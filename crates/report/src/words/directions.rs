@@ -1,6 +1,7 @@
 //! Packets both ways at once, direction by direction.
 
 use super::middle;
+use narrows_model::result::Estimate;
 use narrows_stats::{Direction, Summary};
 
 /// A line for each direction: what was sent and came, and what the interfaces counted.
@@ -11,6 +12,11 @@ pub fn directions(summary: &Summary) -> Vec<String> {
     let are_told = matches!(names[..], [one, other] if one != other);
     let ways = summary.directions.iter().zip(["there", "back"]);
     ways.map(|(way, word)| line(way, if are_told { None } else { Some(word) })).collect()
+}
+
+/// What went back, where no line of each direction says it.
+pub fn back(summary: &Summary) -> Option<&Estimate> {
+    summary.back.as_ref().filter(|_| summary.directions.is_empty())
 }
 
 fn line(way: &Direction, word: Option<&str>) -> String {

@@ -10,7 +10,7 @@ mod set_up;
 mod traffic;
 
 pub use delays::delays;
-pub use directions::directions;
+pub use directions::{back, directions};
 pub use memory::{memory_missing, memory_use, moves};
 pub use no_value::no_value;
 pub use pairs::pairs;
