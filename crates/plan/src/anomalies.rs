@@ -29,9 +29,9 @@ const TCP_HEADERS: u64 = 40;
 const UDP_HEADERS: u64 = 28;
 /// TCP's timestamp option, padded (RFC 7323, appendix A).
 const TIMESTAMPS: u64 = 12;
-/// Segments that are asked for, those below the path's: an MTU less its headers, options counted in,
-/// as TCP_MAXSEG has it. 536 is what a host has that is told none (RFC 9293), an MTU of 576; 1240 is
-/// one of 1280 (RFC 8200), 1460 one of 1500 and 4056 one of 4096.
+/// Segments that are asked for, those below the path's: an MTU less its headers, options counted
+/// in, as TCP_MAXSEG has it. 536 is what a host has that is told none (RFC 9293), an MTU of 576;
+/// 1240 is one of 1280 (RFC 8200), 1460 one of 1500 and 4056 one of 4096.
 const SEGMENTS: [u32; 5] = [536, 1000, 1240, 1460, 4056];
 /// Runs of each point in the study that shows an anomaly.
 const REPEATS: u32 = 6;

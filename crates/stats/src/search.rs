@@ -284,7 +284,7 @@ mod tests {
     fn a_run_both_ways_is_as_good_as_its_worse_direction() {
         let told =
             |lost_share: f64, sent_per_second: f64| Some(Seen { sent_per_second, lost_share });
-        // A tenth of one direction is a twentieth of the sum, and half as much back lowers the rate.
+        // A tenth of one direction is a twentieth of the sum; half as much back lowers the rate.
         assert_eq!(both([(1000, 900), (1000, 1000)], true), told(0.1, 1000.0));
         assert_eq!(both([(1000, 1000), (1000, 900)], true), told(0.1, 1000.0));
         assert_eq!(both([(1000, 1000), (500, 450)], true), told(0.1, 500.0));

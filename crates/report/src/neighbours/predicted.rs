@@ -151,8 +151,8 @@ fn peak_gb_s(host: &Host, trial: &Trial) -> Option<f64> {
     Some(peak.rate_bytes_per_second.0 / 1e9)
 }
 
-/// The node that the job's memory is on: the one asked for, else that of its CPUs, which first touch
-/// it.
+/// The node that the job's memory is on: the one asked for, else that of its CPUs, which first
+/// touch it.
 fn node_of_job(host: &Host, trial: &Trial) -> Option<u32> {
     let place = &trial.background()?.place;
     let mut nodes = place.cpus.0.iter().map(|cpu| host.node_of_cpu(*cpu));
