@@ -20,6 +20,7 @@ pub mod load;
 mod lost;
 pub mod memory_traffic;
 mod need;
+pub mod of_ranks;
 pub mod options;
 pub mod packets;
 pub mod pause;

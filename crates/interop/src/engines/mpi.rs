@@ -4,6 +4,7 @@
 
 use super::words::Takes;
 use super::{Engine, Runs};
+use narrows_model::of_ranks::{PATTERNS, pattern_of};
 use narrows_model::options::runs;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
@@ -18,23 +19,12 @@ pub const STARTS_WITHIN: Duration = Duration::from_secs(60);
 /// answer in no less, and a host that answers takes a second or two.
 pub const MEETS_WITHIN: Duration = Duration::from_secs(20);
 
-/// The patterns, by the words of their workloads.
-const PATTERNS: [(&str, Workload); 6] = [
-    ("pingpong", Workload::Other(Borrowed("mpi-latency"))),
-    ("bandwidth", Workload::Other(Borrowed("mpi-bandwidth"))),
-    ("both-ways", Workload::Other(Borrowed("mpi-bi-directional-bandwidth"))),
-    ("pairs", Workload::Other(Borrowed("mpi-multiple-bandwidth"))),
-    ("allreduce", Workload::Other(Borrowed("mpi-allreduce-latency"))),
-    ("alltoall", Workload::Other(Borrowed("mpi-all-to-all-latency"))),
-];
-const KINDS: &[Workload] = &[
-    Workload::Other(Borrowed("mpi-latency")),
-    Workload::Other(Borrowed("mpi-bandwidth")),
-    Workload::Other(Borrowed("mpi-bi-directional-bandwidth")),
-    Workload::Other(Borrowed("mpi-multiple-bandwidth")),
-    Workload::Other(Borrowed("mpi-allreduce-latency")),
-    Workload::Other(Borrowed("mpi-all-to-all-latency")),
-];
+/// What ranks can do.
+const KINDS: &[Workload] = &[kind(0), kind(1), kind(2), kind(3), kind(4), kind(5)];
+
+const fn kind(at: usize) -> Workload {
+    Workload::Other(Borrowed(PATTERNS[at].1))
+}
 
 /// How the ranks are started, and what they tell.
 pub static ENGINE: Engine = Engine {
@@ -62,9 +52,9 @@ fn reach(hosts: &str) -> Vec<String> {
 
 /// The words of this program for a trial between these hosts.
 pub fn words(trial: &Trial, hosts: &str) -> Vec<String> {
-    let pattern = PATTERNS.iter().find(|(_, kind)| *kind == trial.kind);
+    let pattern = pattern_of(&trial.kind).unwrap_or_default();
     let window = trial.timeline.window_ns.seconds();
-    let mut all = vec!["mpi".to_owned(), pattern.map_or("", |(name, _)| name).to_owned()];
+    let mut all = vec!["mpi".to_owned(), pattern.to_owned()];
     all.extend(["--sizes".to_owned(), trial.params.message_bytes.0.to_string()]);
     all.extend(["-t".to_owned(), window.to_string()]);
     let ranks = runs::RANKS.of(&trial.params);
@@ -81,4 +71,15 @@ pub fn words_to_meet(hosts: &str) -> Vec<String> {
     let seconds = MEETS_WITHIN.as_secs().to_string();
     let words = ["mpi", "pingpong", "--sizes", "8", "-t", "0.05", "--limit", &seconds];
     [words.map(str::to_owned).to_vec(), reach(hosts)].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_offered_every_pattern() {
+        let words: Vec<&str> = KINDS.iter().map(Workload::as_str).collect();
+        assert_eq!(words, PATTERNS.map(|(_, word)| word));
+    }
 }

@@ -1,5 +1,6 @@
 //! Which workloads an option is for.
 
+use crate::of_ranks::pattern_of;
 use crate::workload::Workload;
 
 /// The workloads that an option is for.
@@ -56,17 +57,7 @@ pub const TRIPS: Fits = Fits {
 pub const MEMORY: Fits = Fits { what: "memory kernels", holds: Workload::is_memory };
 /// Workloads over queue pairs or endpoints.
 pub const RDMA: Fits = Fits { what: "RDMA", holds: Workload::is_rdma };
-/// Words of what ranks of an MPI do.
-const OF_RANKS: [&str; 6] = [
-    "mpi-latency",
-    "mpi-bandwidth",
-    "mpi-bi-directional-bandwidth",
-    "mpi-multiple-bandwidth",
-    "mpi-allreduce-latency",
-    "mpi-all-to-all-latency",
-];
 /// Messages between ranks of an MPI.
-pub const MPI: Fits =
-    Fits { what: "messages of MPI", holds: |load| OF_RANKS.contains(&load.as_str()) };
+pub const MPI: Fits = Fits { what: "messages of MPI", holds: |load| pattern_of(load).is_some() };
 /// Frames that are counted one by one.
 pub const PACKETS: Fits = Fits { what: "packets", holds: |load| *load == Workload::Packets };
