@@ -8,6 +8,7 @@
 
 pub mod address;
 pub mod agent;
+pub mod at_once;
 pub mod door;
 mod end;
 mod error;

@@ -1,5 +1,6 @@
 //! Agents of many hosts, called all at once.
 
+use crate::at_once;
 use crate::error::{ControlError, Gone, NoAddress, Refusal};
 use crate::key::Key;
 use crate::peer::{Family, Peer};
@@ -8,8 +9,6 @@ use narrows_model::peer_name::host_and_port;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long names may take to be looked up, and agents to be reached and to describe themselves,
@@ -39,7 +38,7 @@ pub struct Calling {
 pub fn reach(hosts: &[String], calling: &Calling) -> Vec<Result<Reached, ControlError>> {
     let until = Instant::now() + REACH_WITHIN;
     let port = calling.port;
-    let looked = at_once(hosts, until, move |name| {
+    let looked = at_once::until(hosts, until, move |name| {
         let (host, own) = host_and_port(name).map_err(io::Error::other)?;
         (host, own.unwrap_or(port)).to_socket_addrs().map(Iterator::collect::<Vec<_>>)
     });
@@ -59,7 +58,7 @@ pub fn reach(hosts: &[String], calling: &Calling) -> Vec<Result<Reached, Control
         .map(|(_, host)| host.clone())
         .collect();
     let calling = calling.clone();
-    let mut reached = at_once(&called, until, move |host| call(host, &calling)).into_iter();
+    let mut reached = at_once::until(&called, until, move |host| call(host, &calling)).into_iter();
     let late = |name: &str| {
         let (host, own) = host_and_port(name).unwrap_or((name, None));
         let port = own.unwrap_or(port);
@@ -88,35 +87,4 @@ fn call(name: &str, calling: &Calling) -> Result<Reached, ControlError> {
     let mut peer = Peer::connect(host, port, calling.family, &calling.key)?;
     let host = peer.describe()?;
     Ok(Reached { peer, host })
-}
-
-/// What `work` gives of each, all at once; `None` of one that takes too long and is left behind.
-fn at_once<T: Send + 'static>(
-    of: &[String],
-    until: Instant,
-    work: impl Fn(&str) -> T + Clone + Send + 'static,
-) -> Vec<Option<T>> {
-    let (say, said) = channel::<(usize, T)>();
-    for (at, one) in of.iter().enumerate() {
-        spawn(at, one.clone(), say.clone(), work.clone());
-    }
-    drop(say);
-    let mut all: Vec<Option<T>> = of.iter().map(|_| None).collect();
-    loop {
-        match said.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok((at, got)) => all[at] = Some(got),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return all,
-        }
-    }
-}
-
-/// A thread that cannot be had is an answer that does not come.
-fn spawn<T: Send + 'static>(
-    at: usize,
-    one: String,
-    say: Sender<(usize, T)>,
-    work: impl Fn(&str) -> T + Send + 'static,
-) {
-    let thread = thread::Builder::new().name("reach".to_owned());
-    let _ = thread.spawn(move || say.send((at, work(&one))));
 }

@@ -7,8 +7,10 @@
 //! and when the network between is gone.
 
 use blake2::{Blake2b512, Digest};
+use narrows_control::at_once;
 use narrows_control::key::Key;
 use narrows_hostctl::child;
+use narrows_model::peer_name::host_and_port;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -123,54 +125,61 @@ pub fn bring(hosts: &mut [String], errand: &Errand<'_>) -> Result<Vec<Brought>, 
 /// that cannot be had costs no other. An agent is told whom it may meet, so it begins when every
 /// host has said where it is, or is not there.
 pub fn bring_each(hosts: &[String], errand: &Errand<'_>) -> Vec<Option<Result<Brought, SshError>>> {
-    let ssh = hosts.iter().map(|host| is_ssh(host).then_some(Ok(host.as_str())));
-    let greeted = at_once(hosts, ssh.collect(), |host| Greeted::of(host, errand));
-    let meets = if errand.meets { meets(hosts, &greeted) } else { String::new() };
-    at_once(hosts, greeted, |greeted| greeted.become_agent(errand, &meets))
+    let met = meet_each(hosts, errand, look_up);
+    let all: BTreeSet<IpAddr> = met.iter().flat_map(|met| &met.addresses).copied().collect();
+    let meets = if errand.meets { meets(&all) } else { String::new() };
+    let brought = at_once::all(met, |met| {
+        met.greeted.map(|greeted| greeted.and_then(|greeted| greeted.become_agent(errand, &meets)))
+    });
+    let brought = brought.into_iter().zip(hosts);
+    brought.map(|(one, host)| one.unwrap_or_else(|| panicked(host))).collect()
 }
 
 /// What became of one of several hosts; `None` where ssh is not asked.
 type OfHost<T> = Option<Result<T, SshError>>;
 
-/// Goes on with each host in a thread of its own.
-fn at_once<T: Send, R: Send>(
-    hosts: &[String],
-    all: Vec<OfHost<T>>,
-    goes_on: impl Fn(T) -> Result<R, SshError> + Sync,
-) -> Vec<OfHost<R>> {
-    thread::scope(|scope| {
-        let goes_on = &goes_on;
-        let begun: Vec<_> = all
-            .into_iter()
-            .map(|one| one.map(|one| scope.spawn(move || one.and_then(goes_on))))
-            .collect();
-        let panicked = |host: &String| SshError::Panicked { host: host.clone() };
-        let joined = begun
-            .into_iter()
-            .zip(hosts)
-            .map(|(one, host)| one.map(|one| one.join().unwrap_or_else(|_| Err(panicked(host)))));
-        joined.collect()
-    })
+/// That the thread of a host panicked, which costs this host alone.
+fn panicked<T>(host: &str) -> OfHost<T> {
+    is_ssh(host).then(|| Err(SshError::Panicked { host: host.to_owned() }))
 }
 
-/// Words for an agent that let it meet these hosts, by all addresses that their names have.
-fn meets(hosts: &[String], greeted: &[OfHost<Greeted<'_>>]) -> String {
-    let mut all = BTreeSet::new();
-    for (host, greeted) in hosts.iter().zip(greeted) {
-        match greeted {
-            None => all.extend(addresses(host)),
-            Some(Ok(greeted)) => all.extend(addresses(&greeted.address)),
-            Some(Err(_)) => {}
-        }
-    }
+/// A host before any agent begins.
+struct Met<'a> {
+    greeted: OfHost<Greeted<'a>>,
+    /// All that its name has, where agents are to meet it. None of a name that does not resolve:
+    /// nobody calls it either.
+    addresses: Vec<IpAddr>,
+}
+
+/// Greets those of these hosts that ssh reaches, and looks up the names of all: each in a thread of
+/// its own, for shells that have answered wait for the slowest.
+fn meet_each<'a>(
+    hosts: &'a [String],
+    errand: &Errand<'_>,
+    look_up: impl Fn(&str) -> Vec<IpAddr> + Sync,
+) -> Vec<Met<'a>> {
+    let met = at_once::all(hosts, |host| {
+        let greeted = is_ssh(host).then(|| Greeted::of(host, errand));
+        let name = match &greeted {
+            None => host_and_port(host).ok().map(|(name, _)| name),
+            Some(greeted) => greeted.as_ref().ok().map(|greeted| greeted.address.as_str()),
+        };
+        let addresses = name.filter(|_| errand.meets).map(&look_up).unwrap_or_default();
+        Met { greeted, addresses }
+    });
+    let met = met.into_iter().zip(hosts);
+    let gone = |host: &String| Met { greeted: panicked(host), addresses: Vec::new() };
+    met.map(|(one, host)| one.unwrap_or_else(|| gone(host))).collect()
+}
+
+/// Words for an agent that let it meet these addresses.
+fn meets(all: &BTreeSet<IpAddr>) -> String {
     let all: Vec<String> = all.iter().map(IpAddr::to_string).collect();
     if all.is_empty() { String::new() } else { format!("--peers {}", all.join(",")) }
 }
 
-/// The addresses of a host that is named by one or by a name, also with a port behind it. None of
-/// a name that does not resolve: nobody calls it either.
-fn addresses(host: &str) -> Vec<IpAddr> {
-    let found = (host, 0).to_socket_addrs().or_else(|_| host.to_socket_addrs());
+fn look_up(name: &str) -> Vec<IpAddr> {
+    let found = (name, 0).to_socket_addrs();
     found.map(|all| all.map(|at| at.ip().to_canonical()).collect()).unwrap_or_default()
 }
 
@@ -425,6 +434,7 @@ fn sum(program: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Condvar, Mutex};
 
     #[test]
     fn destinations_are_told_to_ssh_as_they_are_and_options_are_refused() {
@@ -462,35 +472,51 @@ mod tests {
     }
 
     #[test]
-    fn agents_may_meet_the_hosts_that_came_and_no_others() {
-        let hosts = ["ssh:a", "192.0.2.1", "ssh:b", "fe80::1", "10.0.0.3:7000", "no such name"];
+    fn names_are_looked_up_at_once_without_their_ports_and_those_that_came_are_met() {
+        let hosts = ["192.0.2.1", "server3:7000", "[fe80::1]:7000", "gone", "ssh:-x"];
         let hosts = hosts.map(str::to_owned).to_vec();
-        let gone = SshError::Destination(String::new());
-        let named = |at: usize| {
-            if at == 2 { Some(Err(SshError::Destination(String::new()))) } else { None }
-        };
-        let greeted: Vec<OfHost<Greeted<'_>>> = (0..hosts.len()).map(named).collect();
-        assert_eq!(meets(&hosts[1..], &greeted[1..]), "--peers 10.0.0.3,192.0.2.1,fe80::1");
-        assert_eq!(meets(&hosts[..1], &[Some(Err(gone))]), "");
+        let key = Key::random().unwrap();
+        let errand = Errand { binary: Path::new("narrows"), key: &key, port: 7000, meets: true };
+        // None has an answer before all four ask. ssh refuses the fifth, which has no address.
+        let (asked, more) = (Mutex::new(BTreeSet::new()), Condvar::new());
+        let met = meet_each(&hosts, &errand, |name| {
+            let mut all = asked.lock().unwrap();
+            all.insert(name.to_owned());
+            more.notify_all();
+            let within = Duration::from_secs(60);
+            let waited = more.wait_timeout_while(all, within, |all| all.len() < 4).unwrap();
+            assert!(!waited.1.timed_out(), "{name} was asked for before the others");
+            match name {
+                "server3" => vec![IpAddr::from([10, 0, 0, 3])],
+                name => name.parse().into_iter().collect(),
+            }
+        });
+        let names = ["192.0.2.1", "fe80::1", "gone", "server3"].map(str::to_owned);
+        assert_eq!(asked.into_inner().unwrap(), BTreeSet::from(names));
+        assert!(matches!(met[4].greeted, Some(Err(SshError::Destination(_)))));
+        let all = met.iter().flat_map(|met| &met.addresses).copied().collect();
+        assert_eq!(meets(&all), "--peers 10.0.0.3,192.0.2.1,fe80::1");
+        assert_eq!(meets(&BTreeSet::new()), "");
+        let silent = Errand { meets: false, ..errand };
+        let met = meet_each(&hosts, &silent, |name| panic!("{name} is looked up for nobody"));
+        assert!(met.iter().all(|met| met.addresses.is_empty()));
     }
 
     #[test]
     fn a_thread_that_panics_is_an_error_of_its_host_alone() {
-        let hosts = ["ssh:a", "b", "ssh:c"].map(str::to_owned).to_vec();
-        let all = vec![Some(Ok(1)), None, Some(Ok(3))];
-        let done = at_once(&hosts, all, |number: u32| {
-            assert!(number > 1, "a fault that was planted");
-            Ok(number)
+        let says = panicked::<()>("ssh:a").and_then(Result::err).map(|why| why.to_string());
+        let panicked_there = "ssh:a: the thread that was to bring an agent there panicked";
+        assert_eq!(says.as_deref(), Some(panicked_there));
+        assert!(panicked::<()>("b").is_none());
+        let hosts = ["192.0.2.1", "192.0.2.2"].map(str::to_owned).to_vec();
+        let key = Key::random().unwrap();
+        let errand = Errand { binary: Path::new("narrows"), key: &key, port: 7000, meets: true };
+        let met = meet_each(&hosts, &errand, |name| {
+            assert!(name.ends_with('2'), "a fault that was planted");
+            look_up(name)
         });
-        let says: Vec<Option<String>> = done
-            .iter()
-            .map(|one| {
-                one.as_ref()
-                    .map(|one| one.as_ref().map_or_else(ToString::to_string, u32::to_string))
-            })
-            .collect();
-        let panicked = "ssh:a: the thread that was to bring an agent there panicked";
-        assert_eq!(says, [Some(panicked.to_owned()), None, Some("3".to_owned())]);
+        assert!(met[0].addresses.is_empty() && met[0].greeted.is_none());
+        assert_eq!(met[1].addresses, [IpAddr::from([192, 0, 2, 2])]);
     }
 
     #[test]
