@@ -290,6 +290,15 @@ fn the_program_that_makes_the_input_is_chosen_by_ranks_and_in_the_time_of_the_ru
     assert_eq!(output.status.code(), Some(5), "{}", err(&output));
     let says = "prepare: sleep was not done when the run's 2 s were over";
     assert!(err(&output).contains(says), "{}", err(&output));
+    // The application is told the time that it had, which is not the run's.
+    let file = study(&dir, "sleep 60", "[1]", "");
+    let text = std::fs::read_to_string(&file).expect("a study");
+    let text = text.replace("limit_seconds = 20", "limit_seconds = 4");
+    std::fs::write(&file, format!("prepare = [['sleep', '1.4']]\n{text}")).expect("file");
+    let output = run(app(&dir, &launcher, &file).args(["--repeats", "1"]));
+    let had = err(&output).split_once("were not done after ").map(|(_, had)| had.to_owned());
+    let had = had.and_then(|had| had.split_whitespace().next()?.parse::<f64>().ok());
+    assert!(had.is_some_and(|had| had < 2.7), "{}", err(&output));
 }
 
 #[test]

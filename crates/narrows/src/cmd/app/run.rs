@@ -78,14 +78,15 @@ pub fn run(rig: &Rig<'_>, cell: &AppCell, stop: &AtomicBool) -> Result<Option<Ra
     let mut command = rig.command(cell)?;
     command.args(&words).current_dir(&folder.0);
     let (began, clock) = (output::now(), Instant::now());
-    let done = ended(&mut command, limit.left(), stop)?;
+    let left = limit.left();
+    let done = ended(&mut command, left, stop)?;
     let times = [began, Nanos(clock.elapsed().as_nanos() as u64)];
     if matches!(done.how, How::Stopped) {
         return Ok(None);
     }
     let failed = match done.how {
         How::Ended(status) if status.success() => None,
-        _ => Some(why(&done, &rig.launcher.program, limit.whole).says().to_owned()),
+        _ => Some(why(&done, &rig.launcher.program, left).says().to_owned()),
     };
     let (figures, outcome) = match failed {
         Some(why) => (Vec::new(), rejected(why)),
@@ -128,6 +129,17 @@ impl Limit {
     fn left(self) -> Duration {
         self.whole.saturating_sub(self.began.elapsed())
     }
+
+    /// That the last program of `prepare` left the application no time: to start it with none would
+    /// blame it for that.
+    fn spent_by(self, program: &str) -> Option<String> {
+        self.left().is_zero().then(|| self.overrun_by(program))
+    }
+
+    fn overrun_by(self, program: &str) -> String {
+        let seconds = self.whole.as_secs();
+        format!("prepare: {program} was not done when the run's {seconds} s were over")
+    }
 }
 
 /// How the making of a run's input came out.
@@ -168,14 +180,17 @@ fn prepared(
                 return Ok(Prepared::Failed { why, said });
             }
             How::Late => {
-                let seconds = limit.whole.as_secs();
-                let why =
-                    format!("prepare: {program} was not done when the run's {seconds} s were over");
+                let why = limit.overrun_by(program);
                 return Ok(Prepared::Failed { why, said: done.said() });
             }
         }
     }
-    Ok(Prepared::Done)
+    let Some(last) = definition.prepare.iter().rev().find_map(|words| words.first()) else {
+        return Ok(Prepared::Done);
+    };
+    Ok(limit
+        .spent_by(&filled(last, cell.ranks))
+        .map_or(Prepared::Done, |why| Prepared::Failed { why, said: String::new() }))
 }
 
 fn rejected(why: String) -> Outcome {
@@ -293,4 +308,19 @@ fn tail(text: &str) -> &str {
         from += 1;
     }
     &text[from..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prepare_that_leaves_no_time_is_told_and_the_application_is_not_blamed() {
+        let whole = Duration::from_secs(20);
+        let now = Instant::now();
+        let spent = Limit { began: now.checked_sub(whole).expect("the clock ran"), whole };
+        let says = "prepare: make was not done when the run's 20 s were over";
+        assert_eq!(spent.spent_by("make").as_deref(), Some(says));
+        assert_eq!(Limit { began: now, whole: 100 * whole }.spent_by("make"), None);
+    }
 }

@@ -186,7 +186,9 @@ pub fn why(done: &Done, launcher: &Path, limit: Duration) -> Failure {
     match done.how {
         How::Stopped => Failure::of(Cause::STOPPED, Ended::BY_SIGNAL),
         How::Late => {
-            let says = format!("{name} and its ranks were not done after {} s", limit.as_secs());
+            // Of a limit that something before it used up in part, tenths too.
+            let seconds = (limit.as_secs_f64() * 10.0).round() / 10.0;
+            let says = format!("{name} and its ranks were not done after {seconds} s");
             Failure::of(Cause::MPI_LATE, says)
         }
         How::Ended(status) => {
