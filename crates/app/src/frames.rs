@@ -106,6 +106,7 @@ mod tests {
             done: values.len(),
             runs: values.len(),
             rejected: Vec::new(),
+            faults: Vec::new(),
             oversubscribed: false,
         };
         Curve {

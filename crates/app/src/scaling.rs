@@ -3,7 +3,7 @@
 use crate::cells::{FABRIC, HOSTS, MTU, NONE, PLACE, RANKS};
 use crate::contract::{COMMUNICATION, CPU_USE, FIGURE};
 use crate::fit::{Point as Timed, Predicted, Speed, predictions};
-use narrows_model::record::{Outcome, Record};
+use narrows_model::record::{Fault, Outcome, Record};
 use narrows_model::result::Estimate;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
@@ -18,9 +18,10 @@ pub const APPLICATION: &str = "application";
 pub const LATENCY: &str = "mpi-latency";
 /// Word of messages one way, as `narrows mpi` has it.
 pub const BANDWIDTH: &str = "mpi-bandwidth";
-/// How the reason begins of a run whose result is not what it must be.
+/// How the reason begins of a run whose result is not what it must be. Files from before 2026-11-25
+/// tell it by that alone.
 pub const WRONG: &str = "wrong result: ";
-/// How the reason begins of a run that other programs took the CPUs of.
+/// How the reason begins of a run that other programs took the CPUs of; likewise.
 pub const STARVED: &str = "its own CPU use was ";
 /// Note of a cell with more ranks than cores.
 pub const OVERSUBSCRIBED: &str = "oversubscribed";
@@ -48,6 +49,9 @@ pub struct Point {
     pub runs: usize,
     /// Why runs do not count, each reason once.
     pub rejected: Vec<String>,
+    /// The kinds of fault of these runs.
+    #[serde(skip)]
+    pub faults: Vec<Fault>,
     /// More ranks than cores: never a point of scaling.
     pub oversubscribed: bool,
 }
@@ -150,18 +154,16 @@ impl Scaling {
 impl Scaling {
     /// Whether any run does not count because other programs had its CPUs.
     pub fn has_starved_runs(&self) -> bool {
-        self.has_rejected(STARVED)
+        self.has_fault(Fault::Starved)
     }
 
     /// Whether any run came to a result that its study calls wrong.
     pub fn has_wrong_results(&self) -> bool {
-        self.has_rejected(WRONG)
+        self.has_fault(Fault::Wrong)
     }
 
-    fn has_rejected(&self, reason: &str) -> bool {
-        let mut reasons =
-            self.curves.iter().flat_map(|curve| &curve.points).flat_map(|point| &point.rejected);
-        reasons.any(|why| why.starts_with(reason))
+    fn has_fault(&self, fault: Fault) -> bool {
+        self.curves.iter().flat_map(|curve| &curve.points).any(|at| at.faults.contains(&fault))
     }
 }
 
@@ -202,11 +204,21 @@ fn unit(stored: &StoredStudy, trial: &Trial) -> Unit {
     main.next().map_or(Unit::Nanos, |figure| figure.unit)
 }
 
+/// The kind of a stored fault, also of files that tell it in words alone.
+fn fault_of(stored: Fault, why: &str) -> Fault {
+    match stored {
+        Fault::Machine if why.starts_with(WRONG) => Fault::Wrong,
+        Fault::Machine if why.starts_with(STARVED) => Fault::Starved,
+        fault => fault,
+    }
+}
+
 fn point(stored: &StoredStudy, trial: &Trial) -> Point {
-    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    let (mut reasons, mut faults) = (BTreeSet::new(), Vec::new());
     for record in stored.records_of(trial) {
-        if let Outcome::Failed { why, .. } = &record.outcome {
-            *reasons.entry(why.clone()).or_default() += 1;
+        if let Outcome::Failed { why, fault, .. } = &record.outcome {
+            reasons.insert(why.clone());
+            faults.push(fault_of(*fault, why));
         }
     }
     let counted = values(stored, trial, FIGURE);
@@ -219,7 +231,8 @@ fn point(stored: &StoredStudy, trial: &Trial) -> Point {
         cpu_use: median(&values(stored, trial, CPU_USE)),
         done: counted.len(),
         runs: stored.records_of(trial).count(),
-        rejected: reasons.into_keys().collect(),
+        rejected: reasons.into_iter().collect(),
+        faults,
         oversubscribed: trial.notes.iter().any(|note| note.factor == OVERSUBSCRIBED),
     }
 }
@@ -304,6 +317,7 @@ mod tests {
             done: 1,
             runs: 1,
             rejected: Vec::new(),
+            faults: Vec::new(),
             oversubscribed: false,
         };
         let (place, mtu) = ("here".to_owned(), NONE.to_owned());
@@ -322,6 +336,28 @@ mod tests {
         let mut mixed = here.to_vec();
         mixed[2].hosts = Some("n1, n2".to_owned());
         assert_eq!(predicted(&mixed), []);
+    }
+
+    #[test]
+    fn a_run_is_known_by_its_fault_and_those_of_older_files_by_their_words() {
+        assert_eq!(fault_of(Fault::Wrong, "sum is 3, not 4 within 0"), Fault::Wrong);
+        assert_eq!(fault_of(Fault::Starved, "others had its CPUs"), Fault::Starved);
+        assert_eq!(fault_of(Fault::Machine, "wrong result: sum is 3"), Fault::Wrong);
+        let older = "its own CPU use was 50 to 60 %, under 90 %";
+        assert_eq!(fault_of(Fault::Machine, older), Fault::Starved);
+        assert_eq!(fault_of(Fault::Machine, "it ended with 3"), Fault::Machine);
+        assert_eq!(fault_of(Fault::Died, "wrong result: "), Fault::Died);
+        let speed = Speed { latency_s: 1e-6, bytes_per_s: 4e9 };
+        let mut scaling = Scaling {
+            curves: vec![curve(None, "shm", speed)],
+            base_ranks: None,
+            predictions: Vec::new(),
+        };
+        assert!(!scaling.has_wrong_results() && !scaling.has_starved_runs());
+        scaling.curves[0].points[1].faults = vec![Fault::Machine, Fault::Starved];
+        assert!(scaling.has_starved_runs() && !scaling.has_wrong_results());
+        scaling.curves[0].points[0].faults = vec![Fault::Wrong];
+        assert!(scaling.has_wrong_results());
     }
 
     #[test]

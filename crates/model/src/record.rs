@@ -276,6 +276,10 @@ pub enum Fault {
     Beyond,
     /// The kernel of an end let no packet out: its packet filter has a rule against it.
     Filtered,
+    /// An application came to another result than its study asks for.
+    Wrong,
+    /// Other programs had the CPUs of an application.
+    Starved,
 }
 
 impl From<&LostBy> for Fault {

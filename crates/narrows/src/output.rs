@@ -352,7 +352,7 @@ pub fn nothing_measured(file: &Path) -> Result<(), Failure> {
     let Some((first, fault)) = faults.first() else { return Ok(()) };
     let cause = match fault {
         Fault::Apart => Cause::APART,
-        Fault::Machine => Cause::RUNS_FAILED,
+        Fault::Machine | Fault::Wrong | Fault::Starved => Cause::RUNS_FAILED,
         Fault::OutOfMemory => Cause::RUNS_OUT_OF_MEMORY,
         Fault::Died | Fault::Silent => Cause::RUNS_LOST,
         Fault::Beyond => Cause::BEYOND,

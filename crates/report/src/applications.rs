@@ -226,6 +226,7 @@ fn tabled(first: &[&str], head: &[&str], rows: impl Iterator<Item = Vec<String>>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::record::Fault;
     use narrows_model::units::Unit;
     use narrows_stats::median_interval;
 
@@ -241,6 +242,7 @@ mod tests {
             done: 1,
             runs: 1,
             rejected: Vec::new(),
+            faults: Vec::new(),
             oversubscribed: false,
         }
     }
@@ -275,6 +277,7 @@ mod tests {
     fn starved_runs_are_told_what_to_do_about_them() {
         let mut starved = point(1, 1.0, None);
         starved.rejected = vec!["its own CPU use was 50 to 60 %, under 90 %".to_owned()];
+        starved.faults = vec![Fault::Starved];
         let all = notes(&application(None, vec![curve("shm", vec![starved])]));
         assert_eq!(all.len(), 2);
         assert!(all[1].starts_with("hint: other programs ran on the CPUs"), "{all:?}");

@@ -72,7 +72,7 @@ pub fn run(rig: &Rig<'_>, cell: &AppCell, stop: &AtomicBool) -> Result<Option<Ra
         Prepared::Failed { why, said } => {
             let times = [output::now(), Nanos(0)];
             let external = external(definition, &words, Vec::new(), &said);
-            return Ok(Some(Ran { outcome: rejected(why), external, times }));
+            return Ok(Some(Ran { outcome: rejected(Fault::Machine, why), external, times }));
         }
     }
     let mut command = rig.command(cell)?;
@@ -89,7 +89,7 @@ pub fn run(rig: &Rig<'_>, cell: &AppCell, stop: &AtomicBool) -> Result<Option<Ra
         _ => Some(why(&done, &rig.launcher.program, left).says().to_owned()),
     };
     let (figures, outcome) = match failed {
-        Some(why) => (Vec::new(), rejected(why)),
+        Some(why) => (Vec::new(), rejected(Fault::Machine, why)),
         None => judged(rig, cell, &done, &folder.0),
     };
     let external = external(definition, &words, figures, &done.said());
@@ -193,8 +193,8 @@ fn prepared(
         .map_or(Prepared::Done, |why| Prepared::Failed { why, said: String::new() }))
 }
 
-fn rejected(why: String) -> Outcome {
-    Outcome::Failed { at: Stage::Run, why, fault: Fault::Machine }
+fn rejected(fault: Fault, why: String) -> Outcome {
+    Outcome::Failed { at: Stage::Run, why, fault }
 }
 
 /// All figures that there are, and whether the run counts.
@@ -208,7 +208,7 @@ fn judged(rig: &Rig<'_>, cell: &AppCell, done: &Done, folder: &Path) -> (Vec<Fig
         Ok(value)
     };
     let main = take(FIGURE, &definition.figure).and_then(above_zero);
-    let mut wrong = main.err().map(|why| why.to_string());
+    let mut wrong = main.err().map(|why| (Fault::Machine, why.to_string()));
     for (name, contract) in
         [(COMMUNICATION, &definition.communication), (CPU_USE, &definition.cpu_use)]
     {
@@ -216,7 +216,7 @@ fn judged(rig: &Rig<'_>, cell: &AppCell, done: &Done, folder: &Path) -> (Vec<Fig
         // One rank talks to nobody, and some applications then say nothing of it.
         let is_owed = name == CPU_USE || cell.ranks > 1;
         if let Some(Err(why)) = taken.filter(|_| is_owed) {
-            wrong.get_or_insert(why.to_string());
+            wrong.get_or_insert((Fault::Machine, why.to_string()));
         }
     }
     for check in &definition.checks {
@@ -224,15 +224,17 @@ fn judged(rig: &Rig<'_>, cell: &AppCell, done: &Done, folder: &Path) -> (Vec<Fig
             Ok(value) if check.is_right(value) => {}
             Ok(value) => {
                 let (name, want, within) = (&check.name, check.want, check.within);
-                wrong = Some(format!("{WRONG}{name} is {value}, not {want} within {within}"));
+                let says = format!("{WRONG}{name} is {value}, not {want} within {within}");
+                wrong = Some((Fault::Wrong, says));
             }
             Err(why) => {
-                wrong.get_or_insert(why.to_string());
+                wrong.get_or_insert((Fault::Machine, why.to_string()));
             }
         }
     }
     let starved = starved(definition, &figures).filter(|_| !rig.is_oversubscribed(cell));
-    (figures, wrong.or(starved).map_or(Outcome::Done, rejected))
+    let fault = wrong.or_else(|| Some((Fault::Starved, starved?)));
+    (figures, fault.map_or(Outcome::Done, |(fault, why)| rejected(fault, why)))
 }
 
 /// Why a run has no value of a contract.
