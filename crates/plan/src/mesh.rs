@@ -99,6 +99,12 @@ pub fn packed(pairs: &[Pair], at_once: usize) -> Vec<Vec<Pair>> {
     rounds
 }
 
+/// These rounds with at most `at_once` pairs in each: what would run one after another is as many
+/// rounds.
+pub fn at_most(rounds: &[Vec<Pair>], at_once: usize) -> Vec<Vec<Pair>> {
+    rounds.iter().flat_map(|round| round.chunks(at_once.max(1))).map(<[Pair]>::to_vec).collect()
+}
+
 /// The trial of one pair of agents.
 pub fn trial(
     (from, to): Pair,
@@ -190,5 +196,15 @@ mod tests {
         assert_eq!(packed(&others, 2).len(), 2);
         assert_eq!(packed(&others, 1).len(), 4);
         assert!(packed(&[(3, 3)], 1).is_empty(), "no host is measured with itself");
+    }
+
+    #[test]
+    fn a_round_of_more_pairs_than_run_at_once_is_several_rounds() {
+        let rounds = Shape::Quick.rounds(140, 0);
+        assert_eq!(rounds.iter().map(Vec::len).collect::<Vec<_>>(), [70, 70]);
+        let capped = at_most(&rounds, 32);
+        assert_eq!(capped.iter().map(Vec::len).collect::<Vec<_>>(), [32, 32, 6, 32, 32, 6]);
+        assert_eq!(capped.concat(), rounds.concat(), "every pair is there, in its order");
+        assert_eq!(at_most(&rounds, usize::MAX), rounds);
     }
 }

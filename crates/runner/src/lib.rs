@@ -42,7 +42,7 @@ pub use error::RunError;
 pub use machines::{Machines, check_engines};
 pub use outside::Progress;
 pub use pairs::{Meeting, run_two};
-pub use ranks::Ranks;
+pub use ranks::{RANK_PAIRS_AT_ONCE, Ranks};
 pub use rates::{Counted, Onlooker, Period};
 pub use refusal::Refusal;
 pub use round::Crowd;

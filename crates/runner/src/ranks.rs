@@ -10,8 +10,9 @@ use narrows_plan::Step;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-/// Launchers at once: each is a process here with two connections of ssh.
-const AT_ONCE: usize = 32;
+/// Launchers at once: each is a process here with two connections of ssh. The plan has no round of
+/// more pairs.
+pub const RANK_PAIRS_AT_ONCE: usize = 32;
 
 /// The hosts of a mesh on which a launcher starts ranks.
 pub struct Ranks {
@@ -26,7 +27,7 @@ impl Ranks {
     /// pairs seconds now, and not a minute each.
     pub fn call(names: Vec<String>, stop: &AtomicBool) -> Self {
         let mut gone = Vec::new();
-        for some in names.chunks(AT_ONCE) {
+        for some in names.chunks(RANK_PAIRS_AT_ONCE) {
             let called = at_once(some, |name| engines::ranks_meet(name, stop).err());
             gone.extend(called.into_iter().map(|why| match why {
                 Some(why) => why.map(|why| why.to_string()),
@@ -49,21 +50,19 @@ impl Ranks {
         stop: &AtomicBool,
     ) -> (Vec<Record>, bool) {
         let (mut records, mut stopped) = (Vec::new(), false);
-        for some in trials.chunks(AT_ONCE) {
-            let ran = at_once(some, |(trial, repeat)| {
-                self.one(trial, &Step { trial: 0, repeat: *repeat, block }, stop)
+        let ran = at_once(trials, |(trial, repeat)| {
+            self.one(trial, &Step { trial: 0, repeat: *repeat, block }, stop)
+        });
+        for ((trial, repeat), ran) in trials.iter().zip(ran) {
+            let step = Step { trial: 0, repeat: *repeat, block };
+            records.push(match ran {
+                Some(Some(record)) => record,
+                Some(None) => {
+                    stopped = true;
+                    unmade(trial, &step, Outcome::Skipped { missing: Vec::new() })
+                }
+                None => unmade(trial, &step, failed(Stage::Run, PANICKED.to_owned())),
             });
-            for ((trial, repeat), ran) in some.iter().zip(ran) {
-                let step = Step { trial: 0, repeat: *repeat, block };
-                records.push(match ran {
-                    Some(Some(record)) => record,
-                    Some(None) => {
-                        stopped = true;
-                        unmade(trial, &step, Outcome::Skipped { missing: Vec::new() })
-                    }
-                    None => unmade(trial, &step, failed(Stage::Run, PANICKED.to_owned())),
-                });
-            }
         }
         (records, stopped)
     }

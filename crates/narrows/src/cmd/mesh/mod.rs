@@ -22,7 +22,7 @@ use narrows_plan::mesh::{self as plan, Pair};
 use narrows_plan::{direct as timing, hostset};
 use narrows_report::mesh as report;
 use narrows_runner::launch::{Brought, is_ssh};
-use narrows_runner::{Crowd, Ranks};
+use narrows_runner::{Crowd, RANK_PAIRS_AT_ONCE, Ranks};
 use narrows_stats::mesh::{Figures, Limits, Mesh};
 use narrows_store::Store;
 use rounds::Rounds;
@@ -74,6 +74,14 @@ impl Crew {
         match self {
             Self::Agents(crowd) => &crowd.gone,
             Self::Ranks(ranks) => &ranks.gone,
+        }
+    }
+
+    /// The most pairs of a round.
+    fn at_once(&self) -> usize {
+        match self {
+            Self::Agents(_) => usize::MAX,
+            Self::Ranks(_) => RANK_PAIRS_AT_ONCE,
         }
     }
 
@@ -182,6 +190,7 @@ impl<'a> Meshed<'a> {
         let own = narrows_host::read(&Root::live());
         let seed = args.seed.map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
         let rounds = args.shape().rounds(crew.names().len(), seed);
+        let rounds = plan::at_most(&rounds, crew.at_once());
         let (kind, settings) = (args.kind(), args.settings());
         let caches = hosts.iter().map(Host::last_level_cache_bytes);
         let cache = caches.fold(own.last_level_cache_bytes(), Bytes::max);
@@ -227,7 +236,7 @@ impl<'a> Meshed<'a> {
             return Ok(false);
         }
         // Half as many pairs each time, until every suspect has run by itself.
-        let mut at_once = (crew.names().len() / 4).max(1);
+        let mut at_once = (crew.names().len() / 4).clamp(1, crew.at_once());
         loop {
             let suspects = self.suspects()?;
             if suspects.is_empty() {
