@@ -6,10 +6,12 @@ mod common;
 use common::starved::patiently;
 use common::{err, folder, is_root, narrows, run};
 use narrows_hostctl::namespaces::Namespaces;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -201,6 +203,34 @@ const STUDY: &str = "name = 'fabrics'\nrepeats = 1\n[base]\nseconds = 0.2\nlengt
         { name = 'no such fabric', load = 'mpi-latency', engine = 'mpi', \
           engine_client = '--fabric tcp:narrows7' },\n]\n[report]\nacross = 'test'\n";
 
+/// Ctrl-C while the launcher is tried ends a study as it ends any other, and the launcher with it.
+fn stops_with_its_launcher(dir: &Path, study: impl Fn(&Path) -> Command) {
+    let [reach, asked] = ["idle", "asked"].map(|name| dir.join(name));
+    // It and the launcher, whose child it is.
+    let script = format!(
+        "#!/bin/sh\necho $$ $PPID > {0}.new\nmv {0}.new {0}\nexec sleep 600\n",
+        asked.display()
+    );
+    std::fs::write(&reach, script).expect("a script");
+    std::fs::set_permissions(&reach, PermissionsExt::from_mode(0o755)).expect("mode");
+    let mut child = study(&reach).stdout(Stdio::null()).spawn().expect("starts");
+    let until = Instant::now() + Duration::from_secs(60);
+    while !asked.exists() {
+        assert!(Instant::now() < until, "the launcher was not tried in a minute");
+        thread::sleep(Duration::from_millis(20));
+    }
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).expect("signal");
+    assert_eq!(child.wait().expect("its end").code(), Some(130));
+    assert!(!dir.join("fabrics.narrows").exists(), "nothing was begun");
+    let asked = std::fs::read_to_string(asked).expect("processes");
+    let left = || asked.split_whitespace().any(|pid| Path::new("/proc").join(pid).exists());
+    let until = Instant::now() + Duration::from_secs(20);
+    while left() {
+        assert!(Instant::now() < until, "one of {asked} is left behind");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Two namespaces as hosts, an agent in one, a study in the other; the launcher reaches the agent's
 /// by a program in place of ssh.
 #[test]
@@ -232,19 +262,23 @@ fn a_study_has_cells_of_mpi_beside_others() {
     );
     std::fs::write(&reach, script).expect("a script");
     std::fs::set_permissions(&reach, PermissionsExt::from_mode(0o755)).expect("mode");
-    let study = |reach: &Path, more: &[&str]| {
+    let command = |reach: &Path, more: &[&str]| {
         let mut command = Command::new("nsenter");
         command.args([&net[1], binary, "study", "run"]).arg(&file);
         command.args(["--peer", &format!("{second}:{}", agent.port), "--out"]).arg(&dir);
         command.env("NARROWS_KEY", &agent.key).args(more);
         command.env("OMPI_MCA_plm", "rsh").env("OMPI_MCA_plm_rsh_agent", reach);
-        run(command.env("OMPI_MCA_oob_tcp_if_include", "narrows0"))
+        command.env("OMPI_MCA_oob_tcp_if_include", "narrows0");
+        command
     };
+    let study = |reach: &Path, more: &[&str]| run(&mut command(reach, more));
+    stops_with_its_launcher(&dir, |reach| command(reach, &[]));
     // What the launcher does not reach is told before a run is made, with what to do about it.
     let outlook = common::out(&study(Path::new("/bin/false"), &["--dry-run"]));
     assert!(outlook.contains("4 cells, 1 runs fit this machine"), "{outlook}");
-    let says = format!("the launcher brings no rank to {second}");
-    assert!(outlook.contains(&says) && outlook.contains(&format!("ssh {second}")), "{outlook}");
+    let says = format!("cannot start a rank on {second}");
+    assert!(outlook.contains(&says) && outlook.contains("ssh HOST true"), "{outlook}");
+    assert_eq!(outlook.matches("hint:").count(), outlook.matches(&says).count(), "{outlook}");
     let output = study(&reach, &[]);
     let stored = dir.join("fabrics.narrows");
     let told = run(narrows().arg("report").arg(&stored).args(["--format", "json"]));

@@ -88,3 +88,47 @@ fn a_server_has_done_all_it_was_asked_for_when_it_is_stopped() {
         assert_eq!(stopped(child), Some(0), "{words:?}");
     }
 }
+
+/// A launcher that never starts a rank; the file in which each of its processes writes itself.
+fn idle_launcher(dir: &Path) -> std::path::PathBuf {
+    let path = dir.join("mpirun");
+    let all = dir.join("launchers");
+    let text = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] && {{ echo 'mpirun (Open MPI) 4.1.4'; exit; }}\n\
+         echo $$ >> {}; exec sleep 600\n",
+        all.display()
+    );
+    std::fs::write(&path, text).expect("script");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&path, mode).expect("mode");
+    all
+}
+
+#[test]
+fn a_mesh_that_is_stopped_while_launchers_are_tried_blames_no_host() {
+    let found = Command::new("sh").args(["-c", "ldconfig -p | grep -q libmpi.so.40"]).status();
+    if !found.is_ok_and(|status| status.success()) {
+        return common::skip("a_mesh_that_is_stopped", "libopenmpi3 is not there");
+    }
+    let dir = folder("stopped-mesh");
+    let launchers = idle_launcher(&dir);
+    let begun = || std::fs::read_to_string(&launchers).unwrap_or_default();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = narrows();
+    command.env("PATH", format!("{}:{path}", dir.display())).current_dir(&dir);
+    command.args(["mesh", "--mpi", "localhost,127.0.0.1"]).stdout(Stdio::null());
+    let child = command.stderr(Stdio::piped()).spawn().expect("starts");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while begun().lines().count() < 2 {
+        assert!(Instant::now() < deadline, "no two launchers in a minute");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).expect("signal");
+    let ended = child.wait_with_output().expect("its end");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(130), "{said}");
+    assert!(said.contains("stopped by Ctrl-C") && !said.contains("cannot start a rank"), "{said}");
+    for pid in begun().lines() {
+        assert!(!Path::new("/proc").join(pid).exists(), "launcher {pid} is left behind");
+    }
+}

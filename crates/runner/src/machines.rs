@@ -11,7 +11,7 @@ use crate::study::Defined;
 use narrows_control::{Calling, ControlError, Peer, Reached, reach};
 use narrows_host::Root;
 use narrows_hostctl::namespaces::Namespaces;
-use narrows_interop::engines;
+use narrows_interop::engines::{self, NoRanks};
 use narrows_model::container::Container;
 use narrows_model::host::Host;
 use narrows_model::trial::{EndHost, NetworkPath, Trial};
@@ -28,8 +28,8 @@ pub struct Machines {
     /// In the order of the study's peers; `None` of those that are away.
     peers: Vec<Option<Peer>>,
     namespaces: Option<Namespaces>,
-    /// Why the launcher of an MPI brings no rank to a host, by its address; `None` where it does.
-    launcher: RefCell<BTreeMap<IpAddr, Option<String>>>,
+    /// Whether the launcher of an MPI starts ranks on a host, by its address.
+    launcher: RefCell<BTreeMap<IpAddr, Result<(), NoRanks>>>,
     /// Last, so that sessions end before agents do.
     brought: Vec<Brought>,
 }
@@ -131,8 +131,8 @@ impl Machines {
             .map(|why| why.to_string())
     }
 
-    /// Why a trial cannot run here.
-    pub fn why_not(&self, trial: &Trial) -> Option<String> {
+    /// Why a trial cannot run here. Where launchers are tried for it, `stop` ends them.
+    pub fn why_not(&self, trial: &Trial, stop: &AtomicBool) -> Option<String> {
         if trial.engine.is_none()
             && let Err(error) = narrows_workloads::kind(&trial.kind)
         {
@@ -148,7 +148,7 @@ impl Machines {
         }
         if trial.engine.is_some() {
             let cannot = engines::engine(trial).err().map(|why| why.to_string());
-            return cannot.or_else(|| self.ranks_apart(trial));
+            return cannot.or_else(|| self.ranks_apart(trial, stop));
         }
         if !self.peers.is_empty()
             && trial.path != NetworkPath::Memory
@@ -164,19 +164,20 @@ impl Machines {
 
     /// Why ranks here and at the peer do not meet, where the trial has some. A launcher is asked
     /// once a host: what it reaches stays so for the session.
-    fn ranks_apart(&self, trial: &Trial) -> Option<String> {
+    fn ranks_apart(&self, trial: &Trial, stop: &AtomicBool) -> Option<String> {
         if !engines::has_ranks(trial) {
             return None;
         }
         // A host that was not called cannot be asked; the plan says so by itself.
         let peer = self.peers.get(peer_of(trial)).and_then(Option::as_ref)?;
         let mut asked = self.launcher.borrow_mut();
-        let why = asked.entry(peer.address()).or_insert_with(|| {
-            let both = engines::with_here(peer.address());
-            let met = engines::ranks_meet(&both, &AtomicBool::new(false));
-            met.err().map(|why| why.to_string())
-        });
-        why.clone()
+        let met = asked
+            .entry(peer.address())
+            .or_insert_with(|| engines::ranks_meet(&engines::with_here(peer.address()), stop));
+        met.as_ref().err().map(|why| match why {
+            NoRanks::Stopped => why.to_string(),
+            NoRanks::Failed { .. } => format!("{why} (hint: {})", engines::NO_RANKS_HINT),
+        })
     }
 
     /// What is missing for RDMA at either end.

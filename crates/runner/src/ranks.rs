@@ -3,12 +3,12 @@
 
 use crate::controller::unmade;
 use crate::stamp::StampBefore;
-use narrows_interop::engines::{self, Ended};
+use narrows_control::at_once;
+use narrows_interop::engines::{self, Ended, NoRanks};
 use narrows_model::record::{Fault, Need, Outcome, Record, Stage};
 use narrows_model::trial::{EndHost, Trial};
 use narrows_plan::Step;
 use std::sync::atomic::AtomicBool;
-use std::thread;
 
 /// Launchers at once: each is a process here with two connections of ssh. The plan has no round of
 /// more pairs.
@@ -18,23 +18,34 @@ pub const RANK_PAIRS_AT_ONCE: usize = 32;
 pub struct Ranks {
     /// In the order in which they are named.
     pub names: Vec<String>,
-    /// Why the launcher brings no rank to each; `None` of those that it reaches.
-    pub gone: Vec<Option<String>>,
+    /// Why the launcher starts no rank on each; `None` of those on which it does.
+    pub gone: Vec<Option<NoRanks>>,
 }
 
 impl Ranks {
     /// Has two ranks meet on each host by itself: one that the launcher does not reach costs its
-    /// pairs seconds now, and not a minute each.
-    pub fn call(names: Vec<String>, stop: &AtomicBool) -> Self {
+    /// pairs seconds now, and not a minute each. `None` where the user stopped it.
+    pub fn call(names: Vec<String>, stop: &AtomicBool) -> Option<Self> {
+        Self::call_by(names, |name| engines::ranks_meet(name, stop))
+    }
+
+    fn call_by(
+        names: Vec<String>,
+        meet: impl Fn(&str) -> Result<(), NoRanks> + Sync,
+    ) -> Option<Self> {
         let mut gone = Vec::new();
         for some in names.chunks(RANK_PAIRS_AT_ONCE) {
-            let called = at_once(some, |name| engines::ranks_meet(name, stop).err());
-            gone.extend(called.into_iter().map(|why| match why {
-                Some(why) => why.map(|why| why.to_string()),
-                None => Some(PANICKED.to_owned()),
-            }));
+            let called = at_once::all(some, |name| meet(name));
+            for (name, met) in some.iter().zip(called) {
+                gone.push(match met {
+                    Some(Ok(())) => None,
+                    Some(Err(NoRanks::Stopped)) => return None,
+                    Some(Err(why)) => Some(why),
+                    None => Some(NoRanks::Failed { host: name.clone(), why: PANICKED.to_owned() }),
+                });
+            }
         }
-        Self { names, gone }
+        Some(Self { names, gone })
     }
 
     /// Whether two hosts or more are there.
@@ -50,7 +61,7 @@ impl Ranks {
         stop: &AtomicBool,
     ) -> (Vec<Record>, bool) {
         let (mut records, mut stopped) = (Vec::new(), false);
-        let ran = at_once(trials, |(trial, repeat)| {
+        let ran = at_once::all(trials, |(trial, repeat)| {
             self.one(trial, &Step { trial: 0, repeat: *repeat, block }, stop)
         });
         for ((trial, repeat), ran) in trials.iter().zip(ran) {
@@ -96,7 +107,7 @@ impl Ranks {
         let name = self.names.get(at).map_or("this host", String::as_str);
         match self.gone.get(at) {
             Some(None) => Ok(name),
-            Some(Some(why)) => Err(Need::Host { name: name.to_owned(), why: why.clone() }),
+            Some(Some(why)) => Err(Need::Host { name: name.to_owned(), why: why.to_string() }),
             None => Err(Need::Host { name: name.to_owned(), why: "it is not named".to_owned() }),
         }
     }
@@ -106,15 +117,6 @@ const PANICKED: &str = "the thread of this launcher panicked";
 
 fn failed(at: Stage, why: String) -> Outcome {
     Outcome::Failed { at, why, fault: Fault::Machine }
-}
-
-/// What each comes to, in threads of their own; `None` of one that panicked.
-fn at_once<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<Option<R>> {
-    thread::scope(|scope| {
-        let of = &of;
-        let begun: Vec<_> = all.iter().map(|one| scope.spawn(move || of(one))).collect();
-        begun.into_iter().map(|thread| thread.join().ok()).collect()
-    })
 }
 
 #[cfg(test)]
@@ -132,13 +134,35 @@ mod tests {
         let params = Params::of_network(narrows_model::Bytes(8), 1);
         let kind = Workload::from("mpi-latency");
         let trial = narrows_plan::mesh::trial((0, 1), &kind, &params, line, &names);
-        let gone = vec![None, Some("no route".to_owned())];
+        let why = NoRanks::Failed { host: "n2".to_owned(), why: "no route".to_owned() };
+        let gone = vec![None, Some(why)];
         let ranks = Ranks { names, gone };
         assert!(!ranks.is_enough());
         let (records, stopped) = ranks.round(&[(&trial, 3)], 7, &AtomicBool::new(false));
         assert!(!stopped);
         assert_eq!((records[0].repeat, records[0].block), (3, 7));
-        let need = Need::Host { name: "n2".to_owned(), why: "no route".to_owned() };
+        let need = Need::Host {
+            name: "n2".to_owned(),
+            why: "cannot start a rank on n2: no route".to_owned(),
+        };
         assert_eq!(records[0].outcome, Outcome::Skipped { missing: vec![need] });
+    }
+
+    #[test]
+    fn hosts_that_were_asked_until_the_user_stopped_are_not_said_to_fail() {
+        let names = || ["n1", "n2", "n3"].map(str::to_owned).to_vec();
+        let fails = |name: &str| match name {
+            "n1" => Ok(()),
+            "n2" => panic!("a fault that was planted"),
+            host => Err(NoRanks::Failed { host: host.to_owned(), why: "no route".to_owned() }),
+        };
+        let ranks = Ranks::call_by(names(), fails).expect("nobody stopped it");
+        let says = ranks.gone.iter().map(|why| why.as_ref().map(ToString::to_string));
+        let says: Vec<_> = says.collect();
+        let panicked = "cannot start a rank on n2: the thread of this launcher panicked";
+        let no_route = "cannot start a rank on n3: no route";
+        assert_eq!(says, [None, Some(panicked.to_owned()), Some(no_route.to_owned())]);
+        let stops = |name: &str| if name == "n3" { Err(NoRanks::Stopped) } else { fails(name) };
+        assert!(Ranks::call_by(names(), stops).is_none());
     }
 }

@@ -23,7 +23,7 @@ use process::{NotStarted, Running};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 use thiserror::Error;
@@ -212,13 +212,14 @@ pub fn has_ranks(trial: &Trial) -> bool {
 /// costs each run a minute.
 pub fn ranks_meet(hosts: &str, stop: &AtomicBool) -> Result<(), NoRanks> {
     let ran = launched(&mpi::words_to_meet(hosts), mpi::MEETS_WITHIN + SPARE, stop);
-    let why = match ran {
-        Ok(_) => return Ok(()),
-        Err(Ended::Failed(_, why)) => why,
-        Err(Ended::Stopped) => "stopped".to_owned(),
-    };
-    let host = hosts.rsplit(',').next().unwrap_or(hosts).to_owned();
-    Err(NoRanks { host, why })
+    match ran {
+        Ok(_) => Ok(()),
+        Err(Ended::Stopped) => Err(NoRanks::Stopped),
+        Err(Ended::Failed(_, why)) => {
+            let host = hosts.rsplit(',').next().unwrap_or(hosts).to_owned();
+            Err(NoRanks::Failed { host, why })
+        }
+    }
 }
 
 /// The hosts that `ranks_meet` is told for a rank here and one at an address.
@@ -234,6 +235,9 @@ pub fn run_ranks(trial: &Trial, hosts: [&str; 2], stop: &AtomicBool) -> Result<E
 
 /// What ranks of this program measured, which a launcher started.
 fn launched(words: &[String], within: Duration, stop: &AtomicBool) -> Result<External, Ended> {
+    if stop.load(Ordering::SeqCst) {
+        return Err(Ended::Stopped);
+    }
     let program = own_program().map_err(unstarted)?;
     let command = placed(&program, words, (None, &Placement::default()));
     let line = format!("{program} {}", words.join(" "));
@@ -245,15 +249,24 @@ fn launched(words: &[String], within: Duration, stop: &AtomicBool) -> Result<Ext
 }
 
 /// Why a launcher's ranks do not meet.
-#[derive(Debug, Error)]
-#[error(
-    "the launcher brings no rank to {host}: {why} (hint: `ssh {host}` has to work without a \
-     password, and narrows and the same MPI to be there under the paths that they have here)"
-)]
-pub struct NoRanks {
-    host: String,
-    why: String,
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NoRanks {
+    /// The user stopped the launcher: of the host nothing is known.
+    #[error("stopped while the launcher was tried")]
+    Stopped,
+    /// A rank was not started there, or did not meet the other.
+    #[error("cannot start a rank on {host}: {why}")]
+    Failed {
+        /// As the launcher is told it.
+        host: String,
+        /// What the launcher, or a rank, says.
+        why: String,
+    },
 }
+
+/// What to do about ranks that do not start on a host.
+pub const NO_RANKS_HINT: &str = "does `ssh HOST true` work without a password, and are narrows \
+                                 and the same MPI there under the paths that they have here?";
 
 /// Checks the words that a study gives a tool; a tool that is not known has none.
 pub fn check_words(own: &narrows_model::trial::Engine) -> Result<(), Refused> {
@@ -566,6 +579,14 @@ mod tests {
         let mut placed = ends();
         placed[0].place.node = Some(1);
         assert_eq!(trial(plain(), placed), Some("memory_node"));
+    }
+
+    #[test]
+    fn a_launcher_that_the_user_stopped_says_nothing_of_the_host() {
+        assert_eq!(ranks_meet("n1", &AtomicBool::new(true)), Err(NoRanks::Stopped));
+        let host = "n1".to_owned();
+        let says = NoRanks::Failed { host, why: "no route".to_owned() }.to_string();
+        assert_eq!(says, "cannot start a rank on n1: no route", "its cause has the hint");
     }
 
     #[test]

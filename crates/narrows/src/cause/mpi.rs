@@ -38,8 +38,7 @@ impl Cause {
          --limit SECONDS waits longer",
     );
     /// Hosts that the launcher does not reach.
-    pub const MPI_HOSTS: Self =
-        Self::connect("does `ssh HOST true` work without a password? --launcher-arg passes words");
+    pub const MPI_HOSTS: Self = Self::connect(narrows_interop::engines::NO_RANKS_HINT);
     /// A study of an application that says what cannot be.
     pub const APP_STUDY: Self = Self::usage("docs/app.md has the words of an application's study");
     /// A file of results that are no application's.

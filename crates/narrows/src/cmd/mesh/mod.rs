@@ -70,10 +70,12 @@ impl Crew {
     }
 
     /// Why each host is not there.
-    fn gone(&self) -> &[Option<String>] {
+    fn gone(&self) -> Vec<Option<String>> {
         match self {
-            Self::Agents(crowd) => &crowd.gone,
-            Self::Ranks(ranks) => &ranks.gone,
+            Self::Agents(crowd) => crowd.gone.clone(),
+            Self::Ranks(ranks) => {
+                ranks.gone.iter().map(|why| why.as_ref().map(ToString::to_string)).collect()
+            }
         }
     }
 
@@ -119,14 +121,13 @@ fn ranks(names: Vec<String>, stop: &AtomicBool) -> Result<Called, Failure> {
     // Without one, this says what to install.
     Launcher::find(None, stop)?;
     let hosts = names.iter().map(|_| Host::default()).collect();
-    let ranks = Ranks::call(names, stop);
-    let gone = ranks.names.iter().zip(&ranks.gone);
-    let gone: Vec<_> = gone.filter_map(|(name, why)| Some((name, why.as_ref()?))).collect();
-    for (name, why) in &gone {
-        note!("{name}: {why}");
+    let called = Ranks::call(names, stop);
+    let ranks = called.ok_or_else(|| Failure::of(Cause::STOPPED, Ended::BY_SIGNAL))?;
+    for why in ranks.gone.iter().flatten() {
+        note!("{why}");
     }
-    match gone.first() {
-        Some((_, why)) if !ranks.is_enough() => Err(Failure::of(Cause::MPI_HOSTS, why.as_str())),
+    match ranks.gone.iter().flatten().next() {
+        Some(why) if !ranks.is_enough() => Err(Failure::of(Cause::MPI_HOSTS, why.to_string())),
         _ => Ok((Crew::Ranks(ranks), hosts, Vec::new())),
     }
 }

@@ -12,6 +12,7 @@ use crate::{output, stop, watch};
 use narrows_control::{Calling, key};
 use narrows_hostctl::container::Launcher;
 use narrows_hostctl::guard;
+use narrows_model::study::Ended;
 use narrows_plan::study::Left;
 use narrows_runner::controller::Controller;
 use narrows_runner::live::LiveClock;
@@ -23,6 +24,7 @@ use narrows_store::Store;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 
 /// Between the names of a study's hosts, as they are stored.
 const BETWEEN_NAMES: &str = ", ";
@@ -184,11 +186,15 @@ fn session_plan(
     machines: &Machines,
     args: &SessionArgs,
 ) -> Result<SessionPlan, Failure> {
-    let why_not = |trial: &_| machines.why_not(trial);
-    if args.dry_run {
-        return Ok(SessionPlan::outlook(defined, &machines.site, &said(args), &why_not)?);
+    // From here: a plan may try launchers, which Ctrl-C would leave behind.
+    let stop = stop::flag()?;
+    let why_not = |trial: &_| machines.why_not(trial, &stop);
+    let make = if args.dry_run { SessionPlan::outlook } else { SessionPlan::of };
+    let plan = make(defined, &machines.site, &said(args), &why_not);
+    if stop.load(Ordering::Relaxed) {
+        return Err(Failure::of(Cause::STOPPED, Ended::BY_SIGNAL));
     }
-    Ok(SessionPlan::of(defined, &machines.site, &said(args), &why_not)?)
+    Ok(plan?)
 }
 
 /// What the user says of factors that no fact tells.
