@@ -28,8 +28,8 @@ pub enum NetworkPath {
     Loopback,
     /// Two network namespaces of this host joined by a veth pair: the stack without a NIC.
     Namespaces,
-    /// Two ports of this host joined by a cable, which raw frames alone pass. The controller's end is
-    /// at the port that its packets leave from, the other end at the other port.
+    /// Two ports of this host joined by a cable, which raw frames alone pass. The controller's end
+    /// is at the port that its packets leave from, the other end at the other port.
     Cable,
     /// Another host, reached through an agent.
     Peer,
