@@ -1,5 +1,5 @@
-//! What ranks of an MPI do, by the names of `narrows mpi` and by the words of their workloads, which
-//! are those of the OSU benchmarks.
+//! What ranks of an MPI do, by the names of `narrows mpi` and by the words of their workloads,
+//! which are those of the OSU benchmarks.
 
 use crate::workload::Workload;
 

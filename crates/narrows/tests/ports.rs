@@ -1,5 +1,5 @@
-//! Two ports of this host that a cable joins: a veth pair whose ends are both in one namespace, which
-//! is gone with the command.
+//! Two ports of this host that a cable joins: a veth pair whose ends are both in one namespace,
+//! which is gone with the command.
 
 mod common;
 

@@ -20,16 +20,16 @@ use serde::Serialize;
 pub struct Searched {
     /// What all its runs have in common: the levels of the other factors.
     pub of: String,
-    /// Whether what was searched is the longest burst: the figures are frames then, and no packets a
-    /// second.
+    /// Whether what was searched is the longest burst: the figures are frames then, and no packets
+    /// a second.
     pub back_to_back: bool,
     /// What the path carries, where the search was told.
     pub throughput_packets_per_second: Option<f64>,
     /// Size of its frames, in bytes with the check sequence.
     pub frame_bytes: u64,
     pub end: SearchEnd,
-    /// The highest rate, or longest burst, that passes, at the search's confidence; `None` where even
-    /// the lowest loses.
+    /// The highest rate, or longest burst, that passes, at the search's confidence; `None` where
+    /// even the lowest loses.
     pub passes: Option<u64>,
     /// The lowest rate that loses, likewise; `None` where no rate that was sent does.
     pub loses: Option<u64>,

@@ -196,7 +196,8 @@ fn the_trouble_of_tcp_is_the_larger_of_what_is_sent_again_and_what_an_interface_
     ];
     assert_eq!(tcp(&[again], &dropped), 0.08);
     assert_eq!(tcp(&dropped, &[]), 0.08);
-    // 600 frames hold 400 Gb/s for a twentieth of a second at most; a frame of another interface none.
+    // 600 frames hold 400 Gb/s for a twentieth of a second at most; a frame of another interface
+    // none.
     let paused = [("pause", "eth0.received:rx_pause_frames", 600), ("pause", "eth1.sent:x", 9000)];
     assert!((tcp(&paused, &[]) - 0.050_330_88).abs() < 1e-9);
     assert!((tcp(&[], &paused) - 0.050_330_88).abs() < 1e-9);

@@ -66,8 +66,8 @@ fn bursts(job: &Job) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Whether packets over a cable between two ports of this host are raw: its sockets reach each other
-/// inside it.
+/// Whether packets over a cable between two ports of this host are raw: its sockets reach each
+/// other inside it.
 fn cable(job: &Job) -> Result<(), LoadError> {
     if job.bind.as_ref().is_none_or(|bind| bind.cable.is_none()) {
         return Ok(());

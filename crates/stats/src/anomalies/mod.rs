@@ -43,8 +43,8 @@ impl Kind {
 pub struct Look {
     /// What arrived, in bits a second.
     pub rate: f64,
-    /// What share of its packets was lost, sent again or refused, or of the time pause frames can have
-    /// held a link; the larger.
+    /// What share of its packets was lost, sent again or refused, or of the time pause frames can
+    /// have held a link; the larger.
     pub trouble: f64,
 }
 

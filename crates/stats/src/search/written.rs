@@ -1,5 +1,5 @@
-//! Searches as JSON has them: keys end in the unit, which is packets a second of a rate and frames of
-//! a burst.
+//! Searches as JSON has them: keys end in the unit, which is packets a second of a rate and frames
+//! of a burst.
 
 use super::{RatePoint, Searched};
 use serde::ser::{Serialize, SerializeMap, Serializer};
