@@ -223,6 +223,13 @@ pub enum Task {
     Other,
 }
 
+impl Task {
+    /// Whether its samples may be of a CPU that idles.
+    pub fn may_idle(self) -> bool {
+        matches!(self, Self::Idle | Self::Kernel)
+    }
+}
+
 /// One stack of calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {

@@ -197,14 +197,17 @@ impl Table {
         lengths.filter_map(|length| self.prefixes.get(&name[..length])).next().copied()
     }
 
-    /// The class of a stack: that of the innermost function that the table knows.
+    /// The class of a stack: that of the innermost function that the table knows. A thread that runs
+    /// does not idle: what it shares with a CPU that does is of the scheduler.
     pub fn class_of(&self, profile: &Profile, stack: &Stack) -> Class {
         for function in profile.frames(stack) {
             if function.mode == Mode::User {
                 return Class::User;
             }
-            if let Some(Says::Is(class)) = self.says(function) {
-                return class;
+            match self.says(function) {
+                Some(Says::Is(Class::Idle)) if !stack.task.may_idle() => return Class::Scheduler,
+                Some(Says::Is(class)) => return class,
+                Some(Says::Through) | None => {}
             }
         }
         Class::Unclassified
@@ -241,6 +244,10 @@ mod tests {
     }
 
     fn class(stack: &[Function]) -> Class {
+        class_for(Task::Own, stack)
+    }
+
+    fn class_for(task: Task, stack: &[Function]) -> Class {
         let frames: Vec<u32> = (0..stack.len() as u32).collect();
         let profile = Profile {
             by: SampledBy::CpuClock,
@@ -248,7 +255,7 @@ mod tests {
             targets: 1,
             per_second: 997,
             functions: stack.to_vec(),
-            stacks: vec![Stack { task: Task::Own, frames, samples: 1, weight: 1 }],
+            stacks: vec![Stack { task, frames, samples: 1, weight: 1 }],
             lost: 0,
             outside: 0,
             reading_ns: Nanos(0),
@@ -312,6 +319,20 @@ mod tests {
             |name: &str| Function { of: Some(name.to_owned()), ..kernel("one_of_its_own") };
         assert_eq!(class(&[module("mlx5_core")]), Class::Driver);
         assert_eq!(class(&[module("nf_conntrack")]), Class::FilterAndQueueing);
-        assert_eq!(class(&[module("some_gpu"), kernel("do_idle")]), Class::Idle);
+        assert_eq!(class_for(Task::Idle, &[module("some_gpu"), kernel("do_idle")]), Class::Idle);
+    }
+
+    #[test]
+    fn what_a_running_thread_shares_with_an_idle_cpu_is_of_the_scheduler() {
+        let stack = [kernel("need_resched"), kernel("tcp_recvmsg")];
+        for (task, class) in [
+            (Task::Idle, Class::Idle),
+            (Task::Kernel, Class::Idle),
+            (Task::Own, Class::Scheduler),
+            (Task::Keeper, Class::Scheduler),
+            (Task::Other, Class::Scheduler),
+        ] {
+            assert_eq!(class_for(task, &stack), class, "{task:?}");
+        }
     }
 }
