@@ -62,7 +62,6 @@ fn two_ports_send_to_each_other_at_once() {
             let result = &json(&output)["results"][0];
             assert_eq!(result["path"], "cable", "{result}");
             let all = figure(&result["estimate"], "value");
-            // Two programs of XDP that wait by the clock want a CPU each, and may be late.
             let least = if sender == "xdp" { 400.0 } else { 4000.0 };
             assert!((least..=6600.0).contains(&all), "{sender}, {receiver}: {all}");
             let ways = result["directions"].as_array().expect("both directions");
@@ -132,7 +131,8 @@ fn searches_go_both_ways_over_the_cable() {
         assert_eq!(output.status.code(), Some(0), "{}", err(&output));
         let searched = &json(&output)["searches"][0];
         let passes = figure(searched, "passes_packets_per_second");
-        assert!((3000.0..=4000.0).contains(&passes), "of each direction: {searched}");
+        // Known to two steps of a quarter, of each direction: two below 4,000 are 2,560.
+        assert!((2560.0..=4000.0).contains(&passes), "of each direction: {searched}");
         let words = "--back-to-back 40 --sender ring --rate max --throughput 5k --resolution 50 \
                      --runs-max 8 -t 0.5 -J --out";
         let output = run(packets(words).arg(folder("ports-bursts")));
@@ -188,7 +188,7 @@ fn ports_are_refused_that_no_cable_joins() {
         let words = format!("{words} -t 0.1 --repeats 1 --out");
         fails(packets(&words).arg(folder("ports-refused")), code, says);
     };
-    of("", 2, "only at a rate that is named");
+    of("", 2, "raw packets need a rate");
     of("--rate 1k --sender sendmmsg", 2, "not over a cable");
     of("--rate 1k --mac 02:00:00:00:00:77", 5, "is not the peer's");
     let mut missing = inside(JOINED, "packets --nic p0,p9 --rate 1k -t 0.1 --out");

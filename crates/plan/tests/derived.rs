@@ -205,12 +205,11 @@ fn hosts_of_a_study_are_each_named_once() {
 #[test]
 fn what_is_unsaid_of_raw_frames_is_told() {
     for (unsaid, says) in [
-        (Unsaid::Interface, "raw packets leave and are counted only on an interface that is named"),
-        (Unsaid::Rate, "raw packets leave only at a rate that is named, if it is max"),
+        (Unsaid::Interface, "raw packets are sent and counted on an interface, which is not named"),
+        (Unsaid::Rate, "raw packets need a rate; max is as fast as they go"),
         (
             Unsaid::Unlimited,
-            "raw packets leave only at a rate that is named, and a bitrate of 0 names none: a rate \
-             of max is as fast as they go",
+            "raw packets need a rate, and a bitrate of 0 is none; a rate of max is as fast as they go",
         ),
         (
             Unsaid::Agent,

@@ -179,7 +179,7 @@ fn packets_may_go_between_two_ports_of_this_host() {
     let ways = trial.params.stream.expect("ways");
     assert_eq!([ways.sender, ways.receiver], [Some("xdp".to_owned()), Some("xdp".to_owned())]);
     let (_, why) = of("bind = 'p0,p1'", &[]).expect("a trial");
-    assert!(why.expect("no rate is named").contains("at a rate that is named"));
+    assert!(why.expect("no rate is named").contains("need a rate"));
     let far = host(4);
     let (_, why) = of("bind = 'p0,p1'\nrate = '1k'", &[peer("a", &far)]).expect("a trial");
     assert!(why.expect("a peer").contains("without --peer"));

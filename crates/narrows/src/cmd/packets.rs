@@ -44,6 +44,7 @@ pub fn run(args: &PacketsArgs) -> Result<u8, Failure> {
     match (ports, is_local) {
         (Some(ports), _) => {
             check_raw(args, &settings)?;
+            packets_here::check_ports(&ports)?;
             for port in &ports {
                 say_wire_rate(port, args, &settings)?;
             }

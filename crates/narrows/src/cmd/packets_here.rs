@@ -40,15 +40,23 @@ pub fn between_namespaces(args: &PacketsArgs, settings: &Settings) -> Result<u8,
     measured(args, settings, Here { path: NetworkPath::Namespaces, path_mtu_bytes, ends })
 }
 
+/// Both are interfaces of this host that a cable can lead to.
+pub fn check_ports(ports: &[String]) -> Result<(), Failure> {
+    let host = narrows_host::read(&Root::live());
+    let Some(port) = ports.iter().find(|port| host.nic(port).is_none()) else {
+        return Ok(());
+    };
+    let says = if Root::live().path("sys/class/net").join(port).exists() {
+        format!("no cable leads to the interface {port}")
+    } else {
+        format!("this host has no interface {port}")
+    };
+    Err(Failure::of(Cause::PORTS, says))
+}
+
 /// Between two ports of this host, which a cable joins: each sends to the other.
 pub fn between_ports(args: &PacketsArgs, settings: &Settings) -> Result<u8, Failure> {
     output::check_folder(&args.peer.out.out)?;
-    let host = narrows_host::read(&Root::live());
-    let ports = settings.ports().into_iter().flatten();
-    if let Some(missing) = ports.into_iter().find(|port| host.nic(port).is_none()) {
-        let says = format!("this host has no interface {missing}");
-        return Err(Failure::of(Cause::PORTS, says));
-    }
     let address = Ipv4Addr::LOCALHOST.into();
     let ends = Ends::Local { address, receiver_namespace: None, sender_namespace: None };
     measured(args, settings, Here { path: NetworkPath::Cable, path_mtu_bytes: None, ends })

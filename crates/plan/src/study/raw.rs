@@ -23,12 +23,12 @@ impl fmt::Display for Unsaid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Interface => {
-                "raw packets leave and are counted only on an interface that is named"
+                "raw packets are sent and counted on an interface, which is not named"
             }
-            Self::Rate => "raw packets leave only at a rate that is named, if it is max",
+            Self::Rate => "raw packets need a rate; max is as fast as they go",
             Self::Unlimited => {
-                "raw packets leave only at a rate that is named, and a bitrate of 0 names none: a \
-                 rate of max is as fast as they go"
+                "raw packets need a rate, and a bitrate of 0 is none; a rate of max is as fast as \
+                 they go"
             }
             Self::Agent => {
                 "an agent sends and counts no raw packets: leave the far end to sockets (sender \
