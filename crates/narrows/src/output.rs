@@ -10,7 +10,8 @@ use narrows_model::Nanos;
 use narrows_model::record::{Fault, Outcome, Record};
 use narrows_model::shown::document;
 use narrows_model::study::{Ended, Study};
-use narrows_model::trial::Trial;
+use narrows_model::trial::{Trial, TrialId};
+use narrows_model::workload::Workload;
 use narrows_plan::Step;
 use narrows_report::drawn::fold;
 use narrows_report::formats::{self, Format};
@@ -341,10 +342,13 @@ pub fn made(file: &Path, more: &str) {
     note!("study {}{more}", file.display());
 }
 
-/// When every run failed, that is the result, and no success.
+/// When every run failed, that is the result, and no success. A probe beside them measures no load.
 pub fn nothing_measured(file: &Path) -> Result<(), Failure> {
     let stored = narrows_store::read(file)?;
-    let faults = stored.records.iter().map(|record| match &record.outcome {
+    let probes = stored.trials.iter().filter(|trial| trial.kind == Workload::PathProbe);
+    let probes: Vec<&TrialId> = probes.map(|trial| &trial.id).collect();
+    let of_load = stored.records.iter().filter(|record| !probes.contains(&&record.trial));
+    let faults = of_load.map(|record| match &record.outcome {
         Outcome::Failed { why, fault, .. } => Some((why, *fault)),
         Outcome::Done | Outcome::Skipped { .. } => None,
     });

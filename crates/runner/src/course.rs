@@ -6,6 +6,7 @@ use crate::outside::{Clock, Disk, Ends, HostSettings, Progress};
 use crate::setting::SettingError;
 use crate::settings::AppliedSettings;
 use crate::steps::Broken;
+use crate::unmet::Unmet;
 use narrows_model::record::{Fault, Outcome, Record, Stage};
 use narrows_model::trial::Trial;
 use narrows_plan::Step;
@@ -17,7 +18,8 @@ pub struct Course<'a> {
     /// The study's cells, in the order of its file.
     pub trials: &'a [Trial],
     pub ends: &'a mut dyn Ends,
-    /// Where runs go on without the agents that are gone; without it the first ends them all.
+    /// Where runs go on without the agents that are gone; without it the first ends them all, and
+    /// runs whose ends would not find each other are left out.
     pub hosts: Option<&'a mut Hosts>,
     /// What trials vary on the host, and how it is set.
     pub settings: Option<(&'a mut AppliedSettings, &'a mut dyn HostSettings)>,
@@ -54,13 +56,18 @@ impl Course<'_> {
         mut made: impl FnMut(&Trial, &Record),
     ) -> Result<CourseEnd, RunError> {
         let (all, began) = (expected_seconds(self.trials, steps), self.clock.elapsed());
+        let mut unmet = Unmet::default();
         for (done, step) in steps.iter().enumerate() {
             let left = expected_seconds(self.trials, &steps[done..]);
             let past = self.clock.elapsed().saturating_sub(began).as_secs_f64();
             // As long as the rest was expected to take, times how wrong that was so far.
             let pace = if done == 0 { 1.0 } else { past / (all - left) };
             let trial = &self.trials[step.trial];
-            if self.hosts.as_ref().is_some_and(|hosts| hosts.missing(trial).is_some()) {
+            let is_left_out = match &self.hosts {
+                Some(hosts) => hosts.missing(trial).is_some(),
+                None => unmet.is_in_vain(trial, self.trials),
+            };
+            if is_left_out {
                 continue;
             }
             progress(&Progress {
@@ -79,7 +86,9 @@ impl Course<'_> {
             for record in &records {
                 self.disk.put_record(record)?;
                 let of = self.trials.iter().find(|trial| trial.id == record.trial);
-                made(of.unwrap_or(trial), record);
+                let of = of.unwrap_or(trial);
+                unmet.learn(of, record);
+                made(of, record);
             }
             if self.stop.load(SeqCst) {
                 return Ok(CourseEnd::Stopped);

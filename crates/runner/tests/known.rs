@@ -6,7 +6,8 @@ use narrows_model::load::Role;
 use narrows_model::record::{Fault, Lost, LostBy, Outcome, Record, Stage, Stamp};
 use narrows_model::study::StoredStudy;
 use narrows_model::study_kind::StudyKind;
-use narrows_model::trial::{NetworkPath, Trial};
+use narrows_model::trial::{NetworkPath, Trial, TrialId};
+use narrows_model::workload::{Transport, Workload};
 use narrows_model::{Bytes, Fact, Nanos};
 use narrows_plan::study::Left;
 use narrows_plan::{Step, run_ns};
@@ -394,6 +395,60 @@ fn the_time_left_follows_how_long_runs_took() -> Result<(), RunError> {
     assert_eq!(course.run(&steps, |_| {}, |_, _| {})?, CourseEnd::Stopped);
     assert_eq!(kept.0.borrow().len(), 1, "what was stopped is no run");
     Ok(())
+}
+
+/// Ends that find each other in some cells.
+struct Meeting<'a>(&'a [bool]);
+
+impl Ends for Meeting<'_> {
+    fn measure(&mut self, trials: &[Trial], step: &Step) -> Result<Vec<Record>, Broken> {
+        let apart = Outcome::Failed { at: Stage::Start, why: String::new(), fault: Fault::Apart };
+        let outcome = if self.0[step.trial] { Outcome::Done } else { apart };
+        Ok(vec![record(&trials[step.trial], step, outcome)])
+    }
+    fn unmade(&mut self, trial: &Trial, step: &Step, outcome: Outcome) -> Record {
+        record(trial, step, outcome)
+    }
+}
+
+/// How many of four runs a cell has: one flow, four of them, UDP, and a probe of the path.
+fn runs_made(meets: [bool; 4]) -> [usize; 4] {
+    let defined = Defined::parse(THREE, false).expect("a study");
+    let one = &planned(&defined).trials[0];
+    let mut four = Trial { id: TrialId("four".into()), ..one.clone() };
+    four.params.streams = 4;
+    let udp = Workload::Stream(Transport::Udp);
+    let udp = Trial { id: TrialId("udp".into()), kind: udp, ..one.clone() };
+    let probe = Trial { id: TrialId("probe".into()), kind: Workload::PathProbe, ..one.clone() };
+    let trials = [one.clone(), four, udp, probe];
+    let steps: Vec<Step> = (0..4)
+        .flat_map(|repeat| [1, 0, 2, 3].map(|trial| Step { trial, repeat, block: repeat }))
+        .collect();
+    let (clock, kept, stop) = (Seconds(Cell::new(0.0)), Kept::default(), AtomicBool::new(false));
+    let mut course = Course {
+        trials: &trials,
+        ends: &mut Meeting(&meets),
+        hosts: None,
+        settings: None,
+        disk: &kept,
+        clock: &clock,
+        stop: &stop,
+        session: 0,
+    };
+    let end = course.run(&steps, |_| {}, |_, _| {}).expect("a course");
+    assert_eq!(end, CourseEnd::Complete);
+    let kept = kept.0.into_inner();
+    trials.map(|trial| kept.iter().filter(|record| record.trial == trial.id).count())
+}
+
+#[test]
+fn runs_whose_ends_never_meet_are_left_out() {
+    assert_eq!(runs_made([true; 4]), [4; 4]);
+    assert_eq!(runs_made([true, false, true, true]), [4; 4], "a filter that counts connections");
+    assert_eq!(runs_made([false, false, true, true]), [2, 2, 4, 4], "one that drops TCP");
+    assert_eq!(runs_made([false, false, false, true]), [2, 2, 2, 2], "and what it passes is known");
+    // More flows than those that meet say nothing of fewer.
+    assert_eq!(runs_made([true, true, false, true]), [4, 4, 2, 4]);
 }
 
 /// What a run that broke off in this way becomes, while the user stops or does not.

@@ -7,6 +7,7 @@
 //! datagrams.
 
 use super::socket::{LOOK_UP, is_pause, make, settle};
+use super::unheard;
 use crate::LoadError;
 use narrows_model::load::Job;
 use socket2::{SockAddr, Socket, Type};
@@ -277,11 +278,19 @@ pub fn call(to: SocketAddr, job: &Job, token: &Token) -> Result<Socket, LoadErro
     let deadline = Instant::now() + MEET_WITHIN;
     let mut say = word(token, Word::Hello, 0);
     let mut proved = false;
+    let mut refused = None;
     let mut heard = [0; WORD];
     while Instant::now() < deadline {
         // A refusal is an answer to an earlier word: the other end may not be there yet.
-        let _ = (&socket).write(&say);
-        let Ok(length) = (&socket).read(&mut heard) else { continue };
+        let said = (&socket).write(&say);
+        refused = said.err().as_ref().and_then(unheard::refusal).or(refused);
+        let length = match (&socket).read(&mut heard) {
+            Ok(length) => length,
+            Err(error) => {
+                refused = unheard::refusal(&error).or(refused);
+                continue;
+            }
+        };
         if let Some(nonce) = nonce_of(&heard[..length], token, Word::Challenge) {
             say = word(token, Word::Proof, nonce);
             proved = true;
@@ -290,7 +299,10 @@ pub fn call(to: SocketAddr, job: &Job, token: &Token) -> Result<Socket, LoadErro
             return Ok(socket);
         }
     }
-    Err(LoadError::Apart(format!("connecting to {to} over UDP: no answer within {MEET_WITHIN:?}")))
+    let refused = refused.map_or(String::new(), |says| format!(", and {says}"));
+    Err(LoadError::Apart(format!(
+        "connecting to {to} over UDP: no answer within {MEET_WITHIN:?}{refused}"
+    )))
 }
 
 /// Opens a stream of an iperf3 server: four bytes each way.
@@ -324,6 +336,7 @@ fn answer_within(
     let wait = socket.set_read_timeout(Some(LOOK_UP));
     wait.map_err(LoadError::system("setting a timeout"))?;
     let deadline = Instant::now() + within;
+    let dropped = unheard::reverse_path_drops();
     let mut is_called = false;
     let mut heard = [std::mem::MaybeUninit::<u8>::uninit(); WORD + 1];
     while Instant::now() < deadline {
@@ -356,8 +369,10 @@ fn answer_within(
     Err(LoadError::Apart(match is_called {
         false => format!(
             "no UDP arrived at port {port} of the listening end within {within:?}, and \
-             the control connection (TCP) passes: a firewall drops UDP on the way there (nft list \
-             ruleset, iptables -S), or lets only some ports pass"
+             the control connection (TCP) passes: {}",
+            unheard::on_the_way_there(
+                unheard::reverse_path_drops().unwrap_or(0).saturating_sub(dropped.unwrap_or(0))
+            )
         ),
         true => format!(
             "UDP arrives at port {port} of the listening end, and its answers do not arrive within \

@@ -22,6 +22,7 @@ mod tally;
 mod threads;
 mod tracing;
 pub mod trips;
+mod unheard;
 pub mod vector;
 pub mod way;
 
