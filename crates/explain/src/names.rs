@@ -23,6 +23,7 @@ names! {
     END_TRACED = "end-traced",
     FRAGMENTS_LOST = "fragments-lost",
     HANDSHAKE_LOSS = "handshake-loss",
+    HANDSHAKE_SLOW = "handshake-slow",
     MESSAGE_SIZE = "message-size",
     NEIGHBOUR_CHANGED = "neighbour-changed",
     NIC_DUPLEX = "nic-duplex",

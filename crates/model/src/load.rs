@@ -414,6 +414,10 @@ pub struct EndReport {
     /// The shortest and the longest of them, exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip_extremes_ns: Option<(Nanos, Nanos)>,
+    /// What of the time of connections that were made in the window their handshakes took, all
+    /// together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshakes_ns: Option<Nanos>,
     /// Each round trip whose request was due in the window: when it was due, from the opening of
     /// the window, and how long it took; `None` where no answer came before the run was over. Only
     /// of requests that overlap.

@@ -45,6 +45,11 @@ pub static NAMED: &[Named] = &[
     // The few first packets that it loses are told as well.
     always(names::PATH_BAD_MEMBER, "one bad member of a bundle of links", Sureness::Inferred),
     always(names::HANDSHAKE_LOSS, "the loss or refusal of handshakes", Sureness::Counted),
+    always(
+        names::HANDSHAKE_SLOW,
+        "something that holds up the first packet of each connection",
+        Sureness::Inferred,
+    ),
     always(names::END_STANDS_STILL, "the program of an end, which stood still,", Sureness::Counted),
     always(names::SAME_CPU, "both ends sharing one CPU", Sureness::Inferred),
     Named {

@@ -24,6 +24,7 @@ mod energy_preference;
 mod fragments_lost;
 mod generator_bound;
 mod handshake_loss;
+mod handshake_slow;
 mod idle_slow_start;
 mod idle_states;
 mod interrupts_isolated;
@@ -139,6 +140,7 @@ pub static RULES: &[&Rule] = &[
     &fragments_lost::RULE,
     &generator_bound::RULE,
     &handshake_loss::RULE,
+    &handshake_slow::RULE,
     &idle_slow_start::RULE,
     &idle_states::RULE,
     &interrupts_isolated::RULE,

@@ -26,6 +26,7 @@ const MEASURES: [(Measure, &str); 61] = [
     (Measure::SocketDrops, "the kernel's drops at sockets"),
     (Measure::KernelRepairs, "the kernel's count of its repairs"),
     (Measure::FirstPackets, "the kernel's count of first packets"),
+    (Measure::Handshakes, "the time of its handshakes"),
     (Measure::Softnet, "counts of /proc/net/softnet_stat"),
     (Measure::SoftirqTime, "time of each CPU in software interrupts"),
     (Measure::SoftirqTimeAndPackets, "time in software interrupts, and packets"),

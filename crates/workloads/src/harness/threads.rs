@@ -138,6 +138,8 @@ impl Clock {
 pub struct LaneEnd {
     /// Round trips of the window in nanoseconds.
     pub round_trips: Option<Trips>,
+    /// Nanoseconds of them, all together, that went into handshakes of connections.
+    pub handshakes_ns: Option<u64>,
     /// Each request that overlapped others: when it was due, by the monotonic clock, and how long
     /// it took.
     pub each: Option<Vec<(u64, Option<u64>)>>,
@@ -535,6 +537,9 @@ fn add_end(report: &mut EndReport, all: &mut Option<Trips>, index: usize, end: L
             Some(all) => all.add(&more),
             None => *all = Some(more),
         }
+    }
+    if let Some(more) = end.handshakes_ns {
+        report.handshakes_ns.get_or_insert_default().0 += more;
     }
     if let Some(flow) = report.flows.get_mut(index) {
         flow.stretch = end.stretch;

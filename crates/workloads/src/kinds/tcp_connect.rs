@@ -77,18 +77,21 @@ impl Prepared for Ready {
 
 fn call(lane: &mut Lane, to: SocketAddr, told: &Flow) -> Result<LaneEnd, LoadError> {
     let mut trips = Trips::none()?;
+    let mut handshakes = Duration::ZERO;
     lane.wait_at_gate();
     loop {
         let phase = lane.phase();
         if phase == Phase::Stop {
-            return Ok(LaneEnd { round_trips: Some(trips), ..LaneEnd::default() });
+            let handshakes_ns = Some(handshakes.as_nanos() as u64);
+            return Ok(LaneEnd { round_trips: Some(trips), handshakes_ns, ..LaneEnd::default() });
         }
         let began = Instant::now();
         match once(to, told) {
-            Ok(()) => {
+            Ok(handshake) => {
                 lane.tally.moved(1, told.token.len() as u64);
                 if phase == Phase::Window {
                     trips.took(began.elapsed().as_nanos() as u64);
+                    handshakes += handshake;
                 }
             }
             Err(_) if lane.phase() >= Phase::Cooldown => {}
@@ -105,9 +108,11 @@ fn is_refusal(error: &LoadError) -> bool {
     kinds.contains(&source.kind()) || is_pause(source)
 }
 
-/// One connection from its beginning to its end.
-fn once(to: SocketAddr, told: &Flow) -> Result<(), LoadError> {
+/// One connection from its beginning to its end; how long its handshake took.
+fn once(to: SocketAddr, told: &Flow) -> Result<Duration, LoadError> {
+    let began = Instant::now();
     let mut socket = meet::dial(to, &told.job)?;
+    let handshake = began.elapsed();
     let used = (|| {
         socket.set_tcp_nodelay(true)?;
         socket.set_read_timeout(Some(STEP_WITHIN))?;
@@ -123,7 +128,7 @@ fn once(to: SocketAddr, told: &Flow) -> Result<(), LoadError> {
         }
     })();
     match used.map_err(LoadError::system(format!("using a connection to {to}")))? {
-        1 => Ok(()),
+        1 => Ok(handshake),
         n => Err(LoadError::Peer(format!("{to} answered a connection with {n} bytes"))),
     }
 }

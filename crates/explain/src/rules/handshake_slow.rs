@@ -1,0 +1,107 @@
+//! `handshake-slow`: does something on the way hold up the first packet of each connection?
+//!
+//! A firewall or a load balancer decides once for each connection, and may take its time: connections
+//! are slow to be made, and fast when they are. Each connection of the run is one handshake, and then one
+//! word and its answer over the same path.
+
+use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::load::EndReport;
+use narrows_model::reading::keys;
+use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
+use narrows_model::workload::Workload;
+
+pub static RULE: Rule = Rule {
+    name: "handshake-slow",
+    asks: "Does something on the way hold up the first packet of each connection?",
+    of_host: false,
+    judge,
+};
+
+/// A handshake and the exchange after it are one round trip each; this many is more than a busy CPU
+/// does, whose wake-ups both wait for.
+const TIMES: f64 = 3.0;
+/// What a handshake must take longer, in nanoseconds.
+const LONGER_NS: f64 = 2e6;
+
+fn judge(case: &Case<'_>) -> Verdict {
+    measured::judge(case, Needed::Connections, Some(Activity::Connects), look)
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if cell.trial.kind != Workload::Connect {
+        return Err(Blind::OtherKind);
+    }
+    let lacks = || cell.lacks(Measure::Handshakes);
+    let handshake_ns = cell.of_sender(|end| Some(means_ns(end)?.0)).ok_or_else(lacks)?;
+    let exchange_ns = cell.of_sender(|end| Some(means_ns(end)?.1)).ok_or_else(lacks)?;
+    let [handshake, exchange] = [handshake_ns, exchange_ns].map(|ns| ns / 1e6);
+    let seen = format!(
+        "a handshake took {handshake:.2} ms in the mean, a word and its answer {exchange:.2} ms"
+    );
+    // What is lost waits for the timer of a second, which `handshake-loss` tells.
+    let is_lost = cell.sent_count(keys::SYN_RETRANSMITTED).is_some_and(|again| again >= 1.0);
+    let is_slow = handshake_ns >= TIMES * exchange_ns && handshake_ns >= exchange_ns + LONGER_NS;
+    let wrong = (is_slow && !is_lost).then(|| {
+        let says = format!(
+            "Something holds up the first packet of each connection in {}: a handshake takes \
+             {handshake:.1} ms, and a word and its answer over the same connection {exchange:.1} ms",
+            cell.trial.label
+        );
+        let remedy = "look at what decides on new connections on the way: a firewall or load \
+                      balancer that sets up each flow in software, inspects or logs it, SYN \
+                      protection, a program that a packet filter asks (nfqueue); keep connections \
+                      open and use them again meanwhile";
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+    });
+    cell.saw(seen, wrong)
+}
+
+/// Mean nanoseconds of a handshake, and of what followed it over the same connection.
+fn means_ns(end: &EndReport) -> Option<(f64, f64)> {
+    let handshakes_ns = end.handshakes_ns?.0 as f64;
+    let count: u64 = end.round_trips.iter().map(|(_, count)| count).sum();
+    let whole_ns: f64 = end.round_trips.iter().map(|(ns, count)| ns.0 as f64 * *count as f64).sum();
+    let each_ns = |all_ns: f64| all_ns / count as f64;
+    (count > 0).then(|| (each_ns(handshakes_ns), each_ns((whole_ns - handshakes_ns).max(0.0))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, stream};
+    use crate::setting::testing::{is_clear, is_found, is_idle, is_unknown};
+    use narrows_model::Nanos;
+    use narrows_model::load::Role;
+
+    /// Ten connections of so many milliseconds, with so many of them in the handshake; and SYN that
+    /// were sent again.
+    fn of(each_ms: u64, handshake_ms: u64, again: u64) -> Verdict {
+        let mut study = stream("tcp-connect");
+        for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+            end.round_trips = vec![(Nanos(each_ms * 1_000_000), 10)];
+            end.handshakes_ns = Some(Nanos(10 * handshake_ms * 1_000_000));
+        }
+        read(&mut study, "netstat", "TcpExt.TCPSynRetrans_events", again);
+        of_study(&RULE, &study)
+    }
+
+    #[test]
+    fn handshakes_that_take_much_longer_than_the_path_are_found() {
+        let slow = of(158, 154, 0);
+        assert!(is_found(&slow), "{slow:?}");
+        let says =
+            "a handshake takes 154.0 ms, and a word and its answer over the same connection 4.0";
+        assert!(format!("{slow:?}").contains(says), "{slow:?}");
+        assert!(is_clear(&of(8, 4, 0)), "one round trip each");
+        assert!(is_clear(&of(9, 6, 0)), "twice as long is no three times");
+        assert!(is_clear(&of(1, 1, 0)), "a millisecond is no matter");
+        assert!(is_clear(&of(1008, 1004, 1)), "what was lost is another rule's");
+    }
+
+    #[test]
+    fn nothing_is_said_of_what_was_not_timed() {
+        assert!(is_unknown(&of_study(&RULE, &stream("tcp-connect"))));
+        assert!(is_idle(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+}
