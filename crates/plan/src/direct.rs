@@ -16,10 +16,19 @@ const TRIPS: u32 = 24;
 /// Longest window that nobody asked for: one of a path with round trips of half a second.
 const WINDOW_MAX: Nanos = Nanos::from_millis(12_000);
 
+/// Longest window of requests that are due so many a second, where nobody asked for another.
+const DUE_MAX: Nanos = Nanos::from_millis(30_000);
+
 /// The window where none is told, over a path whose round trip takes about so long.
-pub fn window(kind: &Workload, round_trip: Duration) -> Nanos {
-    let all = u64::try_from((round_trip * TRIPS).as_nanos()).unwrap_or(u64::MAX);
-    if kind.is_round_trip() { WINDOW.max(Nanos(all).min(WINDOW_MAX)) } else { WINDOW }
+pub fn window(kind: &Workload, params: &Params, round_trip: Duration) -> Nanos {
+    if !kind.is_round_trip() {
+        return WINDOW;
+    }
+    let of = |each: Duration| Nanos(u64::try_from((each * TRIPS).as_nanos()).unwrap_or(u64::MAX));
+    let due = params.trip.as_ref().and_then(|trip| u32::try_from(trip.per_second?).ok());
+    let due = due.and_then(|requests| Duration::from_secs(1).checked_div(requests));
+    let due = due.map_or(Nanos(0), |every| of(every).min(DUE_MAX));
+    WINDOW.max(of(round_trip).min(WINDOW_MAX)).max(due)
 }
 
 /// The trial of one direct measurement. The warm-up covers slow start on long paths; the cool-down
@@ -126,7 +135,7 @@ pub fn both_ways(of: &Trial, round_trip: Duration) -> [Trial; 2] {
     let kind = Workload::TCP_RR;
     let params = Params::of_network(kind.message_bytes(None), 1);
     let label = kind.as_str().to_owned();
-    let window_ns = of.timeline.window_ns.max(window(&kind, round_trip));
+    let window_ns = of.timeline.window_ns.max(window(&kind, &params, round_trip));
     let timeline = Timeline { window_ns, ..of.timeline };
     let trips = trial(&label, kind, params, of.ends.clone(), of.path, timeline);
     [back, trips]
@@ -181,15 +190,26 @@ pub fn uncopied(of: &Trial) -> Trial {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::load::TripParams;
 
     #[test]
     fn a_window_of_round_trips_has_room_for_those_that_a_median_takes() {
         let ms = Duration::from_millis;
-        assert_eq!(window(&Workload::TCP_RR, ms(160)), Nanos::from_millis(3840));
-        assert_eq!(window(&Workload::UDP_RR, ms(20)), WINDOW, "75 fit anyway");
-        assert_eq!(window(&Workload::TCP_STREAM, ms(160)), WINDOW);
-        assert_eq!(window(&Workload::TCP_RR, ms(4000)), WINDOW_MAX);
         let params = Params::of_network(Bytes(65_536), 1);
+        let of = |kind: Workload, trip: u64| window(&kind, &params, ms(trip));
+        assert_eq!(of(Workload::TCP_RR, 160), Nanos::from_millis(3840));
+        assert_eq!(of(Workload::UDP_RR, 20), WINDOW, "75 fit anyway");
+        assert_eq!(of(Workload::TCP_STREAM, 160), WINDOW);
+        assert_eq!(of(Workload::TCP_RR, 4000), WINDOW_MAX);
+        let due = |requests: u64, trip: u64| {
+            let trips = TripParams { response_bytes: None, per_second: Some(requests) };
+            let params = Params { trip: Some(trips), ..params.clone() };
+            window(&Workload::TCP_RR, &params, ms(trip))
+        };
+        assert_eq!(due(1, 40), Nanos::from_millis(24_000), "a request a second");
+        assert_eq!(due(5, 40), Nanos::from_millis(4_800));
+        assert_eq!(due(1000, 160), Nanos::from_millis(3840), "the path's trips are longer");
+        assert_eq!(due(0, 20), WINDOW);
         let ends = EndSpec::anywhere(false);
         let of = trial_of(Workload::TCP_STREAM, params, ends, NetworkPath::Peer, WINDOW);
         let windows = both_ways(&of, ms(160)).map(|trial| trial.timeline.window_ns);

@@ -1,11 +1,14 @@
 //! `idle-slow-start`: does TCP begin anew after every pause?
 //!
 //! With `tcp_slow_start_after_idle` a connection that pauses for one timeout loses its window (RFC
-//! 2861; on unless somebody switched it off). That hurts senders in bursts on long paths; narrows
-//! only says so when the host also asks for busy polling, which only short round trips are for.
+//! 2861; on unless somebody switched it off). That hurts senders in bursts on long paths. Of settings
+//! alone narrows only says so when the host also asks for busy polling, which only short round trips
+//! are for; where a window was seen to fall in each pause, `round-trip-time` tells it.
 
+use crate::measured::Cell;
 use crate::setting::{Trouble, judge as setting};
 use crate::{Case, Rule};
+use narrows_model::reading::{Moment, keys};
 use narrows_model::result::Verdict;
 
 pub static RULE: Rule = Rule {
@@ -27,10 +30,85 @@ fn judge(case: &Case<'_>) -> Verdict {
     })
 }
 
+/// How far TCP cuts its window in a pause.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Restart {
+    /// Segments at the highest.
+    pub from_segments: u64,
+    /// And at the lowest.
+    pub to_segments: u64,
+}
+
+/// The least timer of TCP (`TCP_RTO_MIN`): a shorter pause costs no window.
+const PAUSE_MIN_NS: f64 = 2e8;
+/// Each timer that a pause lasts halves the window.
+const CUT: u64 = 4;
+
+/// How far the window falls in the pauses of requests that are due so many a second, and take so long;
+/// `None` where nothing shows it. What was sent again has cut it as well.
+pub fn restart(cell: &Cell<'_>, took_ns: f64) -> Option<Restart> {
+    let due = cell.trial.params.trip.as_ref()?.per_second.filter(|requests| *requests > 0)?;
+    let pause_ns = 1e9 / due as f64 - took_ns;
+    let is_off = cell
+        .sender()
+        .is_some_and(|end| end.setting("net.ipv4.tcp_slow_start_after_idle") == Some("0"));
+    let is_repaired = cell.sent_count(keys::RETRANSMITTED).is_none_or(|again| again > 0.0);
+    if pause_ns < PAUSE_MIN_NS || is_off || is_repaired {
+        return None;
+    }
+    let at = |moment| {
+        let of = |end: &narrows_model::load::EndReport| {
+            let all = end.readings.each(keys::CONGESTION_WINDOW, moment);
+            all.map(|(_, segments)| segments as f64).reduce(f64::min)
+        };
+        cell.of_sender(of).map(|segments| segments as u64)
+    };
+    let found = Restart { from_segments: at(Moment::Highest)?, to_segments: at(Moment::Lowest)? };
+    (found.to_segments * CUT <= found.from_segments).then_some(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measured::testing::{of_study, read, trips};
     use crate::setting::testing::{is_clear, is_found, is_unknown, known, of_host, of_setting};
+
+    /// What the rule of round trips says of 1 MiB that is due so often and takes 165 ms over a path of
+    /// 40 ms, with these windows.
+    fn of_pauses(per_second: u64, windows: [u64; 2], again: u64, setting: &str) -> String {
+        let mut study = trips(165_000);
+        let params = &mut study.trials[0].params;
+        params.message_bytes = narrows_model::Bytes(1 << 20);
+        params.trip.get_or_insert_default().per_second = Some(per_second);
+        study
+            .host
+            .tuning
+            .insert("net.ipv4.tcp_slow_start_after_idle".into(), known(setting.to_owned()));
+        for (key, value) in [
+            ("flow0.rtt_min_ns", 40_000_000),
+            ("flow0.highest:congestion_window_segments", windows[0]),
+            ("flow0.lowest:congestion_window_segments", windows[1]),
+            ("flow0.retransmitted_segments", again),
+        ] {
+            read(&mut study, "tcp-info", key, value);
+        }
+        format!("{:?}", of_study(&crate::rules::round_trip_time::RULE, &study))
+    }
+
+    #[test]
+    fn a_window_that_falls_in_each_pause_is_told_from_a_narrow_path() {
+        let found = of_pauses(1, [828, 91], 0, "1");
+        assert!(found.contains("falls from 828 to 91 segments"), "{found}");
+        assert!(found.contains("tcp_slow_start_after_idle=0"), "{found}");
+        for other in [
+            of_pauses(1, [828, 700], 0, "1"),
+            of_pauses(1, [828, 91], 3, "1"),
+            of_pauses(1, [828, 91], 0, "0"),
+            of_pauses(5, [828, 91], 0, "1"),
+        ] {
+            assert!(other.contains("wait 125.0 ms for their own length"), "{other}");
+        }
+    }
 
     #[test]
     fn the_planted_value_is_found_and_others_are_not() {

@@ -7,6 +7,7 @@
 //! or a link whose delay changes.
 
 use crate::measured::{self, Blind, Cell, Looked, finding, waited_share};
+use crate::rules::idle_slow_start::{Restart, restart};
 use crate::rules::other_traffic;
 use crate::timers;
 use crate::{Case, Rule};
@@ -80,6 +81,8 @@ enum Wait {
     Queues,
     /// The rate of the path, for messages of many segments.
     Length,
+    /// A window that TCP cuts in each pause, from so many segments to so many.
+    Restart(Restart),
     /// Single packets, of the slowest hundredth from so many nanoseconds on.
     Late(f64),
     /// A timer that sends again what was lost.
@@ -127,7 +130,8 @@ fn wait(cell: &Cell<'_>, trips: Trips) -> Option<Wait> {
     if waits && has_nagle && DELAYED_NS.contains(&trips.waited_ns()) {
         Some(Wait::Nagle)
     } else if waits && !cell.is_busy() {
-        Some(if is_small { Wait::Queues } else { Wait::Length })
+        let large = || restart(cell, trips.middle_ns).map_or(Wait::Length, Wait::Restart);
+        Some(if is_small { Wait::Queues } else { large() })
     } else if let Some((late_ns, share)) = late.zip(waited_for_cpu(cell)) {
         Some(Wait::Cpu(share, late_ns))
     } else if let Some(gap) = gap.filter(Gap::has_timer) {
@@ -177,6 +181,11 @@ fn says(cell: &Cell<'_>, trips: Trips, wait: &Wait) -> String {
              {shortest:.1} ms; packets wait in queues, or the delay itself changes (jitter)"
         ),
         Wait::Length => by_length(cell, trips.waited_ns()),
+        Wait::Restart(Restart { from_segments, to_segments }) => format!(
+            "TCP begins slowly again after each pause in {label}: its congestion window falls from \
+             {from_segments} to {to_segments} segments, so that a message takes {middle:.0} ms where \
+             the path takes {shortest:.1} ms"
+        ),
         Wait::Late(late_ns) => format!(
             "One round trip in a hundred takes {:.0} ms and more in {label}, where half take \
              {middle:.1} ms or less: {}",
@@ -223,6 +232,10 @@ fn remedy(wait: &Wait) -> &'static str {
             "send less at once, or raise the rate of the way (narrows tcp HOST shows what it \
              carries each way; -R the other): round trips of such messages are as fast as the path \
              is wide"
+        }
+        Wait::Restart(_) => {
+            "at the end that sends: sysctl -w net.ipv4.tcp_slow_start_after_idle=0, which keeps the \
+             window over pauses; or smaller messages more often"
         }
         Wait::Late(_) => {
             "look at the network for what delays or loses single packets: radio, a route or a \
@@ -292,6 +305,7 @@ pub fn why(cell: &Cell<'_>) -> Option<&'static str> {
         Wait::Nagle => "Nagle's algorithm and a delayed acknowledgement",
         Wait::Queues => "queues, or a delay that changes",
         Wait::Length => "the length of the messages at the path's rate",
+        Wait::Restart(_) => "slow start, begun again after each pause",
         Wait::Late(_) => "single packets that come late",
         Wait::Timer(_) if timers::is_lengthened(cell) => {
             "packets that are lost, and TCP's timer, which a route makes longer (rto_min)"

@@ -432,7 +432,7 @@ impl Measurement<'_> {
         round_trip: Duration,
     ) -> Trial {
         let settings = &self.settings;
-        let own = plan::window(&settings.kind(), round_trip);
+        let own = plan::window(&settings.kind(), params, round_trip);
         let window = settings.told(&runs::SECONDS).map_or(own, nanos);
         let make = if self.is_iperf3() { plan::trial_of_iperf3 } else { plan::trial_of };
         let made = make(settings.kind(), params.clone(), ends, path, window);
