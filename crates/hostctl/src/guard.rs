@@ -21,6 +21,18 @@ pub const JOURNALS: &str = "/run/narrows";
 const PLACES: [&str; 4] =
     ["/proc/irq/", "/proc/sys/net/", "/proc/sys/vm/nr_hugepages", "/sys/class/net/"];
 
+/// Which files are settings, and where it is noted what they were.
+struct Ground {
+    journals: PathBuf,
+    places: Vec<String>,
+}
+
+impl Default for Ground {
+    fn default() -> Self {
+        Self { journals: JOURNALS.into(), places: PLACES.map(str::to_owned).to_vec() }
+    }
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 struct Was {
     path: String,
@@ -29,6 +41,7 @@ struct Was {
 
 /// A guard; settings are put back when it is dropped.
 pub struct Guard {
+    ground: Ground,
     child: Child,
     tell: Option<ChildStdin>,
     heard: BufReader<ChildStdout>,
@@ -36,11 +49,6 @@ pub struct Guard {
 
 fn machine(what: &str, error: impl std::fmt::Display) -> HostError {
     HostError::Machine(format!("{what}: {error}"))
-}
-
-fn is_setting(path: &str) -> bool {
-    let file = PLACES.iter().any(|place| path.starts_with(place)) && !path.contains("..");
-    file || offloads::parts(path).is_some() || coalescing::parts(path).is_some()
 }
 
 /// A setting's value: a file's text, or what ethtool says.
@@ -72,6 +80,10 @@ fn write(path: &str, value: &str) -> Result<(), HostError> {
 impl Guard {
     /// Starts the process that puts back.
     pub fn start(binary: &Path) -> Result<Self, HostError> {
+        Self::over(Ground::default(), binary)
+    }
+
+    fn over(ground: Ground, binary: &Path) -> Result<Self, HostError> {
         let started = crate::child::command(binary)
             .arg("guard")
             .stdin(Stdio::piped())
@@ -82,12 +94,12 @@ impl Guard {
         let mut child = started.map_err(|error| machine("starting the guard", error))?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (tell, heard) = pipes.ok_or_else(|| machine("starting the guard", "no pipes"))?;
-        Ok(Self { child, tell: Some(tell), heard: BufReader::new(heard) })
+        Ok(Self { ground, child, tell: Some(tell), heard: BufReader::new(heard) })
     }
 
     /// Changes a setting.
     pub fn set(&mut self, path: &str, value: &str) -> Result<(), HostError> {
-        if !is_setting(path) {
+        if !self.ground.is_setting(path) {
             return Err(machine(path, "not a setting that is changed"));
         }
         let was = Was { path: path.to_owned(), value: read(path)? };
@@ -119,9 +131,9 @@ struct Journal {
 
 impl Journal {
     /// `None` where there is no such place, or no right to it: the guard works all the same.
-    fn begin() -> Option<Self> {
-        let _ = std::fs::DirBuilder::new().mode(0o700).create(JOURNALS);
-        let path = Path::new(JOURNALS).join(format!("settings-{}", std::process::id()));
+    fn begin(folder: &Path) -> Option<Self> {
+        let _ = std::fs::DirBuilder::new().mode(0o700).create(folder);
+        let path = folder.join(format!("settings-{}", std::process::id()));
         let opened = File::options().append(true).create_new(true).mode(0o600).open(&path);
         let file = opened.ok()?;
         file.try_lock().ok()?;
@@ -139,60 +151,75 @@ impl Journal {
 /// Puts back what guards that were killed have left changed: how many settings. Those whose guard
 /// still lives are left alone.
 pub fn restore() -> Result<usize, HostError> {
-    let entries = match std::fs::read_dir(JOURNALS) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
-        Err(error) => return Err(machine(JOURNALS, error)),
-    };
-    let mut restored = 0;
-    for path in entries.flatten().map(|entry| entry.path()) {
-        let at = |error: std::io::Error| machine(&path.display().to_string(), error);
-        let file = File::open(&path).map_err(at)?;
-        if file.try_lock().is_err() {
-            continue;
-        }
-        let lines: Vec<String> = BufReader::new(&file).lines().map_while(Result::ok).collect();
-        let origin = lines.first().and_then(|line| serde_json::from_str::<Origin>(line).ok());
-        Origin::check(origin.as_ref(), &path.display().to_string())?;
-        let was = lines.iter().filter_map(|line| serde_json::from_str::<Was>(line).ok());
-        let settings: Vec<Was> = was.filter(|was| is_setting(&was.path)).collect();
-        put_back(&settings)?;
-        std::fs::remove_file(&path).map_err(at)?;
-        restored += settings.len();
-    }
-    Ok(restored)
+    Ground::default().restore()
 }
 
 /// The process that puts back: notes settings until its input ends, then writes them, the last
 /// change first.
-pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), HostError> {
-    let mut settings: Vec<Was> = Vec::new();
-    let mut journal = None;
-    for line in input.lines() {
-        let Ok(line) = line else { break };
-        match serde_json::from_str::<Was>(&line) {
-            Ok(was) if is_setting(&was.path) => {
-                if settings.is_empty() {
-                    journal = Journal::begin();
-                }
-                // What it was before the first change is what it will be again.
-                if settings.iter().all(|known| known.path != was.path) {
-                    settings.push(was);
-                    if let Some(journal) = &mut journal {
-                        journal.note(&line);
+pub fn serve(input: impl BufRead, output: impl Write) -> Result<(), HostError> {
+    Ground::default().serve(input, output)
+}
+
+impl Ground {
+    fn is_setting(&self, path: &str) -> bool {
+        let file = self.places.iter().any(|place| path.starts_with(place)) && !path.contains("..");
+        file || offloads::parts(path).is_some() || coalescing::parts(path).is_some()
+    }
+
+    fn restore(&self) -> Result<usize, HostError> {
+        let entries = match std::fs::read_dir(&self.journals) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
+            Err(error) => return Err(machine(&self.journals.display().to_string(), error)),
+        };
+        let mut restored = 0;
+        for path in entries.flatten().map(|entry| entry.path()) {
+            let at = |error: std::io::Error| machine(&path.display().to_string(), error);
+            let file = File::open(&path).map_err(at)?;
+            if file.try_lock().is_err() {
+                continue;
+            }
+            let lines: Vec<String> = BufReader::new(&file).lines().map_while(Result::ok).collect();
+            let origin = lines.first().and_then(|line| serde_json::from_str::<Origin>(line).ok());
+            Origin::check(origin.as_ref(), &path.display().to_string())?;
+            let was = lines.iter().filter_map(|line| serde_json::from_str::<Was>(line).ok());
+            let settings: Vec<Was> = was.filter(|was| self.is_setting(&was.path)).collect();
+            put_back(&settings)?;
+            std::fs::remove_file(&path).map_err(at)?;
+            restored += settings.len();
+        }
+        Ok(restored)
+    }
+
+    fn serve(&self, input: impl BufRead, mut output: impl Write) -> Result<(), HostError> {
+        let mut settings: Vec<Was> = Vec::new();
+        let mut journal = None;
+        for line in input.lines() {
+            let Ok(line) = line else { break };
+            match serde_json::from_str::<Was>(&line) {
+                Ok(was) if self.is_setting(&was.path) => {
+                    if settings.is_empty() {
+                        journal = Journal::begin(&self.journals);
+                    }
+                    // What it was before the first change is what it will be again.
+                    if settings.iter().all(|known| known.path != was.path) {
+                        settings.push(was);
+                        if let Some(journal) = &mut journal {
+                            journal.note(&line);
+                        }
                     }
                 }
+                _ => continue,
             }
-            _ => continue,
+            // Whoever told it may be gone already; its settings are put back all the same.
+            let _ = writeln!(output, "noted").and_then(|()| output.flush());
         }
-        // Whoever told it may be gone already; its settings are put back all the same.
-        let _ = writeln!(output, "noted").and_then(|()| output.flush());
+        put_back(&settings)?;
+        if let Some(journal) = journal {
+            let _ = std::fs::remove_file(journal.path);
+        }
+        Ok(())
     }
-    put_back(&settings)?;
-    if let Some(journal) = journal {
-        let _ = std::fs::remove_file(journal.path);
-    }
-    Ok(())
 }
 
 /// Writes settings, the last change first.
@@ -211,19 +238,4 @@ fn put_back(settings: &[Was]) -> Result<(), HostError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_settings_are_written() {
-        assert!(is_setting("/proc/irq/41/smp_affinity_list"));
-        assert!(is_setting("ethtool:eth0:gro") && !is_setting("ethtool:eth0:x"));
-        assert!(!is_setting("/proc/sys/vm/swappiness"));
-        assert!(!is_setting("/etc/passwd"));
-        assert!(!is_setting("/proc/irq/../../etc/passwd"));
-        let words = "{\"path\":\"/etc/passwd\",\"value\":\"x\"}\nnonsense\n";
-        let mut said = Vec::new();
-        assert!(serve(words.as_bytes(), &mut said).is_ok());
-        assert!(said.is_empty(), "nothing was noted");
-    }
-}
+mod tests;

@@ -15,6 +15,8 @@ pub mod offloads;
 mod origin;
 pub mod privilege;
 pub mod sampling;
+#[cfg(test)]
+mod scratch;
 pub mod tune;
 
 use thiserror::Error;

@@ -183,31 +183,11 @@ fn same(a: &str, b: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Folder;
+    use std::os::unix::fs::PermissionsExt;
 
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let dir =
-                std::env::temp_dir().join(format!("narrows-tune-{name}-{}", std::process::id()));
-            std::fs::create_dir_all(&dir).expect("folder");
-            Self(dir)
-        }
-        fn ledger(&self) -> Ledger {
-            let places = vec![format!("{}/", self.0.display())];
-            Ledger { path: self.0.join("tuned"), places }
-        }
-        fn file(&self, name: &str, value: &str) -> String {
-            let path = self.0.join(name);
-            std::fs::write(&path, value).expect("written");
-            path.display().to_string()
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
+    fn ledger(folder: &Folder) -> Ledger {
+        Ledger { path: folder.path().join("tuned"), places: vec![folder.place()] }
     }
 
     fn read(path: &str) -> String {
@@ -218,7 +198,7 @@ mod tests {
     fn everything_comes_back_exactly_or_one_setting_alone() {
         let folder = Folder::new("back");
         let (one, two) = (folder.file("one", "1\n"), folder.file("two", "4096\t16384\t65536\n"));
-        let ledger = folder.ledger();
+        let ledger = ledger(&folder);
         ledger.apply("one", std::slice::from_ref(&one), "2").expect("written");
         ledger.apply("two", std::slice::from_ref(&two), "1 2 3").expect("written");
         ledger.apply("one", std::slice::from_ref(&one), "3").expect("written again");
@@ -232,24 +212,51 @@ mod tests {
     }
 
     #[test]
+    fn of_several_words_the_chosen_one_comes_back_and_only_settings_are_written() {
+        let folder = Folder::new("chosen");
+        let pages = folder.file("pages", "always [madvise] never\n");
+        let ledger = ledger(&folder);
+        ledger.apply("pages", std::slice::from_ref(&pages), "never").expect("written");
+        let mode = std::fs::metadata(&ledger.path).expect("a journal").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let back =
+            Undone::Back { setting: "pages".into(), path: pages.clone(), was: "madvise".into() };
+        assert_eq!(ledger.undo(None).expect("undone"), [back]);
+        assert_eq!(read(&pages), "madvise");
+        let real = Ledger::default();
+        assert_eq!(real.path, Path::new("/run/narrows/tuned"));
+        for setting in [
+            "/proc/sys/net/ipv4/tcp_rmem",
+            "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+            "/sys/kernel/mm/transparent_hugepage/enabled",
+        ] {
+            assert!(real.is_setting(setting), "{setting}");
+        }
+        for other in ["/sys/kernel/mm/ksm/run", "/sys/devices/pci0000:00/remove", "/proc/sys"] {
+            assert!(!real.is_setting(other), "{other}");
+        }
+    }
+
+    #[test]
     fn a_journal_is_undone_only_where_it_was_written() {
         let folder = Folder::new("elsewhere");
         let one = folder.file("one", "1");
-        let ledger = folder.ledger();
+        let ledger = ledger(&folder);
         ledger.apply("one", std::slice::from_ref(&one), "2").expect("written");
         let journal = read(&ledger.path.display().to_string());
         let here = Origin::here().expect("origin");
-        let elsewhere = |from: &str, to: &str| {
+        let elsewhere = |from: &str, to: &str, says: &str| {
             assert!(journal.contains(from), "{journal}");
             std::fs::write(&ledger.path, journal.replace(from, to)).expect("written");
             let refused = ledger.undo(None).expect_err("refused");
             assert!(matches!(refused, HostError::Elsewhere(_)), "{refused}");
+            assert!(refused.to_string().contains(says), "{refused}");
             assert_eq!(read(&one), "2", "nothing was written");
             assert!(ledger.path.exists(), "the journal is kept");
         };
-        elsewhere(&here.namespace.to_string(), "17");
-        elsewhere(&here.boot, "another");
-        elsewhere("\"origin\"", "\"older\"");
+        elsewhere(&here.namespace.to_string(), "17", "written in network namespace net:[17]");
+        elsewhere(&here.boot, "another", "was written before this boot");
+        elsewhere("\"origin\"", "\"older\"", "does not say in which network namespace");
         std::fs::write(&ledger.path, &journal).expect("written");
         ledger.undo(None).expect("undone here");
         assert_eq!(read(&one), "1");
@@ -269,10 +276,16 @@ mod tests {
     fn what_others_changed_since_is_left() {
         let folder = Folder::new("left");
         let one = folder.file("one", "1");
-        folder.ledger().apply("one", std::slice::from_ref(&one), "2").expect("written");
+        ledger(&folder).apply("one", std::slice::from_ref(&one), "2").expect("written");
         std::fs::write(&one, "7").expect("somebody else");
-        let undone = folder.ledger().undo(None).expect("undone");
-        assert!(matches!(&undone[..], [Undone::Left { now, .. }] if now == "7"), "{undone:?}");
+        let undone = ledger(&folder).undo(None).expect("undone");
+        let left = Undone::Left {
+            setting: "one".into(),
+            path: one.clone(),
+            now: "7".into(),
+            was: "1".into(),
+        };
+        assert_eq!(undone, [left]);
         assert_eq!(read(&one), "7");
     }
 
@@ -280,7 +293,7 @@ mod tests {
     fn a_crash_before_or_after_the_write_is_undone() {
         let folder = Folder::new("crash");
         let one = folder.file("one", "1");
-        let ledger = folder.ledger();
+        let ledger = ledger(&folder);
         ledger.apply("one", std::slice::from_ref(&one), "2").expect("written");
         // Noted and not written yet; and a line that was cut off.
         std::fs::write(&one, "1").expect("as before the write");
@@ -293,7 +306,7 @@ mod tests {
     #[test]
     fn nothing_else_is_written() {
         let folder = Folder::new("else");
-        let ledger = Ledger { places: PLACES.map(str::to_owned).to_vec(), ..folder.ledger() };
+        let ledger = Ledger { places: PLACES.map(str::to_owned).to_vec(), ..ledger(&folder) };
         for path in ["/etc/passwd", "/proc/sys/../../etc/passwd", "/proc/sysrq-trigger"] {
             assert!(ledger.apply("x", &[path.into()], "x").is_err(), "{path}");
         }
