@@ -307,6 +307,7 @@ fn ask(message: RouteNetlinkMessage, doing: &str) -> Result<(), HostError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::{TcpListener, TcpStream};
 
     #[test]
     fn ends_that_are_alike_run_as_soon_as_they_are_made() {
@@ -318,5 +319,95 @@ mod tests {
             assert!(inside(file, || Ok(is_running(name))).expect("a namespace"), "{name}");
         }
         assert!(!is_running("narrows7"));
+    }
+
+    /// What a program says in the namespace of an end.
+    fn at(pair: &Namespaces, end: usize, words: &[&str]) -> String {
+        let mut command = crate::child::command("nsenter");
+        let ran = command.arg(format!("--net={}", pair.path(end))).args(words).output();
+        String::from_utf8_lossy(&ran.expect("it runs").stdout).into_owned()
+    }
+
+    #[test]
+    fn both_ends_have_their_address_and_what_they_are_told_and_packets_pass() {
+        let Ok(pair) = Namespaces::make() else {
+            eprintln!("skipped: both_ends_have_their_address: needs root for network namespaces");
+            return;
+        };
+        let shown = |end: usize, what: &str| {
+            let name = ["narrows0", "narrows1"][end];
+            at(&pair, end, &["ip", "-o", what, "show", "dev", name])
+        };
+        for (end, address) in ["198.51.100.1/30", "198.51.100.2/30"].into_iter().enumerate() {
+            let (link, has) = (shown(end, "link"), shown(end, "addr"));
+            assert!(has.contains(&format!("inet {address} ")), "{has}");
+            assert!(link.contains(" mtu 1500 ") && link.contains(",UP"), "{link}");
+        }
+        pair.set_mtu(9000).expect("set");
+        pair.set_congestion(Some("reno")).expect("set");
+        pair.set_offload("tso", false).expect("switched");
+        for end in [0, 1] {
+            assert!(shown(end, "link").contains(" mtu 9000 "), "{end}");
+            let route = at(&pair, end, &["ip", "route", "show", "198.51.100.0/30"]);
+            assert!(route.contains(&format!("dev narrows{end} ")), "{route}");
+            assert!(route.contains("congctl reno"), "{route}");
+            let on = offloads::get(pair.names[end], "tso", Some(&pair.path(end)));
+            assert!(!on.expect("read"), "{end}");
+        }
+        assert!(!pair.offload("tso").expect("read"));
+        pair.set_congestion(None).expect("unset");
+        let routes = [0, 1].map(|end| at(&pair, end, &["ip", "route"]));
+        assert!(routes.iter().all(|route| !route.contains("congctl")), "{routes:?}");
+        let hosts = pair.hosts().map(|(address, path)| (address.to_string(), path));
+        let [receiver, sender] = [pair.receiver_path(), pair.sender_path()];
+        let own = [("198.51.100.1".into(), receiver), ("198.51.100.2".into(), sender)];
+        assert_eq!(hosts, own);
+        let listener = inside(&pair.files[0], || {
+            TcpListener::bind((pair.receiver_address(), 0)).map_err(machine("listening"))
+        });
+        let listener = listener.expect("listens");
+        let to = listener.local_addr().expect("an address");
+        let caller =
+            inside(&pair.files[1], || TcpStream::connect(to).map_err(machine("connecting")));
+        let from = listener.accept().expect("a connection").1.ip();
+        assert_eq!(from, ADDRESSES[1], "{caller:?}");
+    }
+
+    #[test]
+    fn a_kernel_setting_is_that_of_both_ends_and_of_nobody_else() {
+        let Ok(pair) = Namespaces::make() else {
+            eprintln!(
+                "skipped: a_kernel_setting_is_that_of_both_ends: needs root for network namespaces"
+            );
+            return;
+        };
+        let (name, path) = ("net.ipv4.tcp_wmem", "/proc/sys/net/ipv4/tcp_wmem");
+        let own = || std::fs::read_to_string(path).expect("a setting");
+        let before = own();
+        pair.set_sysctl(name, "4096 16384 65536").expect("set");
+        for file in &pair.files {
+            let has = inside(file, || std::fs::read_to_string(path).map_err(machine(path)));
+            assert_eq!(has.expect("read"), "4096\t16384\t65536\n");
+        }
+        assert_eq!(pair.sysctl(name).expect("read"), "4096\t16384\t65536");
+        assert_eq!(own(), before);
+        assert!(matches!(pair.set_sysctl("kernel.panic", "1"), Err(HostError::Order(_))));
+    }
+
+    #[test]
+    fn a_setting_is_found_by_its_name_with_dots() {
+        for (name, path) in [
+            ("net.ipv4.tcp_rmem", Some("/proc/sys/net/ipv4/tcp_rmem")),
+            ("net.core.busy_read", Some("/proc/sys/net/core/busy_read")),
+            ("net.ipv4.conf.eth0/7.rp_filter", Some("/proc/sys/net/ipv4/conf/eth0/7/rp_filter")),
+            ("vm.nr_hugepages", Some("/proc/sys/vm/nr_hugepages")),
+            ("vm.nr_hugepages_mempolicy", None),
+            ("vm.swappiness", None),
+            ("network.x", None),
+            ("net.../passwd", None),
+            ("net.ipv4.tcp rmem", None),
+        ] {
+            assert_eq!(sysctl_path(name).ok().as_deref(), path, "{name}");
+        }
     }
 }

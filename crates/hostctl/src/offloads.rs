@@ -101,6 +101,9 @@ pub(crate) fn is_device(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guard;
+    use crate::scratch::{self, Folder};
+    use std::path::Path;
 
     #[test]
     fn states_are_read_and_names_are_checked() {
@@ -116,5 +119,89 @@ mod tests {
         {
             assert_eq!(parts(bad), None, "{bad}");
         }
+    }
+
+    /// In place of ethtool: keeps what it is told of eth0, lets `stubborn` stay as it is, rounds
+    /// for `steps`, and knows no other device. It writes down what it was called with.
+    const ETHTOOL: &str = r#"cd "${0%/*}"
+echo "$*" >> calls
+case "$2" in
+eth0 | stubborn | steps) ;;
+*) echo "netlink error: no device" >&2; exit 75 ;;
+esac
+case "$1 $2" in
+'-k '*) printf '%s\n' "generic-receive-offload: $(cat gro)" 'rx-checksumming: on [fixed]' ;;
+'-K eth0') echo "$4" > "$3" ;;
+'-c '*) printf '%s\n' 'Adaptive RX: off  TX: on' "rx-usecs:	$(cat rx-usecs)" ;;
+'-C eth0') echo "$4" > "$3" ;;
+'-C steps') echo $((($4 + 7) / 8 * 8)) > "$3" ;;
+esac"#;
+    const NSENTER: &str = r#"echo "nsenter $*" >> "${0%/*}/calls"
+shift
+exec "$@""#;
+
+    /// Not a test: with those two before all other programs.
+    #[test]
+    fn part() {
+        let Some(folder) = scratch::part() else { return };
+        let calls = || {
+            let path = Path::new(&folder).join("calls");
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            let _ = std::fs::remove_file(path);
+            text
+        };
+        let why = |came: Result<(), HostError>| came.expect_err("refused").to_string();
+        assert!(get("eth0", "gro", None).expect("read"));
+        set("eth0", "gro", false, None).expect("switched");
+        assert!(!get("eth0", "gro", None).expect("read"));
+        assert_eq!(calls(), "-k eth0\n-K eth0 gro off\n-k eth0\n-k eth0\n");
+        assert!(why(set("stubborn", "gro", true, None)).contains("does not switch gro on"));
+        assert!(why(get("eth0", "lro", None).map(drop)).contains("list large-receive-offload"));
+        assert_eq!(
+            why(set("eth9", "rx", true, None)),
+            "ethtool -K eth9 rx on: netlink error: no device"
+        );
+        let _ = calls();
+        assert!(why(set("eth0", "x", true, None)).contains("gro, gso, lro, rx, sg, tso, tx"));
+        assert_eq!(calls(), "", "nothing is called for what is no offload");
+        get("eth0", "rx", Some("/proc/7/fd/9")).expect("read");
+        assert_eq!(calls(), "nsenter --net=/proc/7/fd/9 ethtool -k eth0\n-k eth0\n");
+        let named = guard::read("ethtool:eth0:gro").expect("read");
+        assert_eq!((named.as_str(), word(true)), ("off", "on"));
+        coalesces(&calls, &why);
+    }
+
+    fn coalesces(calls: &dyn Fn() -> String, why: &dyn Fn(Result<(), HostError>) -> String) {
+        use crate::coalescing::{get, set};
+        let _ = calls();
+        assert_eq!(get("eth0", "rx-usecs", None).expect("read"), "3");
+        set("eth0", "rx-usecs", "3", None).expect("it is so");
+        assert_eq!(calls(), "-c eth0\n-c eth0\n", "nothing is set that is so");
+        set("eth0", "rx-usecs", "50", Some("n")).expect("set");
+        let in_n = |words: &str| format!("nsenter --net=n ethtool {words}\n{words}\n");
+        let all = ["-c eth0", "-C eth0 rx-usecs 50", "-c eth0"].map(in_n);
+        assert_eq!(calls(), all.concat());
+        assert!(why(set("steps", "rx-usecs", "10", None)).contains("made rx-usecs 16 of 10"));
+        assert!(why(get("eth0", "tx-usecs", None).map(drop)).contains("tells no tx-usecs"));
+        let named = guard::read("coalescing:eth0:adaptive-tx").expect("read");
+        assert_eq!(named, "on");
+        let was = ["ethtool:eth0:gro\",\"value\":\"on", "coalescing:eth0:rx-usecs\",\"value\":\"5"];
+        let told: String = was.map(|was| format!("{{\"path\":\"{was}\"}}\n")).concat();
+        guard::serve(told.as_bytes(), Vec::new()).expect("put back");
+        let now = ["ethtool:eth0:gro", "coalescing:eth0:rx-usecs"].map(guard::read);
+        assert_eq!(now.map(Result::ok), ["on", "5"].map(|now| Some(now.to_owned())));
+    }
+
+    #[test]
+    fn what_ethtool_is_called_with_and_says_is_what_is_set_and_told() {
+        let folder = Folder::new("ethtool");
+        folder.script("ethtool", ETHTOOL);
+        folder.script("nsenter", NSENTER);
+        folder.file("gro", "on\n");
+        folder.file("rx-usecs", "3\n");
+        let own = folder.path().display().to_string();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut part = scratch::itself("offloads::tests::part", &own);
+        scratch::said(part.env("PATH", format!("{own}:{path}")));
     }
 }

@@ -51,3 +51,27 @@ impl fmt::Display for Origin {
         write!(f, "network namespace net:[{}]", self.namespace)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_undone_in_its_own_namespace_and_boot_alone() {
+        let here = Origin::here().expect("this thread's");
+        let link = std::fs::read_link("/proc/thread-self/ns/net").expect("a link");
+        assert_eq!(format!("network namespace {}", link.display()), here.to_string());
+        assert_eq!(here.boot.len(), 36, "{}", here.boot);
+        assert!(Origin::check(Some(&here), "it").is_ok());
+        let there = Origin { namespace: here.namespace + 1, ..here.clone() };
+        let before = Origin { boot: "another".into(), ..here.clone() };
+        for (made, says) in [
+            (Some(&there), format!("it was written in {there}, and this is {here}: nothing is")),
+            (Some(&before), "it was written before this boot".to_owned()),
+            (None, "it does not say in which network namespace".to_owned()),
+        ] {
+            let why = Origin::check(made, "it").expect_err("elsewhere").to_string();
+            assert!(why.starts_with(&says), "{why}");
+        }
+    }
+}
