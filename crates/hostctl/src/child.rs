@@ -106,6 +106,7 @@ pub fn obey_hold(threads: u32) -> Result<(), NotHeld> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch;
 
     #[test]
     fn no_key_and_nothing_unknown_reaches_a_child() {
@@ -122,5 +123,49 @@ mod tests {
         let foreign: Vec<&str> =
             foreign.filter(|name| *name != "ADDED" && !is_kept(OsStr::new(name))).collect();
         assert!(foreign.is_empty(), "{foreign:?}");
+    }
+
+    #[test]
+    fn what_programs_of_fabrics_and_containers_read_is_kept() {
+        let kept = ["HOME", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR", "UCX_TLS", "FI_PROVIDER"];
+        for name in kept.into_iter().chain(["OMPI_MCA_btl", "LC_ALL", "MLX5_SINGLE_THREADED"]) {
+            assert!(is_kept(OsStr::new(name)), "{name}");
+        }
+        for name in ["PATHS", "LD_PRELOAD", "XFI_PROVIDER", "HOM"] {
+            assert!(!is_kept(OsStr::new(name)), "{name}");
+        }
+    }
+
+    /// Not a test: a worker that was lent a MiB, and what it then may.
+    #[test]
+    fn part() {
+        if scratch::part().is_none() {
+            return;
+        }
+        let locked = getrlimit(Resource::RLIMIT_MEMLOCK).expect("a limit").1;
+        obey_hold(3).expect("held");
+        let limits = [Resource::RLIMIT_DATA, Resource::RLIMIT_MEMLOCK];
+        let limits = limits.map(|which| getrlimit(which).expect("a limit"));
+        // Its own 64 MiB and 4 MiB a thread come on top of what is lent; locked is what is lent.
+        let (data, most) = ((1 + 64 + 3 * 4) << 20, locked.min(1 << 20));
+        assert_eq!(limits, [(data, data), (most, most)]);
+        assert!(is_confined());
+        obey_confine().expect("confined");
+        let ran = Command::new("true").status();
+        assert!(ran.is_err_and(|why| why.kind() == std::io::ErrorKind::PermissionDenied));
+    }
+
+    #[test]
+    fn a_worker_holds_itself_to_what_it_is_lent_and_confined() {
+        let mut worker = scratch::itself("child::tests::part", "worker");
+        hold(&mut worker, Bytes(1 << 20));
+        confine(&mut worker);
+        scratch::said(&mut worker);
+        assert!(!is_confined() && obey_confine().is_ok() && obey_hold(1).is_ok(), "told nothing");
+        let mut worker = scratch::itself("child::tests::part", "worker");
+        let failed = worker.env(MEMORY, "a lot").output().expect("it runs");
+        let said = String::from_utf8_lossy(&failed.stderr).into_owned();
+        assert!(!failed.status.success() && said.contains("NoBytes"), "{said}");
+        assert_eq!(NotHeld::NoBytes.to_string(), "NARROWS_WORKER_BYTES is not a number of bytes");
     }
 }

@@ -236,3 +236,118 @@ pub fn worker() -> Result<(), HostError> {
     let program = filter(rules, SeccompAction::Allow, denied())?;
     apply_filter_all_threads(&program).map_err(failed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch;
+    use nix::fcntl::{FcntlArg, fcntl};
+    use nix::sched::{CloneFlags, unshare};
+    use nix::sys::prctl;
+    use nix::sys::signal::{Signal, kill, raise};
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+    use nix::unistd::{Pid, getuid, setresuid};
+    use std::fs::File;
+    use std::io;
+    use std::net::{TcpListener, UdpSocket};
+    use std::os::unix::net::UnixStream;
+    use std::process::Command;
+    use std::thread;
+
+    fn word<T, E: Into<io::Error>>(came: Result<T, E>) -> String {
+        match came.map_err(Into::into) {
+            Ok(_) => "may".to_owned(),
+            Err(why) if why.kind() == io::ErrorKind::PermissionDenied => "no".to_owned(),
+            Err(why) => why.to_string(),
+        }
+    }
+
+    fn open(family: AddressFamily, kind: SockType) -> String {
+        word(socket(family, kind, SockFlag::empty(), None))
+    }
+
+    /// Not a test: a process that confines itself and says what it then may.
+    #[test]
+    fn part() {
+        let confine = match scratch::part().as_deref() {
+            Some("starter") => starter,
+            Some("listener") => listener,
+            Some("iperf3") => iperf3,
+            Some("worker") => worker,
+            _ => return,
+        };
+        let listening = TcpListener::bind("127.0.0.1:0").expect("listens");
+        let (pipe, _end) = io::pipe().expect("a pipe");
+        let (own, me) = (File::open("/dev/null").expect("a file"), getuid());
+        confine().expect("confined");
+        listening.set_nonblocking(true).expect("a flag of a socket");
+        let waits = listening.accept().is_err_and(|why| why.kind() == io::ErrorKind::WouldBlock);
+        let made = std::env::temp_dir().join(format!("narrows-made-{}", std::process::id()));
+        let made_one = word(File::create(&made));
+        let _ = std::fs::remove_file(made);
+        for (call, came) in [
+            ("exec", word(Command::new("true").status())),
+            ("open", word(File::open("/etc/passwd"))),
+            ("make", made_one),
+            ("tcp", word(TcpListener::bind("127.0.0.1:0"))),
+            (
+                "udp",
+                word(UdpSocket::bind("127.0.0.1:0").and_then(|on| on.connect(("127.0.0.1", 9)))),
+            ),
+            ("udp6", open(AddressFamily::Inet6, SockType::Datagram)),
+            ("stream6", open(AddressFamily::Inet6, SockType::Stream)),
+            ("unix", word(UnixStream::pair())),
+            ("netlink", open(AddressFamily::Netlink, SockType::Raw)),
+            ("packet", open(AddressFamily::Packet, SockType::Datagram)),
+            ("kill", word(kill(Pid::parent(), None))),
+            ("raise", word(raise(Signal::SIGCONT))),
+            ("user", word(setresuid(me, me, me))),
+            ("unshare", word(unshare(CloneFlags::CLONE_NEWNS))),
+            ("name", word(prctl::set_name(c"confined"))),
+            ("dump", word(prctl::set_dumpable(true))),
+            ("flags", word(fcntl(&own, FcntlArg::F_GETFL))),
+            ("room", word(fcntl(&pipe, FcntlArg::F_GETPIPE_SZ))),
+            ("thread", word(thread::Builder::new().spawn(|| ()))),
+            ("accept", if waits { "may" } else { "no" }.to_owned()),
+        ] {
+            println!("{call}: {came}");
+        }
+    }
+
+    #[test]
+    fn each_process_of_an_agent_may_do_what_it_is_for_and_no_more() {
+        // A worker's other calls are left to what its starter may.
+        let may = [
+            ("exec", ["may", "no", "no", "no"]),
+            ("open", ["may", "no", "no", "may"]),
+            ("make", ["may", "no", "no", "may"]),
+            ("tcp", ["may", "no", "no", "may"]),
+            ("udp", ["may", "no", "may", "may"]),
+            ("udp6", ["may", "no", "may", "may"]),
+            ("stream6", ["may", "no", "no", "may"]),
+            ("unix", ["may", "no", "no", "may"]),
+            ("netlink", ["may", "no", "no", "may"]),
+            ("packet", ["no", "no", "no", ""]),
+            ("kill", ["may", "no", "no", "no"]),
+            ("raise", ["may", "may", "may", "may"]),
+            ("user", ["no", "no", "no", "may"]),
+            ("unshare", ["no", "no", "no", ""]),
+            ("name", ["may", "may", "may", "may"]),
+            ("dump", ["may", "no", "no", "may"]),
+            ("flags", ["may", "may", "may", "may"]),
+            ("room", ["may", "no", "no", "may"]),
+            ("thread", ["may", "may", "may", "may"]),
+            ("accept", ["may", "may", "may", "may"]),
+        ];
+        for (at, who) in ["starter", "listener", "iperf3", "worker"].into_iter().enumerate() {
+            let said = scratch::said(&mut scratch::itself("confine::tests::part", who));
+            for (call, may) in may.iter().map(|(call, may)| (call, may[at])) {
+                let line = format!("{call}: {may}\n");
+                // Told last: without IPv6 nobody has such a socket.
+                let none = format!("{call}: Address family not supported");
+                let is_so = may.is_empty() || said.contains(&line) || said.contains(&none);
+                assert!(is_so, "{who}: {line}{said}");
+            }
+        }
+    }
+}

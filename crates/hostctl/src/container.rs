@@ -105,4 +105,65 @@ mod tests {
             assert!(network && words.ends_with(&["debian:12", "/narrows", "worker"]), "{words:?}");
         }
     }
+
+    fn words(command: &Command) -> String {
+        let words: Vec<_> = command.get_args().filter_map(|word| word.to_str()).collect();
+        format!("{} {}", command.get_program().display(), words.join(" "))
+    }
+
+    /// A variable that a command sets itself; nothing of this process has such a name.
+    fn told(command: &Command, name: &str) -> Option<String> {
+        let mut all = command.get_envs();
+        let (_, value) = all.find(|(has, _)| has.to_str() == Some(name))?;
+        Some(value?.to_str()?.to_owned())
+    }
+
+    #[test]
+    fn a_worker_is_started_with_what_its_launcher_says() {
+        let plain = Launcher::plain("/bin/narrows".into());
+        let command = plain.command();
+        assert_eq!(words(&command), "/bin/narrows worker");
+        let peers = std::env::var(FABRIC_PEERS).unwrap_or("4".to_owned());
+        assert_eq!(told(&command, "FI_UNIVERSE_SIZE"), Some(peers));
+        let [bytes, confined, leave] =
+            ["NARROWS_WORKER_BYTES", "NARROWS_WORKER_CONFINED", "NARROWS_WORKER_SAMPLES"];
+        for name in [bytes, confined, leave] {
+            assert_eq!(told(&command, name), None, "{name}");
+        }
+        let held = Launcher {
+            memory_bytes: Some(Bytes(1 << 20)),
+            confined: true,
+            leave: Some(Leave::take()),
+            ..plain.clone()
+        };
+        let command = held.command();
+        assert_eq!(told(&command, bytes).as_deref(), Some("1048576"));
+        assert_eq!(told(&command, confined).as_deref(), Some("1"));
+        assert!(told(&command, leave).is_some());
+        let inside = Launcher { inside: Some(Container::Bwrap), ..held };
+        assert_eq!(
+            words(&inside.command()),
+            "bwrap --ro-bind / / --dev /dev --proc /proc --unshare-ipc --unshare-pid --unshare-uts \
+             --die-with-parent -- /bin/narrows worker"
+        );
+        assert_eq!(words(&inside.outside().command()), "/bin/narrows worker");
+    }
+
+    #[test]
+    fn an_end_has_its_own_container_or_that_of_all() {
+        let end = |container: Option<&str>| EndSpec {
+            container: container.map(str::to_owned),
+            ..EndSpec::anywhere(false)[0].clone()
+        };
+        let all =
+            Launcher { inside: Some(Container::Bwrap), ..Launcher::plain("/bin/narrows".into()) };
+        assert_eq!(all.of(&end(None)).inside, Some(Container::Bwrap));
+        let own = all.of(&end(Some("podman debian:12, network bridge")));
+        assert_eq!(
+            words(&own.command()),
+            "podman run --rm -i --network bridge -v /bin/narrows:/narrows:ro debian:12 /narrows \
+             worker"
+        );
+        assert_eq!(Launcher::plain("x".into()).of(&end(None)).inside, None);
+    }
 }

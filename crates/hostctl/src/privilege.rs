@@ -111,3 +111,106 @@ fn ids(user: &str) -> Result<(Uid, Gid), HostError> {
     let group = Group::from_gid(found.gid).ok().flatten();
     Ok((found.uid, group.map_or(found.gid, |group| group.gid)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::{self, Folder};
+    use nix::sys::resource::{RLIM_INFINITY, getrlimit};
+    use std::process::Command;
+
+    const NONE: &str = "0000000000000000";
+
+    fn status() -> String {
+        let text = std::fs::read_to_string("/proc/thread-self/status").expect("own status");
+        let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        lines.map(|line| line + "\n").collect()
+    }
+
+    /// Not a test: a process that gives up what it has, and says what is left.
+    #[test]
+    fn part() {
+        let Some(part) = scratch::part() else { return };
+        let own = std::env::current_exe().expect("own program");
+        match part.as_str() {
+            "workers" | "samplers" => {
+                let binary = drop_root("nobody", &own, part == "samplers").expect("dropped");
+                let binary = binary.expect("as root");
+                let ran = Command::new(binary).arg("--list").output().expect("others can run it");
+                assert!(ran.status.success(), "{ran:?}");
+                let most = getrlimit(Resource::RLIMIT_MEMLOCK).expect("a limit");
+                println!("locked {}", most == (RLIM_INFINITY, RLIM_INFINITY));
+            }
+            "talker" => drop_root_and_all("nobody").expect("dropped"),
+            "listener" => drop_all().expect("dropped"),
+            other => panic!("{other}"),
+        }
+        print!("{}", status());
+    }
+
+    #[test]
+    fn what_is_left_is_what_each_process_needs() {
+        let user = User::from_name("nobody").ok().flatten().expect("every system has one");
+        let root = geteuid().is_root();
+        let held = caps::read(None, CapSet::Permitted).expect("own capabilities");
+        let mask = |all: &[Capability]| {
+            let bits = all.iter().filter(|cap| held.contains(cap)).map(|cap| 1u64 << cap.index());
+            format!("{:016x}", bits.sum::<u64>())
+        };
+        let one = mask(&[Capability::CAP_NET_ADMIN]);
+        let two = mask(&[Capability::CAP_NET_ADMIN, Capability::CAP_PERFMON]);
+        let ids = |uid: u32, gid: u32| {
+            format!("Uid: {uid} {uid} {uid} {uid}\nGid: {gid} {gid} {gid} {gid}\n")
+        };
+        let nobody = ids(user.uid.as_raw(), user.gid.as_raw());
+        for (part, kept, effective, becomes) in [
+            ("workers", one.as_str(), NONE, Some(&nobody)),
+            ("samplers", &two, NONE, Some(&nobody)),
+            ("talker", NONE, NONE, Some(&nobody)),
+            ("listener", NONE, NONE, None),
+        ] {
+            if part != "listener" && !root {
+                eprintln!(
+                    "skipped: what_is_left_is_what_each_process_needs: needs root, to give it up"
+                );
+                continue;
+            }
+            let said = scratch::said(&mut scratch::itself("privilege::tests::part", part));
+            let sets = [("Inh", kept), ("Prm", kept), ("Eff", effective), ("Amb", kept)];
+            let mut lines = sets.map(|(set, has)| format!("Cap{set}: {has}\n")).to_vec();
+            lines.push("NoNewPrivs: 1\n".to_owned());
+            if root {
+                // To empty the bounding set is a right of its own.
+                lines.push(format!("CapBnd: {NONE}\n"));
+            }
+            if let Some(becomes) = becomes {
+                lines.extend([becomes.clone(), "Groups:\n".to_owned()]);
+            }
+            let may_raise = held.contains(&Capability::CAP_SYS_RESOURCE);
+            if may_raise && ["workers", "samplers"].contains(&part) {
+                lines.push("locked true\n".to_owned());
+            }
+            for line in lines {
+                assert!(said.contains(&line), "{part}: {line}{said}");
+            }
+        }
+    }
+
+    #[test]
+    fn who_cannot_be_started_again_stays_root_and_others_have_nothing_to_give_up() {
+        assert!(
+            matches!(ids("no-such-user"), Err(HostError::NoUser(name)) if name == "no-such-user")
+        );
+        let folder = Folder::new("privilege");
+        let program = folder.script("program", "true");
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o750)).expect("closed");
+        let came = drop_root("nobody", &program, false);
+        if geteuid().is_root() {
+            let why = came.expect_err("others may not run it").to_string();
+            assert_eq!(why, "giving up root: own program file: others may not run it");
+            assert!(geteuid().is_root());
+        } else {
+            assert_eq!(came.expect("nothing to do"), None);
+        }
+    }
+}
