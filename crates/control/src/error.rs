@@ -343,3 +343,67 @@ impl ControlError {
         MachineError::Socket(error).into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_never_answered_and_who_is_gone_are_told_apart() {
+        let io = || io::Error::other("x");
+        let peer = || "p".to_owned();
+        let silent = Duration::from_millis(1500);
+        let unreachable = |why| ControlError::gone("p", why);
+        let refused = |why| ControlError::refused("p", why);
+        let ended = LostBy::Exited { code: 3 };
+        for (error, no_answer, gone, says) in [
+            (unreachable(Gone::Connect(io())), true, true, "p cannot be reached: x"),
+            (unreachable(Gone::Lost(io())), true, true, "p is gone: x"),
+            (unreachable(Gone::Closed), true, true, "p closed the connection"),
+            (unreachable(Gone::NoAnswer(silent)), true, true, "p did not answer within 1.5s"),
+            (unreachable(Gone::Idle(silent)), true, true, "p ordered nothing for 1.5s"),
+            (
+                ControlError::UnknownHost { host: peer(), why: NoAddress::OfFamily },
+                true,
+                false,
+                "p: the name has no such address",
+            ),
+            (
+                ControlError::Vanished { peer: peer(), silent },
+                false,
+                true,
+                "p vanished: silent for 1.5s",
+            ),
+            (refused(Refusal::Keys), false, false, "p cannot be talked to: the keys do not match"),
+            (refused(Refusal::Announced(17)), false, false, "p announced 17 bytes"),
+            (
+                ControlError::HungUp { peer: peer(), why: Refusal::NoController },
+                false,
+                false,
+                "p is not a narrows controller",
+            ),
+            (
+                Denial::Told { peer: peer(), why: "no".into() }.into(),
+                false,
+                false,
+                "p declined: no",
+            ),
+            (ControlError::WorkerEnded(ended.clone()), false, false, &ended.to_string()),
+            (
+                HalvesError::Long(9).into(),
+                false,
+                false,
+                "between the listener and the starter of workers: 9 bytes in one message",
+            ),
+            (
+                OrderError::Long { bytes: 10, most: 9 }.into(),
+                false,
+                false,
+                "10 bytes in one message, at most 9",
+            ),
+        ] {
+            assert_eq!(error.to_string(), says);
+            assert_eq!((error.is_no_answer(), error.is_gone()), (no_answer, gone), "{says}");
+        }
+    }
+}

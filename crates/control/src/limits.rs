@@ -610,4 +610,80 @@ mod tests {
         }
         assert!(Limits::default().allows(own));
     }
+
+    #[test]
+    fn what_is_just_within_a_limit_is_granted_and_one_more_is_not() {
+        let own: IpAddr = "192.0.2.7".parse().expect("address");
+        let (ms, s) = (Nanos::from_millis(1), 1_000_000_000);
+        let asked = |change: &dyn Fn(&mut Job)| {
+            let mut order = order("tcp-stream", Role::Receiver);
+            let Order::Prepare { job } = &mut order else { panic!("{order:?}") };
+            change(job);
+            order
+        };
+        let limits = Limits {
+            seconds: Some(2),
+            streams: Some(4),
+            peers: vec!["192.0.2.9".parse().expect("a net")],
+            ports: Some((7000, 7003)),
+            ..Limits::default()
+        };
+        let fault = |order: Order| limits.within(order, own).err().map(|why| why.fault());
+        let long = |more: u64| {
+            asked(&move |job: &mut Job| {
+                job.timeline = Timeline::new(ms, Nanos(2 * s - 2 * ms.0 + more), ms);
+            })
+        };
+        assert_eq!([fault(long(0)), fault(long(1))], [None, Some(Fault::Beyond)]);
+        let flows = |flows| asked(&move |job: &mut Job| job.params.streams = flows);
+        assert_eq!([fault(flows(4)), fault(flows(5))], [None, Some(Fault::Beyond)]);
+        let most = VALID_MAX + Duration::from_nanos(1);
+        let meets = |valid| fault(meeting(Role::Receiver, "192.0.2.9", valid));
+        assert_eq!([meets(VALID_MAX), meets(most)], [None, Some(Fault::Beyond)]);
+        assert_eq!(
+            fault(meeting(Role::Receiver, "192.0.2.8", Duration::from_secs(1))),
+            Some(Fault::Beyond)
+        );
+        for other in
+            [Order::GoUntilTold, order("memory-copy", Role::Receiver), order("x", Role::Sender)]
+        {
+            assert_eq!(fault(other), Some(Fault::Machine));
+        }
+        // An end that listens and may meet another takes no place from its peer.
+        let kept = limits.within(meeting(Role::Receiver, "192.0.2.9", VALID_MAX), own);
+        let Ok(Order::Prepare { job }) = kept else { panic!("{kept:?}") };
+        assert_eq!((job.address, job.bind, job.ports), (Some(own), None, Some((7000, 7003))));
+        // A probe's end that answers sends, whatever its role.
+        let paced = Limits { rate_bps: Some(1_000_000), ..Limits::default() };
+        let probe = |rate: Option<u64>| {
+            let mut order = order("path-probe", Role::Receiver);
+            let Order::Prepare { job } = &mut order else { panic!("{order:?}") };
+            job.params.rate_bps = rate;
+            paced.within(order, own).map_err(|why| why.to_string())
+        };
+        let no_pace = "this agent's limits: it sends at most 1 Mb/s; name a pace (-b)";
+        assert_eq!(probe(None).expect_err("it sends"), no_pace);
+        assert!(probe(Some(1_000_000)).is_ok() && probe(Some(1_000_001)).is_err());
+    }
+
+    #[test]
+    fn a_net_is_its_first_bits() {
+        let net = |text: &str| text.parse::<Net>();
+        let has = |text: &str, address: &str| {
+            net(text).expect("a net").has(address.parse().expect("an address"))
+        };
+        for (text, within, without) in [
+            ("192.0.2.1", "192.0.2.1", "192.0.2.0"),
+            ("192.0.2.0/31", "192.0.2.1", "192.0.2.2"),
+            ("128.0.0.0/1", "255.0.0.1", "127.255.255.255"),
+            ("2001:db8::/127", "2001:db8::1", "2001:db8::2"),
+            ("::1/128", "::1", "::"),
+        ] {
+            assert!(has(text, within) && !has(text, without), "{text}");
+        }
+        let why = |text: &str| net(text).expect_err("no net").to_string();
+        assert_eq!(why("x/8"), "'x/8' is neither an address nor ADDRESS/BITS");
+        assert_eq!(why("1.2.3.4/33"), "'1.2.3.4/33' has no number of bits up to 32");
+        assert_eq!(why("::/129"), "'::/129' has no number of bits up to 128");
+    }
 }

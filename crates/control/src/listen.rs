@@ -129,4 +129,39 @@ mod tests {
         assert_eq!((reached(&six, v6), reached(&six, v4)), (Some(v6), None));
         assert_eq!(reached(&both, v6), Some(v6));
     }
+
+    #[test]
+    fn a_port_that_is_taken_is_told_and_an_ipv4_peer_is_one() {
+        let (listener, at) = open(Some(Ipv4Addr::LOCALHOST.into()), 0).expect("listens");
+        assert!(at.ip().is_loopback() && at.port() > 0);
+        let why = open(Some(at.ip()), at.port()).err().map(|why| why.to_string());
+        let says = format!("cannot listen on 127.0.0.1 port {}: ", at.port());
+        assert!(why.as_ref().is_some_and(|why| why.starts_with(&says)), "{why:?}");
+        assert!(next(&listener).is_none(), "nobody came");
+        let why = open(None, at.port()).err().map(|why| why.to_string());
+        let says = format!("cannot listen on any address port {}: ", at.port());
+        assert!(why.as_ref().is_some_and(|why| why.starts_with(&says)), "{why:?}");
+        let seen = |text: &str| canonical(text.parse().expect("an address")).to_string();
+        assert_eq!(seen("[::ffff:192.0.2.1]:7"), "192.0.2.1:7");
+        assert_eq!(seen("[2001:db8::1]:8"), "[2001:db8::1]:8");
+    }
+
+    #[test]
+    fn what_comes_after_its_time_is_not_read() {
+        let (listener, at) = open(Some(Ipv4Addr::LOCALHOST.into()), 0).expect("listens");
+        let mut caller = TcpStream::connect(at).expect("connects");
+        let stream = (0..100).find_map(|_| next(&listener)).expect("a connection").0;
+        stream.set_nonblocking(false).expect("a flag");
+        std::io::Write::write_all(&mut caller, b"ab").expect("said");
+        let read = |deadline: Instant| {
+            let mut byte = [0];
+            ReadBy { stream: &stream, deadline }.read_exact(&mut byte).map(|()| byte[0])
+        };
+        assert_eq!(read(Instant::now() + Duration::from_secs(60)).ok(), Some(b'a'));
+        let late = read(Instant::now());
+        assert!(late.is_err_and(|why| why.kind() == io::ErrorKind::TimedOut), "though it is there");
+        assert_eq!(read(Instant::now() + Duration::from_secs(60)).ok(), Some(b'b'));
+        let silent = read(Instant::now() + Duration::from_millis(20));
+        assert!(silent.is_err(), "nothing comes");
+    }
 }

@@ -161,4 +161,42 @@ mod tests {
         let text = serde_json::to_string(&go).expect("JSON");
         assert_eq!(text, r#"{"say":"go"}"#, "and told an older end as it was");
     }
+
+    /// Texts that other versions say and understand; a change here is one of the protocol.
+    #[test]
+    fn words_are_what_other_versions_wait_for() {
+        let peer = vec!["192.0.2.1:7".parse().expect("an address")];
+        for (order, text) in [
+            (Order::Arm { peer }, r#"{"say":"arm","peer":["192.0.2.1:7"]}"#),
+            (
+                Order::Go { hold: true, tell_ns: Some(Nanos(9)) },
+                r#"{"say":"go","hold":true,"tell_ns":9}"#,
+            ),
+            (Order::Release, r#"{"say":"release"}"#),
+            (Order::GoUntilTold, r#"{"say":"go-until-told"}"#),
+        ] {
+            assert_eq!(serde_json::to_string(&order).expect("JSON"), text);
+            assert_eq!(serde_json::from_str::<Order>(text).expect("an order"), order);
+        }
+        let part = Part { start_ns: Nanos(1), length_ns: Nanos(2), bytes: 3, messages: 4 };
+        let failed = |fault| Answer::Failed { at: Stage::Prepare, why: "x".into(), fault };
+        for (answer, text) in [
+            (Answer::Prepared { ports: vec![7, 8] }, r#"{"say":"prepared","ports":[7,8]}"#),
+            (Answer::Armed, r#"{"say":"armed"}"#),
+            (Answer::Running, r#"{"say":"running"}"#),
+            (
+                Answer::Moved { part },
+                r#"{"say":"moved","part":{"start_ns":1,"length_ns":2,"bytes":3,"messages":4}}"#,
+            ),
+            (Answer::Closed, r#"{"say":"closed"}"#),
+            (failed(Fault::Machine), r#"{"say":"failed","at":"prepare","why":"x"}"#),
+            (
+                failed(Fault::Beyond),
+                r#"{"say":"failed","at":"prepare","why":"x","fault":"beyond"}"#,
+            ),
+        ] {
+            assert_eq!(serde_json::to_string(&answer).expect("JSON"), text);
+            assert_eq!(serde_json::from_str::<Answer>(text).expect("an answer"), answer);
+        }
+    }
 }
