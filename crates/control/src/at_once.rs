@@ -63,4 +63,24 @@ mod tests {
         });
         assert_eq!(done, [Some(10), None, Some(30)]);
     }
+
+    #[test]
+    fn who_takes_too_long_is_left_behind_and_each_answer_is_in_its_place() {
+        let names = ["one", "slow", "three"].map(str::to_owned);
+        let (hold, held) = std::sync::mpsc::channel::<()>();
+        let held = std::sync::Arc::new(std::sync::Mutex::new(held));
+        let work = move |name: &str| {
+            if name == "slow" {
+                let _ = held.lock().expect("no panic").recv();
+            }
+            name.len()
+        };
+        let by = Instant::now() + std::time::Duration::from_millis(200);
+        assert_eq!(until(&names, by, work.clone()), [Some(3), None, Some(5)]);
+        assert!(Instant::now() >= by, "it was waited for");
+        drop(hold);
+        let by = Instant::now() + std::time::Duration::from_secs(60);
+        assert_eq!(until(&names, by, work), [Some(3), Some(4), Some(5)]);
+        assert!(Instant::now() < by, "nobody is waited for who has answered");
+    }
 }

@@ -84,3 +84,54 @@ impl<L: Fn(Event)> Teller<L> {
         left_out.into_iter().for_each(|(kind, count)| (self.log)(Event::LeftOut { kind, count }));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::time::Duration;
+
+    #[test]
+    fn each_kind_is_counted_by_itself_and_told_by_its_name() {
+        let log = RefCell::new(Vec::new());
+        let teller = Teller::new(|event| {
+            log.borrow_mut().push(match event {
+                Event::Session(who) => format!("session {who}"),
+                Event::TurnedAway(who) => format!("away {who}"),
+                Event::Dropped(who) => format!("dropped {who}"),
+                Event::Ended(who) => format!("ended {who}"),
+                Event::LeftOut { kind, count } => format!("{count} {kind}"),
+            });
+        });
+        let said: [fn(String) -> Event; 4] =
+            [Event::Session, Event::TurnedAway, Event::Dropped, Event::Ended];
+        for (at, event) in said.into_iter().enumerate() {
+            // Five are told in a second: one, two, three and four of these are not.
+            (0..6 + at).for_each(|_| teller.tell(event("x".into())));
+        }
+        let lines = log.borrow().clone();
+        // A loaded machine may take more than a second; it tells more then.
+        assert!(lines.len() >= 20, "{lines:?}");
+        for kind in ["session x", "away x", "dropped x", "ended x"] {
+            assert!(lines.iter().filter(|line| *line == kind).count() >= 5, "{kind}: {lines:?}");
+        }
+        let later = Instant::now() + Duration::from_secs(5);
+        let left = teller.throttle.lock().expect("no panic").left_out(later);
+        let told = lines.len() as u64 + left.iter().map(|(_, count)| count).sum::<u64>();
+        assert_eq!(told, 6 + 7 + 8 + 9);
+        if lines.len() == 20 {
+            let all = [Kind::Session, Kind::TurnedAway, Kind::Dropped, Kind::Ended];
+            assert_eq!(left, all.into_iter().zip(1..).collect::<Vec<_>>());
+        }
+        let names = [Kind::Session, Kind::TurnedAway, Kind::Dropped, Kind::Ended];
+        assert_eq!(
+            names.map(|kind| kind.to_string()),
+            [
+                "sessions",
+                "connections turned away",
+                "connections dropped to make room",
+                "sessions ended"
+            ]
+        );
+    }
+}

@@ -161,4 +161,29 @@ mod tests {
         let older = Offers { options: Vec::new(), ..own };
         assert_eq!(older.can(&quick), Err(NotOffered::Option("quickack")));
     }
+
+    #[test]
+    fn what_is_lacking_is_told_and_what_is_offered_is_named_by_its_transport() {
+        let own = Offers::own();
+        for (list, has, lacks) in [
+            (&own.senders, "tcp sendfile", "udp sendfile"),
+            (&own.receivers, "tcp splice", "udp splice"),
+        ] {
+            assert!(list.iter().any(|name| name == has), "{has}: {list:?}");
+            assert!(!list.iter().any(|name| name == lacks), "{lacks}: {list:?}");
+        }
+        assert!(own.meets && own.tells && own.tools.is_empty());
+        assert!(own.kinds.iter().all(Workload::is_network) && own.kinds.len() > 5);
+        for (what, says) in [
+            (NotOffered::Workload("tcp-rr".into()), "tcp-rr"),
+            (NotOffered::Way("udp gso".into()), "udp gso"),
+            (NotOffered::Option("quickack"), "the option quickack"),
+            (NotOffered::Meetings, "ends that meet other agents'"),
+        ] {
+            assert_eq!(what.to_string(), says);
+        }
+        // An agent of before a field was there offers nothing of it.
+        let older: Offers = serde_json::from_str(r#"{"kinds":["tcp-rr"]}"#).expect("offers");
+        assert_eq!(older, Offers { kinds: vec!["tcp-rr".into()], ..Offers::default() });
+    }
 }

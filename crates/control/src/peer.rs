@@ -418,3 +418,39 @@ impl End for Peer {
         self.worker(0).answer(within)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use socket2::SockRef;
+    use std::net::TcpListener;
+
+    #[test]
+    fn words_pass_every_path_in_small_segments() {
+        for (address, bytes) in
+            [("192.0.2.1:7", 524), ("[::ffff:192.0.2.1]:7", 524), ("[2001:db8::1]:7", 1208)]
+        {
+            assert_eq!(segment_bytes(&address.parse().expect("an address")), bytes, "{address}");
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
+        let near = dial(listener.local_addr().expect("address")).expect("connects");
+        let far = listener.accept().expect("a connection").0;
+        for (end, stream) in [("near", &near), ("far", &far)] {
+            // Less the options of each packet.
+            let bytes = SockRef::from(stream).tcp_mss().expect("a number");
+            assert!((400..=524).contains(&bytes), "{end}: {bytes} B");
+        }
+        assert!(path_mtu(&near).is_some_and(|mtu| mtu.0 >= 1280), "as the kernel has it");
+    }
+
+    #[test]
+    fn a_family_has_its_addresses_alone() {
+        let [v4, v6] = ["192.0.2.1", "::1"].map(|text| text.parse().expect("an address"));
+        assert_eq!([Family::V4, Family::V6].map(|family| family.has(v4)), [true, false]);
+        assert_eq!([Family::V4, Family::V6].map(|family| family.has(v6)), [false, true]);
+        let key = Key::random().expect("a key");
+        let none = Peer::connect("127.0.0.1", 1, Some(Family::V6), &key).err();
+        let says = "127.0.0.1: the name has no such address";
+        assert_eq!(none.map(|why| why.to_string()).as_deref(), Some(says));
+    }
+}

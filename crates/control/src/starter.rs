@@ -345,8 +345,15 @@ impl Session {
 
 /// This host now, with what only more rights could read from when the agent had them.
 fn describe(lend: &Lend) -> Host {
-    let mut host = narrows_host::read(&narrows_host::Root::live());
-    let Some(before) = &lend.host else { return host };
+    let host = narrows_host::read(&narrows_host::Root::live());
+    match &lend.host {
+        Some(before) => with_rights_of(before, host),
+        None => host,
+    }
+}
+
+/// A host with what only more rights could read, from when it was read with them.
+fn with_rights_of(before: &Host, mut host: Host) -> Host {
     if host.memory.slots.value().is_none() {
         host.memory.clone_from(&before.memory);
     }
@@ -369,4 +376,107 @@ fn describe(lend: &Lend) -> Host {
 /// Whether two paths go through the same functions.
 fn same(a: &[PciHop], b: &[PciHop]) -> bool {
     a.iter().map(|hop| &hop.address).eq(b.iter().map(|hop| &hop.address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::Bytes;
+    use narrows_model::fact::Fact;
+    use narrows_model::host::{ExpansionSlot, Memory, Nic, Slot};
+    use std::process::Command;
+
+    fn hop(address: &str, name: &str) -> PciHop {
+        PciHop { address: address.into(), name: name.into(), ..PciHop::default() }
+    }
+
+    fn nic(name: &str, path: &[PciHop]) -> Nic {
+        Nic { name: name.into(), path: path.to_vec(), ..Nic::default() }
+    }
+
+    #[test]
+    fn what_only_root_could_read_is_kept_and_what_moved_is_not() {
+        let memory = |slots, total| Memory {
+            total_bytes: Fact::known(Bytes(total), "meminfo"),
+            slots,
+            ..Memory::default()
+        };
+        let slots = Fact::known(vec![Slot::default()], "SMBIOS");
+        let cards = Fact::known(vec![ExpansionSlot::default()], "SMBIOS");
+        let read = [hop("0000:00:01.0", "read by root"), hop("0000:01:00.0", "read by root")];
+        let seen = [hop("0000:00:01.0", "seen"), hop("0000:01:00.0", "seen")];
+        let moved = [hop("0000:00:01.0", "seen"), hop("0000:02:00.0", "seen")];
+        let before = Host {
+            memory: memory(slots.clone(), 1),
+            nics: vec![nic("eth0", &read), nic("eth1", &read)],
+            expansion_slots: cards.clone(),
+            ..Host::default()
+        };
+        let now = Host {
+            memory: memory(Fact::default(), 2),
+            nics: vec![nic("eth0", &seen), nic("eth1", &moved), nic("eth2", &seen)],
+            ..Host::default()
+        };
+        let host = with_rights_of(&before, now.clone());
+        assert_eq!(host.memory.slots, slots);
+        assert_eq!(host.nics[0].path, read, "with what its configuration space says");
+        assert_eq!((&host.nics[1].path[..], &host.nics[2].path[..]), (&moved[..], &seen[..]));
+        assert_eq!(host.expansion_slots, cards);
+        let known = Host { memory: memory(slots, 3), ..now };
+        let host = with_rights_of(&Host::default(), known.clone());
+        assert_eq!(host.memory, known.memory, "what can be read now is newer");
+    }
+
+    fn program(runs: bool) -> PathBuf {
+        std::env::temp_dir().join(format!("narrows-starter-{}-{runs}", std::process::id()))
+    }
+
+    /// A worker that says nothing.
+    fn silent(runs: bool, until: Instant) -> StartedWorker {
+        let path = program(runs);
+        let text = path.with_extension("text");
+        std::fs::write(&text, "#!/bin/sh\ncat > /dev/null\n").expect("a text");
+        // Another process writes it, so that no child of this one holds it open.
+        let mut install = Command::new("install");
+        let made = install.args(["-m", "755"]).args([&text, &path]).status().expect("it runs");
+        assert!(made.success());
+        let process = WorkerProcess::start(&Launcher::plain(path.clone())).expect("started");
+        let _ = std::fs::remove_file(text);
+        StartedWorker { process, until, runs }
+    }
+
+    #[test]
+    fn a_starter_waits_as_its_workers_allow_and_ends_those_that_are_overdue() {
+        let later = Instant::now() + Duration::from_secs(600);
+        let lend = Lend {
+            binary: PathBuf::new(),
+            limits: Limits::default(),
+            bind: None,
+            host: None,
+            leave: None,
+            tools: None,
+        };
+        let mut starter = Starter { lend, session: None };
+        assert_eq!(starter.turn(), IDLE_TURN);
+        let mut session = Session::begin(7, [127, 0, 0, 1].into());
+        session.workers.insert(3, silent(true, later));
+        starter.session = Some(session);
+        assert_eq!(starter.turn(), RUN_TURN, "a run is not disturbed");
+        let session = starter.session.as_mut().expect("a session");
+        session.workers.insert(4, silent(false, Instant::now()));
+        assert_eq!(starter.turn(), READY_TURN, "nor is one held up that prepares");
+        let said = starter.hear().expect("one is overdue");
+        let Reply::Answer { answer: Answer::Failed { at, why, fault }, worker } = said.reply else {
+            panic!("{said:?}")
+        };
+        assert_eq!((said.session, worker, at, fault), (7, 4, Stage::Run, Fault::Machine));
+        assert_eq!(why, "its time was over before it was done");
+        assert_eq!(starter.turn(), RUN_TURN, "it is gone");
+        assert!(starter.hear().is_none(), "the other has time");
+        starter.meet(Call::End);
+        assert_eq!(starter.turn(), IDLE_TURN);
+        [true, false].map(program).into_iter().for_each(|path| {
+            let _ = std::fs::remove_file(path);
+        });
+    }
 }

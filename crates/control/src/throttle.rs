@@ -80,4 +80,17 @@ mod tests {
         assert!((9..=10).contains(&lines), "{lines} lines of what was left out in 10 s");
         assert!(throttle.left_out(began + Duration::from_secs(30)).is_empty(), "told once");
     }
+
+    #[test]
+    fn five_lines_a_second_and_the_rest_is_told_a_second_later() {
+        let (mut throttle, began) = (Throttle::new(), Instant::now());
+        let at = |ms| began + Duration::from_millis(ms);
+        let said: Vec<bool> = (0..7).map(|n| throttle.may_say('a', at(n))).collect();
+        assert_eq!(said, [true, true, true, true, true, false, false]);
+        assert_eq!(throttle.left_out(at(999)), []);
+        assert!(!throttle.may_say('a', at(999)), "of the same second");
+        assert!(throttle.may_say('a', at(1000)), "of the next");
+        assert_eq!(throttle.left_out(at(1000)), [('a', 3)]);
+        assert_eq!(throttle.left_out(at(3000)), [], "told once");
+    }
 }

@@ -224,4 +224,32 @@ mod tests {
         lending.end_when_late();
         assert!(lending.0.is_none());
     }
+
+    #[test]
+    fn what_is_just_within_a_limit_is_lent() {
+        let tools = lent(&["iperf"]);
+        let limits = |first, last| Limits {
+            seconds: Some(5),
+            streams: Some(4),
+            ports: Some((first, last)),
+            ..Limits::default()
+        };
+        for ports in [(5001, 5001), (5000, 5001), (5001, 5002)] {
+            assert_eq!(tools.admit(&limits(ports.0, ports.1), &trial("iperf", 5, 4)), Ok(()));
+        }
+        // No owner's limit is as long as a run may be.
+        let hour = trial("iperf", 3600, 1);
+        assert_eq!(tools.admit(&Limits::default(), &hour), Ok(()));
+        let longer = tools.admit(&Limits::default(), &trial("iperf", 3601, 1));
+        assert_eq!(longer, Err(ToolNotGranted::Seconds { asked_s: 3601, most_s: 3600 }));
+        let mut lending = GrantedTool::default();
+        let began = Instant::now();
+        lending.start(Some(&tools), &Limits::default(), &trial("iperf", 5, 1)).expect("lent");
+        let until = lending.0.as_ref().map(|(_, until)| until.saturating_duration_since(began));
+        let until = until.expect("it is there");
+        assert!(until >= Duration::from_secs(65) && until < Duration::from_secs(125), "{until:?}");
+        // Another that is not lent ends it.
+        assert!(lending.start(Some(&tools), &Limits::default(), &trial("x", 5, 1)).is_err());
+        assert!(lending.0.is_none());
+    }
 }
