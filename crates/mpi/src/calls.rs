@@ -243,3 +243,191 @@ impl<A: Abi> Mpi for World<A> {
         self.held(unsafe { (self.calls.finalize)() });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    thread_local!(static CALLS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) });
+
+    fn call(says: String) -> c_int {
+        CALLS.with_borrow_mut(|calls| calls.push(says));
+        0
+    }
+
+    fn called() -> Vec<String> {
+        CALLS.take()
+    }
+
+    /// An ABI whose handles are numbers of ours.
+    struct Numbered;
+
+    impl Abi for Numbered {
+        type Handle = u8;
+        fn handles(_: &Library) -> Result<Handles<u8>, MpiError> {
+            Ok(handles())
+        }
+    }
+
+    fn handles() -> Handles<u8> {
+        Handles { world: 1, byte: 2, double: 3, sum: 4, no_request: 5, ignore: ptr::null_mut() }
+    }
+
+    extern "C" fn init(_: *mut c_int, _: *mut *mut *mut c_char) -> c_int {
+        call("init".into())
+    }
+    extern "C" fn finalize() -> c_int {
+        call("finalize".into())
+    }
+    extern "C" fn abort(world: u8, code: c_int) -> c_int {
+        call(format!("abort {world} {code}"))
+    }
+    extern "C" fn asked(_: u8, _: *mut c_int) -> c_int {
+        0
+    }
+    extern "C" fn name(_: *mut c_char, _: *mut c_int) -> c_int {
+        0
+    }
+    extern "C" fn send(_: *const c_void, n: c_int, of: u8, to: c_int, tag: c_int, w: u8) -> c_int {
+        call(format!("send {n} of {of} to {to}, {tag}, {w}"))
+    }
+    extern "C" fn receive(
+        _: *mut c_void,
+        n: c_int,
+        of: u8,
+        from: c_int,
+        tag: c_int,
+        w: u8,
+        _: *mut c_void,
+    ) -> c_int {
+        call(format!("receive {n} of {of} from {from}, {tag}, {w}"))
+    }
+    extern "C" fn isend(
+        at: *const c_void,
+        n: c_int,
+        of: u8,
+        to: c_int,
+        _: c_int,
+        _: u8,
+        request: *mut u8,
+    ) -> c_int {
+        // SAFETY: the bytes and the request are those of the test below.
+        let (first, had) = unsafe { (*at.cast::<u8>(), *request) };
+        call(format!("begin {n} of {of} to {to}: {first}, {had}"))
+    }
+    extern "C" fn irecv(
+        at: *mut c_void,
+        n: c_int,
+        of: u8,
+        from: c_int,
+        _: c_int,
+        _: u8,
+        _: *mut u8,
+    ) -> c_int {
+        // SAFETY: the bytes are those of the test below.
+        let first = unsafe { *at.cast::<u8>() };
+        call(format!("expect {n} of {of} from {from}: {first}"))
+    }
+    extern "C" fn wait_all(n: c_int, _: *mut u8, _: *mut c_void) -> c_int {
+        call(format!("wait for {n}"))
+    }
+    extern "C" fn barrier(world: u8) -> c_int {
+        call(format!("barrier {world}"))
+    }
+    extern "C" fn sum(_: *const c_void, _: *mut c_void, n: c_int, of: u8, by: u8, w: u8) -> c_int {
+        call(format!("{n} of {of} by {by}, {w}"))
+    }
+    extern "C" fn to_all(
+        _: *const c_void,
+        n: c_int,
+        of: u8,
+        _: *mut c_void,
+        back: c_int,
+        of_back: u8,
+        w: u8,
+    ) -> c_int {
+        call(format!("{n} of {of} to all, {back} of {of_back}, {w}"))
+    }
+    extern "C" fn gather(
+        _: *const c_void,
+        n: c_int,
+        of: u8,
+        _: *mut c_void,
+        each: c_int,
+        _: u8,
+        root: c_int,
+        w: u8,
+    ) -> c_int {
+        call(format!("gather {n} of {of}, {each} each, at {root}, {w}"))
+    }
+    extern "C" fn share(_: *mut c_void, n: c_int, of: u8, root: c_int, w: u8) -> c_int {
+        call(format!("share {n} of {of} from {root}, {w}"))
+    }
+
+    fn world(rank: usize, size: usize) -> World<Numbered> {
+        let calls = Calls {
+            init,
+            finalize,
+            abort,
+            rank: asked,
+            size: asked,
+            name,
+            send,
+            receive,
+            isend,
+            irecv,
+            wait_all,
+            barrier,
+            sum,
+            to_all,
+            gather,
+            share,
+        };
+        let (version, requests) = ("told".to_owned(), RefCell::default());
+        World { calls, handles: handles(), version, rank, size, requests }
+    }
+
+    #[test]
+    fn every_call_has_its_lengths_ranks_and_handles() {
+        let mpi = world(0, 3);
+        assert_eq!((mpi.rank(), mpi.size(), mpi.version()), (0, 3, "told"));
+        mpi.barrier();
+        mpi.send(&[0; 9], 2);
+        mpi.receive(&mut [0; 7], 1);
+        mpi.sum(&[1.0; 4], &mut [0.0; 4]);
+        mpi.to_all(&[0; 15], &mut [0; 15], 5);
+        mpi.gather(&[0; 4], &mut [0; 12]);
+        mpi.share(&mut [0; 6]);
+        mpi.finish();
+        let calls = [
+            "barrier 1",
+            "send 9 of 2 to 2, 7, 1",
+            "receive 7 of 2 from 1, 7, 1",
+            "4 of 3 by 4, 1",
+            "5 of 2 to all, 5 of 2, 1",
+            "gather 4 of 2, 4 each, at 0, 1",
+            "share 6 of 2 from 0, 1",
+            "finalize",
+        ];
+        assert_eq!(called(), calls);
+        // Away from rank 0 there is no room for all, and need be none.
+        world(1, 3).gather(&[0; 4], &mut []);
+        assert_eq!(called(), [calls[5]]);
+    }
+
+    #[test]
+    fn messages_of_a_window_lie_one_after_the_other() {
+        let (out, mut into) = ([10, 11, 12, 13, 14, 15], [20, 21, 22, 23]);
+        let window = Window { out: &out, into: &mut into, each: 2, sends: 3, receives: 2 };
+        world(0, 2).exchange(window, 1);
+        let calls = [
+            "expect 2 of 2 from 1: 20",
+            "expect 2 of 2 from 1: 22",
+            "begin 2 of 2 to 1: 10, 5",
+            "begin 2 of 2 to 1: 12, 5",
+            "begin 2 of 2 to 1: 14, 5",
+            "wait for 5",
+        ];
+        assert_eq!(called(), calls);
+    }
+}

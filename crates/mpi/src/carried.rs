@@ -232,4 +232,47 @@ mod tests {
         let text = "Inter-| Receive |\n face |bytes\n  eth0: 1 2 3 4 5 6 7 8 9 10 11\n lo: x\n";
         assert_eq!(interfaces(text), BTreeMap::from([("eth0".to_owned(), 9)]));
     }
+
+    #[test]
+    fn shares_are_of_the_payload_and_their_bounds_are_among_them() {
+        let by = |asked: Option<&str>, away: u64, within: u64, name: &str, sent: u64| {
+            let asked = asked.map(fabric);
+            match judge(asked.as_ref(), &[host(away, within, &[(name, sent)])]) {
+                Carried::By { what, share } => format!("{what} {share:?}"),
+                Carried::Not { why } => format!("not: {why}"),
+                Carried::Unproven { why } => format!("?: {why}"),
+            }
+        };
+        // 95 % of what left its host is enough, and a little less is not.
+        assert_eq!(by(Some("tcp:e"), 100 * M, 0, "e", 95 * M), "e Some(0.95)");
+        let less = by(Some("tcp:e"), 100 * M, 0, "e", 94 * M);
+        assert_eq!(less, "not: e sent 94.0 % of the payload that left its host");
+        assert_eq!(by(None, 100 * M, 0, "e", 120 * M), "e Some(1.2)");
+        let none = "?: no interface of one name sent the payload on every host";
+        assert_eq!(by(None, 100 * M, 0, "e", 94 * M), none);
+        assert_eq!(by(Some("shm"), M, 0, "e", M), "not: the ranks are on several hosts");
+        // A mebibyte tells, and a byte less is lost among other traffic.
+        assert_eq!(by(None, M, 0, "e", M), "e Some(1.0)");
+        let few = "?: too few bytes to tell from other traffic";
+        assert_eq!(by(None, M - 1, M - 1, "e", M), few);
+        assert_eq!(by(None, 0, 100 * M, "e", 5 * M), "memory None");
+        assert_eq!(
+            by(None, 0, 100 * M, "e", 6 * M),
+            "?: interfaces sent 6 % of it, other traffic included"
+        );
+        assert_eq!(by(None, 0, 100 * M, "lo", 95 * M), "lo Some(0.95)");
+    }
+
+    #[test]
+    fn what_this_host_sends_is_counted() {
+        let before = sent();
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        let to = socket.local_addr().expect("an address");
+        for _ in 0..10 {
+            socket.send_to(&[0; 1000], to).expect("sent");
+        }
+        let grew = since(&before).get("lo").copied().expect("there is a loopback device");
+        assert!(grew >= 10_280, "ten datagrams with their headers: {grew} B");
+        assert!(since(&BTreeMap::new()).is_empty(), "what was not there before is left out");
+    }
 }

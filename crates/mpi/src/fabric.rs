@@ -212,4 +212,55 @@ mod tests {
         let set = verbs.variables(Flavour::OpenMpi, "").expect("settings");
         assert!(!set.iter().any(|(name, _)| *name == "UCX_TLS"), "{set:?}");
     }
+
+    /// Every variable of every fabric, as the documentation of each implementation has it.
+    #[test]
+    fn a_fabric_is_what_its_variables_say_and_no_others() {
+        let (open, ucx, ofi) = ("Open MPI v4.1.4", "MPICH 4.0.2, ch4:ucx", "MPICH 4.2, ch4:ofi");
+        let of = |word: &str, version: &str| {
+            let flavour = if version == open { Flavour::OpenMpi } else { Flavour::Mpich };
+            let set = word.parse::<Fabric>().expect("a fabric").variables(flavour, version);
+            set.map(|set| {
+                let words = set.iter().map(|(name, value)| format!("{name}={value}"));
+                words.collect::<Vec<_>>().join(" ")
+            })
+        };
+        for (word, version, set) in [
+            ("shm", open, "OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader"),
+            (
+                "tcp:nic0",
+                open,
+                "OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=nic0",
+            ),
+            (
+                "ofi:psm3@nic0",
+                open,
+                "OMPI_MCA_pml=cm OMPI_MCA_mtl=ofi OMPI_MCA_mtl_ofi_provider_include=psm3 \
+                 FI_TCP_IFACE=nic0",
+            ),
+            (
+                "ucx:nic0",
+                open,
+                "OMPI_MCA_pml=ucx OMPI_MCA_pml_ucx_tls=any OMPI_MCA_pml_ucx_devices=any \
+                 UCX_NET_DEVICES=nic0 UCX_TLS=tcp,self",
+            ),
+            ("shm", ucx, ""),
+            ("tcp:nic0", ucx, "UCX_NET_DEVICES=nic0 UCX_TLS=tcp,self MPIR_CVAR_NOLOCAL=1"),
+            ("ucx:mlx5_0:1", ucx, "UCX_NET_DEVICES=mlx5_0:1 MPIR_CVAR_NOLOCAL=1"),
+            ("tcp:nic0", ofi, "FI_PROVIDER=tcp;ofi_rxm FI_TCP_IFACE=nic0 MPIR_CVAR_NOLOCAL=1"),
+            ("ofi:psm3@nic0", ofi, "FI_PROVIDER=psm3 FI_TCP_IFACE=nic0 MPIR_CVAR_NOLOCAL=1"),
+            ("ofi:psm3", ofi, "FI_PROVIDER=psm3 MPIR_CVAR_NOLOCAL=1"),
+        ] {
+            assert_eq!(of(word, version).expect("built"), set, "{word} of {version}");
+        }
+        for (word, version) in
+            [("ucx:nic0", ofi), ("ofi:psm3", ucx), ("tcp:nic0", "MPICH 3.4, ch3:nemesis")]
+        {
+            let why = of(word, version).expect_err("not built").to_string();
+            assert_eq!(why, format!("{version} was built without what {word} needs"));
+        }
+        let device = |word: &str| word.parse::<Fabric>().ok()?.device().map(str::to_owned);
+        let devices = ["shm", "tcp:a", "ofi:b", "ofi:b@c", "ucx:d:1"].map(device);
+        assert_eq!(devices.map(|it| it.unwrap_or_default()), ["", "a", "", "c", "d:1"]);
+    }
 }

@@ -23,3 +23,17 @@ impl Abi for Mpich {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As mpi.h of MPICH and of those that agreed with it has them.
+    #[test]
+    fn handles_are_the_numbers_of_the_agreed_abi() {
+        let told = Mpich::handles(&Library::this()).expect("numbers");
+        let handles = [told.world, told.byte, told.double, told.sum, told.no_request];
+        assert_eq!(handles, [0x4400_0000, 0x4c00_010d, 0x4c00_080b, 0x5800_0003, 0x2c00_0000]);
+        assert_eq!(told.ignore.addr(), 1);
+    }
+}
