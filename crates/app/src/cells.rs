@@ -111,4 +111,35 @@ mod tests {
             cells(&definition).iter().filter(alone).map(|cell| cell.place).collect();
         assert_eq!(at, [0, 2, 3]);
     }
+
+    #[test]
+    fn every_place_fabric_and_mtu_has_a_cell_of_each_number_of_ranks() {
+        let text = "name = 'a'\ncommand = ['a']\nranks = [1, 2, 4]\nrepeats = 6\n[figure]\n\
+                    regex = '(.*)'\nunit = 's'\n[[place]]\nname = 'pair'\n\
+                    fabrics = ['tcp:e', 'shm']\nnamespaces = true\nmtu = [1500, 9000]\n\
+                    [[place]]\nname = 'here'\nfabrics = ['shm']\n";
+        let definition = Definition::parse(text).expect("a study");
+        let told: Vec<String> = cells(&definition)
+            .iter()
+            .map(|cell| {
+                cell.levels(&definition).map(|(factor, at)| format!("{factor} {at}")).join(", ")
+            })
+            .collect();
+        let all = [
+            "place pair, fabric none, MTU none, ranks 1",
+            "place pair, fabric tcp:e, MTU 1500, ranks 2",
+            "place pair, fabric tcp:e, MTU 1500, ranks 4",
+            "place pair, fabric tcp:e, MTU 9000, ranks 2",
+            "place pair, fabric tcp:e, MTU 9000, ranks 4",
+            "place pair, fabric shm, MTU 1500, ranks 2",
+            "place pair, fabric shm, MTU 1500, ranks 4",
+            "place pair, fabric shm, MTU 9000, ranks 2",
+            "place pair, fabric shm, MTU 9000, ranks 4",
+            "place here, fabric shm, MTU none, ranks 2",
+            "place here, fabric shm, MTU none, ranks 4",
+        ];
+        assert_eq!(told, all);
+        assert!(curves(&definition).iter().all(|curve| curve.ranks == 2));
+        assert_eq!(curves(&definition).len(), 5);
+    }
 }

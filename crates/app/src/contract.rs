@@ -316,4 +316,41 @@ mod tests {
         }
         assert!(toml::from_str::<Written>("regexp = 'a'").is_err());
     }
+
+    #[test]
+    fn every_unit_is_so_many_of_what_is_stored() {
+        let all = [Unit::Nanos, Unit::PerSecond, Unit::BytesPerSecond, Unit::Share];
+        for (unit, stored, value) in [
+            ("ns", Unit::Nanos, 3.0),
+            ("us", Unit::Nanos, 3e3),
+            ("ms", Unit::Nanos, 3e6),
+            ("s", Unit::Nanos, 3e9),
+            ("min", Unit::Nanos, 180e9),
+            ("h", Unit::Nanos, 10_800e9),
+            ("1/s", Unit::PerSecond, 3.0),
+            ("1/day", Unit::PerSecond, 3.0 / 86_400.0),
+            ("Gflop/s", Unit::PerSecond, 3e9),
+            ("GB/s", Unit::BytesPerSecond, 3e9),
+            ("share", Unit::Share, 3.0),
+            ("%", Unit::Share, 0.03),
+        ] {
+            let text = format!("regex = '= (.*)$'\nunit = '{unit}'");
+            let read = Contract::of(&written(&text), "figure", &all).expect(unit);
+            let told = read.read("it = 3").expect("a figure");
+            assert!((told / value - 1.0).abs() < 1e-12, "{unit}: {told}");
+            assert_eq!(read.unit, stored, "{unit}");
+        }
+        let bare = Contract::bare(&written("pointer = '/a/1'"), "check").expect("a contract");
+        assert_eq!(bare.read("{\"a\": [7, 8]}"), Ok(8.0));
+        assert_eq!(bare.read("{\"a\": [7]}"), Err(NoFigure::NoPointer("/a/1".into())));
+        assert_eq!(bare.read("a"), Err(NoFigure::NoJson));
+        let united = Contract::bare(&written("regex = '(a)'\nunit = 's'"), "check");
+        assert!(united.is_err_and(|error| error.why.contains("leave `unit` out")));
+        for (name, plain) in
+            [("a.txt", true), ("-a", false), (".a", false), ("a/b", false), ("", false)]
+        {
+            assert_eq!(is_plain(name), plain, "{name}");
+        }
+        assert!(is_plain(&"a".repeat(100)) && !is_plain(&"a".repeat(101)));
+    }
 }

@@ -322,4 +322,95 @@ mod tests {
             assert!(error.why.contains("another figure"), "{error}");
         }
     }
+
+    /// A study with one line in the place of another.
+    fn changed(from: &str, to: &str) -> Result<Definition, AppError> {
+        const TEXT: &str = "name = 'a'\ncommand = ['a', 'b']\nranks = [1, 2]\nrepeats = 6\n\
+            limit_seconds = 9\ncpu_use_least_percent = 80\nprepare = [['p']]\n\
+            [environment]\nSET = '1'\n[files]\n'in.txt' = 'x'\n\
+            [figure]\nregex = '(.*)'\nunit = 's'\n\
+            [[check]]\nname = 'sum'\nregex = '(.*)'\nwant = 4\nwithin = 0.5\n\
+            [[place]]\nname = 'pair'\nfabrics = ['tcp:e', 'shm']\nnamespaces = true\n\
+            mtu = [1500, 9000]\ncongestion = 'reno'\n";
+        assert!(TEXT.contains(from), "{from}");
+        Definition::parse(&TEXT.replacen(from, to, 1))
+    }
+
+    #[test]
+    fn a_study_is_what_its_file_says_and_what_it_does_not_say_has_its_default() {
+        let said = changed("", "").expect("a study");
+        assert_eq!((said.repeats, said.limit_seconds, said.cpu_use_least), (6, 9, 0.8));
+        assert_eq!(
+            (said.ranks.as_slice(), said.places[0].mtu.as_slice()),
+            (&[1, 2][..], &[1500, 9000][..])
+        );
+        assert_eq!((said.command.len(), said.prepare.len()), (2, 1));
+        assert_eq!(said.environment["SET"], "1");
+        assert_eq!(said.files["in.txt"], "x");
+        let check = &said.checks[0];
+        assert!([3.5, 4.0, 4.5].into_iter().all(|value| check.is_right(value)));
+        assert!(![3.4, 4.6, f64::NAN].into_iter().any(|value| check.is_right(value)));
+        let unsaid = changed("limit_seconds = 9\ncpu_use_least_percent = 80\n", "");
+        let unsaid = unsaid.expect("a study");
+        assert_eq!((unsaid.limit_seconds, unsaid.cpu_use_least), (600, 0.9));
+    }
+
+    #[test]
+    fn numbers_and_names_have_their_bounds() {
+        for (from, to) in [
+            ("repeats = 6", "repeats = 1"),
+            ("repeats = 6", "repeats = 1000"),
+            ("limit_seconds = 9", "limit_seconds = 604800"),
+            ("cpu_use_least_percent = 80", "cpu_use_least_percent = 100"),
+            ("cpu_use_least_percent = 80", "cpu_use_least_percent = 0"),
+            ("ranks = [1, 2]", "ranks = [100000]"),
+            ("within = 0.5", "within = 0"),
+            ("mtu = [1500, 9000]", "mtu = [68, 65535]"),
+            ("name = 'a'", "name = 'A-1.x_y'"),
+        ] {
+            assert!(changed(from, to).is_ok(), "{to}: {:?}", changed(from, to).err());
+        }
+        for (from, to, at, says) in [
+            ("repeats = 6", "repeats = 0", "repeats", "1 to 1000"),
+            ("repeats = 6", "repeats = 1001", "repeats", "1 to 1000"),
+            ("limit_seconds = 9", "limit_seconds = 0", "limit_seconds", "1 to 604800"),
+            ("limit_seconds = 9", "limit_seconds = 604801", "limit_seconds", "1 to 604800"),
+            ("percent = 80", "percent = 101", "cpu_use_least_percent", "0 to 100"),
+            ("percent = 80", "percent = -1", "cpu_use_least_percent", "0 to 100"),
+            ("ranks = [1, 2]", "ranks = []", "ranks", "ascending"),
+            ("ranks = [1, 2]", "ranks = [2, 2]", "ranks", "ascending"),
+            ("ranks = [1, 2]", "ranks = [0]", "ranks", "1 to 100000"),
+            ("ranks = [1, 2]", "ranks = [100001]", "ranks", "1 to 100000"),
+            ("within = 0.5", "within = -0.1", "check 'sum'", "not below 0"),
+            ("want = 4", "want = inf", "check 'sum'", "numbers"),
+            ("mtu = [1500, 9000]", "mtu = [67]", "place 'pair'", "68 to 65535"),
+            ("mtu = [1500, 9000]", "mtu = [65536]", "place 'pair'", "68 to 65535"),
+            ("mtu = [1500, 9000]", "mtu = [9000, 1500]", "place 'pair'", "ascending"),
+            ("congestion = 'reno'", "congestion = 'a b'", "place 'pair'", "no congestion control"),
+            ("namespaces = true", "hosts = ['n1']", "place 'pair'", "only namespaces"),
+            ("namespaces = true", "namespaces = true\nhosts = ['n1']", "place 'pair'", "either"),
+            ("fabrics = ['tcp:e', 'shm']", "fabrics = []", "place 'pair'", "each once"),
+            ("['tcp:e', 'shm']", "['shm', 'shm']", "place 'pair'", "each once"),
+            ("name = 'pair'", "name = ' '", "place ' '", "has no name"),
+            ("name = 'a'", "name = '../a'", "name", "it names a file"),
+            ("name = 'a'", "name = '-a'", "name", "it names a file"),
+            ("command = ['a', 'b']", "command = []", "command", "the program"),
+            ("command = ['a', 'b']", "command = ['']", "command", "the program"),
+            ("prepare = [['p']]", "prepare = [[]]", "prepare", "programs"),
+            ("SET = '1'", "'S-T' = '1'", "environment", "no variable"),
+            ("'in.txt' = 'x'", "'../in' = 'x'", "files", "no plain name"),
+            ("repeats = 6", "repeats = 6\nodd = 1", "line 5", "unknown field"),
+        ] {
+            let error = changed(from, to).expect_err(to);
+            assert!(error.at == at && error.why.contains(says), "{to}: {error}");
+        }
+        let twice = "congestion = 'reno'\n[[place]]\nname = 'pair'\nfabrics = ['shm']";
+        let error = changed("congestion = 'reno'", twice).expect_err("twice");
+        assert_eq!((error.at.as_str(), error.why.as_str()), ("place 'pair'", "is given twice"));
+        // Two fabrics with two MTUs over 2500 numbers of ranks are 10,000 cells, and one of one rank.
+        let ranks = |count: u32| (1..=count).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
+        let many = |count| changed("ranks = [1, 2]", &format!("ranks = [{}]", ranks(count)));
+        assert!(many(2499).is_ok());
+        assert!(many(2500).is_err_and(|error| error.why == "more than 10000 cells"));
+    }
 }

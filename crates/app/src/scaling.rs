@@ -305,6 +305,11 @@ fn predicted(curves: &[Curve]) -> Vec<Predicted> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::host::Host;
+    use narrows_model::load::{Params, Timeline};
+    use narrows_model::record::{External, Figure, Stage, Stamp};
+    use narrows_model::trial::{Level, NetworkPath, TrialId};
+    use narrows_model::{Bytes, Nanos};
 
     fn curve(hosts: Option<&str>, fabric: &str, speed: Speed) -> Curve {
         let point = |(at, time_s): (usize, f64)| Point {
@@ -370,5 +375,117 @@ mod tests {
         assert_eq!(curves[1].base_ranks(), Some(2));
         assert_eq!(common_base(&curves), None);
         assert_eq!(common_base(&[]), None);
+    }
+
+    fn trial(kind: &str, levels: [&str; 4], notes: &[(&str, &str)]) -> Trial {
+        let factors = [PLACE, FABRIC, MTU, RANKS];
+        let level = |(factor, at): (&str, &str)| Level { factor: factor.into(), level: at.into() };
+        Trial {
+            id: TrialId(format!("{kind} {}", levels.join(" "))),
+            label: String::new(),
+            kind: kind.into(),
+            params: Params::of_network(Bytes(0), 1),
+            ends: Vec::new(),
+            path: NetworkPath::Peer,
+            timeline: Timeline::new(Nanos(0), Nanos(0), Nanos(0)),
+            levels: factors.into_iter().zip(levels).map(level).collect(),
+            notes: notes.iter().copied().map(level).collect(),
+            engine: None,
+        }
+    }
+
+    /// Runs with these figures; one that is below zero failed.
+    fn runs(trial: &Trial, unit: Unit, values: &[f64]) -> Vec<Record> {
+        let figure = |name: &str, value, unit| Figure { name: name.into(), value, unit };
+        let run = |(repeat, value): (u32, &f64)| Record {
+            trial: trial.id.clone(),
+            repeat,
+            block: repeat,
+            outcome: if *value < 0.0 {
+                let why = "wrong result: sum is 3".to_owned();
+                Outcome::Failed { at: Stage::Run, why, fault: Fault::Machine }
+            } else {
+                Outcome::Done
+            },
+            reports: Vec::new(),
+            around: Stamp::default(),
+            session: 0,
+            external: Some(External {
+                tool: "a".into(),
+                version: None,
+                command: None,
+                file: None,
+                figures: vec![
+                    figure(COMMUNICATION, 0.01 * f64::from(repeat), Unit::Share),
+                    figure(FIGURE, *value, unit),
+                    figure(CPU_USE, 1.0 - 0.1 * f64::from(repeat), Unit::Share),
+                ],
+                output: String::new(),
+            }),
+        };
+        (0..).zip(values).map(run).collect()
+    }
+
+    #[test]
+    fn a_study_scales_from_the_run_of_one_rank_over_each_fabric() {
+        let s = 1e9;
+        let app = |levels, notes: &[(&str, &str)]| trial(APPLICATION, levels, notes);
+        let mut stored = StoredStudy::unmeasured(Host::default());
+        let mut add = |trial: Trial, unit, values: &[f64]| {
+            stored.records.extend(runs(&trial, unit, values));
+            stored.trials.push(trial);
+        };
+        let n = Unit::Nanos;
+        add(app(["here", NONE, NONE, "1"], &[]), n, &[8.0 * s, 8.1 * s, 7.9 * s]);
+        add(app(["here", "tcp:e", "1500", "4"], &[]), n, &[3.9 * s, 4.0 * s, 4.1 * s, -1.0]);
+        add(app(["here", "tcp:e", "1500", "2"], &[]), n, &[5.0 * s]);
+        let over = [(OVERSUBSCRIBED, "yes")];
+        add(app(["here", "tcp:e", "1500", "8"], &over), n, &[2.0 * s]);
+        add(app(["far", "shm", NONE, "2"], &[(HOSTS, "n1, n2")]), n, &[6.0 * s]);
+        add(trial(LATENCY, ["here", "tcp:e", "1500", "2"], &[]), n, &[30e3]);
+        add(trial(BANDWIDTH, ["here", "tcp:e", "1500", "2"], &[]), Unit::BitsPerSecond, &[10e9]);
+        let scaling = Scaling::of(&stored).expect("a study of an application");
+        let [tcp, shm] = &scaling.curves[..] else { panic!("{scaling:?}") };
+        assert_eq!(tcp.name(), "tcp:e (here, MTU 1500)");
+        assert_eq!(shm.name(), "shm (far)");
+        assert_eq!(tcp.speed, Some(Speed { latency_s: 30e-6, bytes_per_s: 1.25e9 }));
+        assert_eq!((shm.speed, shm.hosts.as_deref()), (None, Some("n1, n2")));
+        /// Ranks, speed-up, efficiency, runs that count and runs.
+        type Told = (u32, Option<f64>, Option<f64>, usize, usize);
+        let told = |curve: &Curve| -> Vec<Told> {
+            let points = curve.points.iter();
+            let value =
+                |of: &Option<Estimate>| of.as_ref().map(|of| (1e6 * of.value).round() / 1e6);
+            points
+                .map(|at| (at.ranks, value(&at.speed_up), value(&at.efficiency), at.done, at.runs))
+                .collect()
+        };
+        let all = [
+            (1, Some(1.0), Some(1.0), 3, 3),
+            (2, Some(1.6), Some(0.8), 1, 1),
+            (4, Some(2.0), Some(0.5), 3, 4),
+            (8, None, None, 1, 1),
+        ];
+        assert_eq!(told(tcp), all);
+        // The single rank ran on this host, and not on those of the other place.
+        assert_eq!(told(shm), [(2, Some(1.0), Some(1.0), 1, 1)]);
+        assert_eq!((scaling.base_ranks, shm.base_ranks()), (None, Some(2)));
+        let four = &tcp.points[2];
+        assert_eq!(four.figure.as_ref().map(|figure| figure.value), Some(4.0 * s));
+        let shares = (four.communication.unwrap_or(0.0), four.cpu_use.unwrap_or(0.0));
+        assert!((shares.0 - 0.01).abs() < 1e-12 && (shares.1 - 0.9).abs() < 1e-12, "{shares:?}");
+        assert_eq!(four.rejected, ["wrong result: sum is 3"]);
+        assert!(scaling.has_wrong_results() && !scaling.has_starved_runs());
+        let over = tcp.times_base(&tcp.points[3]).map(|times| times.value);
+        assert_eq!(over, Some(4.0), "drawn, though it is no point of scaling");
+        assert!(Scaling::of(&StoredStudy::unmeasured(Host::default())).is_none());
+    }
+
+    #[test]
+    fn of_times_the_shorter_is_faster_and_of_rates_the_higher() {
+        let of = |unit, value| median_interval(&[value], CONFIDENCE, unit).expect("a figure");
+        let times = |unit, from, to| faster(&of(unit, from), &of(unit, to)).map(|it| it.value);
+        assert_eq!(times(Unit::Nanos, 8.0, 2.0), Some(4.0));
+        assert_eq!(times(Unit::PerSecond, 8.0, 2.0), Some(0.25));
     }
 }
