@@ -41,13 +41,18 @@ pub enum Told {
 impl Frames {
     /// What it tells.
     pub fn told(&self) -> Told {
-        let runs = self.figures.iter().map(|figure| figure.n).min().unwrap_or(0);
-        match &self.faster {
-            _ if self.oversubscribed || runs < RUNS_MIN => Told::Unjudged,
-            times if times.low > 1.0 => Told::Faster,
-            times if times.high < 1.0 => Told::Slower,
-            _ => Told::NotApart,
-        }
+        told(&self.figures, &self.faster, self.oversubscribed)
+    }
+}
+
+/// What a ratio of two figures tells.
+pub(crate) fn told(figures: &[Estimate; 2], faster: &Estimate, oversubscribed: bool) -> Told {
+    let runs = figures.iter().map(|figure| figure.n).min().unwrap_or(0);
+    match faster {
+        _ if oversubscribed || runs < RUNS_MIN => Told::Unjudged,
+        times if times.low > 1.0 => Told::Faster,
+        times if times.high < 1.0 => Told::Slower,
+        _ => Told::NotApart,
     }
 }
 

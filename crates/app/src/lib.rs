@@ -7,6 +7,7 @@
 pub mod cells;
 pub mod contract;
 pub mod definition;
+pub mod fabrics;
 pub mod filled;
 pub mod fit;
 pub mod frames;

@@ -4,6 +4,8 @@
 use crate::plots::facets;
 use crate::{Analysis, app, table};
 use maud::{Markup, PreEscaped, html};
+use narrows_app::cells::NONE;
+use narrows_app::fabrics::{Fabrics, fabrics};
 use narrows_app::frames::{Frames, Told, frames};
 use narrows_app::scaling::{Curve, Point, Scaling};
 use narrows_model::result::Estimate;
@@ -15,6 +17,9 @@ const TITLE: &str = "Speed-up by ranks, a line each fabric";
 const FRAMES: &str = "Larger frames";
 const FRAMES_HEAD: [&str; 7] =
     ["application", "fabric", "ranks", "MTU", "median", "larger frames", "says"];
+const FABRICS: &str = "Fabrics against the first of their place";
+const FABRICS_HEAD: [&str; 7] =
+    ["application", "place", "ranks", "fabric", "median", "the other fabric", "says"];
 
 /// One application over its fabrics.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,6 +29,8 @@ pub struct Application {
     pub scaling: Scaling,
     /// What larger frames are worth to it.
     pub frames: Vec<Frames>,
+    /// What other fabrics are worth to it than the first of a place.
+    pub fabrics: Vec<Fabrics>,
 }
 
 impl Application {
@@ -31,7 +38,7 @@ impl Application {
     pub fn of(stored: &StoredStudy) -> Option<Self> {
         let scaling = Scaling::of(stored)?;
         let name = app::name(stored).to_owned();
-        Some(Self { name, frames: frames(&scaling), scaling })
+        Some(Self { name, frames: frames(&scaling), fabrics: fabrics(&scaling), scaling })
     }
 
     fn title(&self) -> String {
@@ -127,6 +134,11 @@ pub fn text(all: &[Application]) -> String {
         let rows: Vec<Vec<String>> = [head].into_iter().chain(frames_rows(all)).collect();
         text += &format!("  {FRAMES}\n{}", table::lines(&rows, |_| false));
     }
+    if all.iter().any(|one| !one.fabrics.is_empty()) {
+        let head = FABRICS_HEAD.map(str::to_owned).to_vec();
+        let rows: Vec<Vec<String>> = [head].into_iter().chain(fabrics_rows(all)).collect();
+        text += &format!("  {FABRICS}\n{}", table::lines(&rows, |_| false));
+    }
     text
 }
 
@@ -159,26 +171,58 @@ fn frames_rows(all: &[Application]) -> impl Iterator<Item = Vec<String>> {
 }
 
 fn frames_row(name: &str, one: &Frames) -> Vec<String> {
-    let mark = if one.oversubscribed { " *" } else { "" };
-    let median = |figure: &Estimate| app::shown(figure.value, figure.unit);
-    let percent = |times: f64| format!("{:+.1}", 100.0 * (times - 1.0));
-    let says = match one.told() {
-        Told::Faster => "faster",
-        Told::Slower => "slower",
-        Told::NotApart => "not told apart",
-        Told::Unjudged if one.oversubscribed => "not judged: more ranks than cores",
-        Told::Unjudged => "not judged: fewer than 6 runs",
-    };
-    let [low, high] = [one.faster.low, one.faster.high].map(percent);
     vec![
         name.to_owned(),
         format!("{} ({})", one.fabric, one.place),
-        format!("{}{mark}", one.ranks),
+        ranks(one.ranks, one.oversubscribed),
         format!("{} to {}", one.mtus[0], one.mtus[1]),
-        format!("{} to {}", median(&one.figures[0]), median(&one.figures[1])),
-        format!("{} % ({low} to {high})", percent(one.faster.value)),
-        says.to_owned(),
+        medians(&one.figures),
+        ratio(&one.faster),
+        says(one.told(), one.oversubscribed).to_owned(),
     ]
+}
+
+fn fabrics_rows(all: &[Application]) -> impl Iterator<Item = Vec<String>> {
+    all.iter().flat_map(|one| one.fabrics.iter().map(|fabrics| fabrics_row(&one.name, fabrics)))
+}
+
+fn fabrics_row(name: &str, one: &Fabrics) -> Vec<String> {
+    let mtu = if one.mtu == NONE { String::new() } else { format!(", MTU {}", one.mtu) };
+    vec![
+        name.to_owned(),
+        format!("{}{mtu}", one.place),
+        ranks(one.ranks, one.oversubscribed),
+        format!("{} to {}", one.fabrics[0], one.fabrics[1]),
+        medians(&one.figures),
+        ratio(&one.faster),
+        says(one.told(), one.oversubscribed).to_owned(),
+    ]
+}
+
+fn ranks(ranks: u32, oversubscribed: bool) -> String {
+    format!("{ranks}{}", if oversubscribed { " *" } else { "" })
+}
+
+fn medians(figures: &[Estimate; 2]) -> String {
+    let [from, to] = figures.each_ref().map(|figure| app::shown(figure.value, figure.unit));
+    format!("{from} to {to}")
+}
+
+/// How much faster, in per cent, with its interval.
+fn ratio(faster: &Estimate) -> String {
+    let all = [faster.value, faster.low, faster.high];
+    let [value, low, high] = all.map(|times| format!("{:+.1}", 100.0 * (times - 1.0)));
+    format!("{value} % ({low} to {high})")
+}
+
+fn says(told: Told, oversubscribed: bool) -> &'static str {
+    match told {
+        Told::Faster => "faster",
+        Told::Slower => "slower",
+        Told::NotApart => "not told apart",
+        Told::Unjudged if oversubscribed => "not judged: more ranks than cores",
+        Told::Unjudged => "not judged: fewer than 6 runs",
+    }
 }
 
 /// Figure and tables in the page; nothing for a study of anything else.
@@ -199,10 +243,14 @@ pub fn section(analysis: &Analysis<'_>) -> Markup {
             h3 { (FRAMES) }
             (tabled(&[], &FRAMES_HEAD, frames_rows(all)))
         }
+        @if all.iter().any(|one| !one.fabrics.is_empty()) {
+            h3 { (FABRICS) }
+            (tabled(&[], &FABRICS_HEAD, fabrics_rows(all)))
+        }
         p class="soft" { (app::UNKNOWN) }
         p class="soft" {
             "Medians with intervals of 95 %, of fewer than six runs the lowest and the highest. Frames \
-             are judged where both have six runs and the whole range of their ratio lies on one side."
+             and fabrics are judged where both have six runs and the whole range of their ratio lies on one side."
         }
     }
 }
@@ -254,7 +302,8 @@ mod tests {
 
     fn application(base_ranks: Option<u32>, curves: Vec<Curve>) -> Application {
         let scaling = Scaling { curves, base_ranks, predictions: Vec::new() };
-        Application { name: "md".to_owned(), scaling, frames: Vec::new() }
+        let (frames, fabrics) = (Vec::new(), fabrics(&scaling));
+        Application { name: "md".to_owned(), scaling, frames, fabrics }
     }
 
     #[test]
@@ -271,6 +320,20 @@ mod tests {
         assert_eq!(facet(&two).base_ranks, None);
         assert_eq!(answer(&two), "md: 4 ranks are 3.00 times as fast as 2, over tcp (here)");
         assert!(two.title().ends_with("against the fewest ranks of its own that count"));
+    }
+
+    #[test]
+    fn a_fabric_is_told_by_how_much_it_is_behind_the_first() {
+        let ib = curve("ib", vec![point(2, 10.0, None)]);
+        let iwarp = curve("iwarp", vec![point(2, 12.5, None)]);
+        let one = application(None, vec![ib, iwarp]);
+        let rows: Vec<String> =
+            fabrics_rows(std::slice::from_ref(&one)).map(|row| row.join(" | ")).collect();
+        let wanted = "md | here | 2 | ib to iwarp | 10.0 s to 12.5 s | -20.0 % (-20.0 to -20.0) | \
+                      not judged: fewer than 6 runs";
+        assert_eq!(rows, [wanted]);
+        let told = text(&[one]);
+        assert!(told.contains(FABRICS) && told.contains("ib to iwarp"), "{told}");
     }
 
     #[test]
