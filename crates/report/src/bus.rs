@@ -159,6 +159,21 @@ pub fn of(host: &Host, copy_gb_s: Option<f64>, analysis: Option<&Analysis<'_>>) 
     }
 }
 
+/// The cases of the source's table: a buffer that fits the cache may have left it, at worst, or is
+/// there as the socket's is, at best.
+fn cases() -> Vec<Vec<String>> {
+    let head = ["sockets", "buffer fits the cache", "buffer does not"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for (name, way) in [("transmit", Way::Transmit), ("receive", Way::Receive)] {
+        for (case, buffer) in [("worst", Buffer::Either), ("best", Buffer::Cached)] {
+            let beyond = copied(way, Buffer::Uncached, Buffer::Either);
+            let cells = [copied(way, buffer, buffer), beyond].map(words::moves);
+            rows.push(std::iter::once(format!("{name}, {case} case")).chain(cells).collect());
+        }
+    }
+    rows
+}
+
 fn range((least, most): (f64, f64)) -> String {
     words::moves(Moves { least, most })
 }
@@ -181,6 +196,7 @@ pub fn text(traffic: &BusTraffic) -> String {
         }
         text.push('\n');
     }
+    let _ = write!(text, "\n{}", table::lines(&cases(), |at| at > 0));
     text += "\nfrom everything cached to nothing; misses of socket buffers, control messages and \
              other\nprocesses come on top (Balaji, Shah, Panda: Sockets vs. RDMA Interface over \
              10-Gigabit Networks)\n";
@@ -217,6 +233,18 @@ mod tests {
         let text = text(&traffic);
         assert!(text.contains("beyond the caches") && text.contains("not measured"), "{text}");
         assert!(text.contains("2 to 4") && !text.contains("is full"), "{text}");
+    }
+
+    #[test]
+    fn the_papers_cases_have_its_rows_and_columns() {
+        let said: Vec<String> = cases().into_iter().skip(1).map(|row| row.join(" | ")).collect();
+        let wanted = [
+            "transmit, worst case | 1 to 4 | 2 to 4",
+            "transmit, best case | 1 | 2 to 4",
+            "receive, worst case | 2 to 4 | 4",
+            "receive, best case | 2 | 4",
+        ];
+        assert_eq!(said, wanted);
     }
 
     /// The paper's least is what a NIC without ways in the cache leaves when all else fits.

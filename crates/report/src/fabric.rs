@@ -221,6 +221,7 @@ fn times(plan: &Planned) -> Vec<Fact> {
         )),
         Some(path) => facts.extend(of_path(path, plan.design.rate_bits_per_second)),
     }
+    facts.extend(plan.path.as_ref().and_then(|path| in_switches(plan, path)));
     facts.extend(plan.lossless.iter().map(|one| ("lossless", lossless(one))));
     facts
 }
@@ -237,6 +238,30 @@ fn latency((frame, latency): &(Bytes, Latency)) -> String {
         microseconds(latency.cables_ns),
         microseconds(latency.frame_ns)
     )
+}
+
+/// What the switches take of a round trip between programs, which passes each of them twice.
+fn in_switches(plan: &Planned, path: &InFlight) -> Option<Fact> {
+    let (_, latency) = plan.latency.first()?;
+    let switches_us = 2.0 * latency.switches_ns? / 1e3;
+    let is_given = matches!(path.round_trip_from, RoundTripFrom::Given);
+    let trip_us = Some(path.round_trip_us).filter(|trip| is_given && *trip > 0.0)?;
+    let says = format!(
+        "{} of the round trip of {} us, {} passed twice: {}",
+        microseconds(1e3 * switches_us),
+        three_digits(trip_us),
+        if latency.hops == 1 {
+            "1 switch".to_owned()
+        } else {
+            format!("{} switches", latency.hops)
+        },
+        if switches_us > trip_us {
+            "more than it takes".to_owned()
+        } else {
+            percent(switches_us / trip_us)
+        }
+    );
+    Some(("in switches", says))
 }
 
 fn microseconds(ns: f64) -> String {
@@ -368,6 +393,7 @@ mod tests {
             "3 switches 3.60 us",
             "18.3 KiB fill a port over a round trip of 15.0 us (as given)",
             "all of 10.0 Gb/s up to 105 us",
+            "7.20 us of the round trip of 15.0 us, 3 switches passed twice: 48",
             "iWARP performance study",
             "not known whether it fits",
         ] {
