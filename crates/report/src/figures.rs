@@ -2,7 +2,7 @@
 
 use crate::plots::{boxes, ceilings, percentiles};
 use crate::study::{faceted, plot, sized};
-use crate::{Analysis, app, applications, latency, neighbours, placement, words};
+use crate::{Analysis, app, applications, latency, neighbours, placement, profiled, words};
 use narrows_app::scaling::Scaling;
 use narrows_model::result::Prediction;
 use narrows_model::study::StoredStudy;
@@ -40,6 +40,9 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     }
     for (title, svg) in neighbours::pictures(analysis) {
         figures.push((format!("neighbours-{}", plain(&title)), svg));
+    }
+    for (title, svg) in profiled::pictures(&analysis.profiles) {
+        figures.push((format!("profile-{}", plain(&title)), svg));
     }
     if let Some(latency) = &analysis.latency {
         figures.push(("latency-under-load".to_owned(), latency::page::picture(latency)));

@@ -184,8 +184,30 @@ fn change(one: &Changed) -> String {
     )
 }
 
-/// Trials whose ends have a chart and a flame graph each; the bars have all.
-const CHARTS: usize = 4;
+/// Trials whose ends have a chart each; the bars have all.
+const CHARTS: usize = 24;
+/// Trials whose ends have a flame graph each, which are many times as large.
+const GRAPHS: usize = 4;
+/// Above the bars of all ends.
+const ALL: &str = "CPU time of the profiled ends by class, in %";
+
+/// The bars of all ends, and the classes of each end by itself, with their titles.
+pub fn pictures(profiles: &[TrialProfile]) -> Vec<(String, String)> {
+    let all = (!profiles.is_empty()).then(|| (ALL.to_owned(), stacked::draw(ALL, profiles)));
+    let each =
+        profiles.iter().flat_map(|profile| profile.ends.iter().map(move |end| (profile, end)));
+    let each = each.filter_map(|(profile, end)| {
+        let title = charted(profile, end);
+        let drawn = pareto::draw(&title, end.breakdown.as_ref()?);
+        Some((title, drawn))
+    });
+    all.into_iter().chain(each).collect()
+}
+
+/// What the chart of an end is called; who the end is comes first, since names of files are short.
+fn charted(profile: &TrialProfile, end: &EndProfile) -> String {
+    format!("{}, {}: classes and their sum", end.name(), profile.label)
+}
 
 /// The section of the page: all ends as bars, then each end by itself.
 pub fn section(analysis: &Analysis<'_>) -> Markup {
@@ -193,27 +215,28 @@ pub fn section(analysis: &Analysis<'_>) -> Markup {
     if profiles.is_empty() {
         return html! {};
     }
-    let title = "CPU time of the profiled ends by class, in %";
     html! {
         h2 id="profiles" { "Where the CPU time went" }
         div class="grid" {
-            div class="card" { h3 { (title) } (PreEscaped(stacked::draw(title, profiles))) }
+            div class="card" { h3 { (ALL) } (PreEscaped(stacked::draw(ALL, profiles))) }
             @for profile in profiles.iter().take(CHARTS) {
                 @for end in &profile.ends { (chart(profile, end)) }
             }
-            @for profile in profiles.iter().take(CHARTS) {
+            @for profile in profiles.iter().take(GRAPHS) {
                 @for end in &profile.ends { (graph(profile, end)) }
             }
         }
         @if profiles.len() > CHARTS {
             p class="soft" { "Of the others only the bars are drawn: JSON has their figures." }
+        } @else if profiles.len() > GRAPHS {
+            p class="soft" { "Flame graphs are of the first " (GRAPHS) " only." }
         }
     }
 }
 
 /// The classes of one end, the largest first, with their sums.
 fn chart(profile: &TrialProfile, end: &EndProfile) -> Markup {
-    let title = format!("{}, {}: classes and their sum", profile.label, end.name());
+    let title = charted(profile, end);
     html! {
         div class="card" {
             h3 { (title) }

@@ -223,6 +223,33 @@ fn a_profiles_classes_stand_by_the_largest_share_of_either_end() {
     assert_eq!(profiled::brief(&receiver), brief);
 }
 
+/// Every size that was profiled has its chart of both ends, on the page and as a file: the second of
+/// the published pair is the fifth of seven.
+#[test]
+fn each_profiled_end_has_its_chart() {
+    let stored = study(Vec::new(), Vec::new());
+    let mut analysis = Analysis::of(&stored);
+    let sizes = ["64", "256", "1K", "4K", "16K", "64K", "256K"];
+    let of = |role: Role, share: f64| profiled_end(role, vec![class(Class::Copy, share)], 0.0);
+    let profile = |size: &&str| TrialProfile {
+        label: format!("size {size}, TCP stream, profiled"),
+        ends: vec![of(Role::Sender, 0.25), of(Role::Receiver, 0.75)],
+    };
+    analysis.profiles = sizes.iter().map(profile).collect();
+    let files = narrows_report::figures::all(&analysis);
+    let named = |name: &str| files.iter().find(|(file, _)| file == name).expect(name).1.as_str();
+    let receiver = named("profile-receiver-size-16k-tcp-stream-profiled-classes-and");
+    assert!(receiver.contains(">75.0 %<") && !receiver.contains(">25.0 %<"), "{receiver}");
+    assert!(named("profile-sender-size-16k-tcp-stream-profiled-classes-and").contains(">25.0 %<"));
+    assert!(named("profile-cpu-time-of-the-profiled-ends-by-class").contains("256K"));
+    assert_eq!(files.iter().filter(|(name, _)| name.starts_with("profile-")).count(), 15);
+    let page = narrows_report::formats::format("html").expect("a format").write;
+    let page = page(&analysis);
+    assert!(page.contains("<h3>receiver, size 256K, TCP stream, profiled: classes"), "{page}");
+    // A flame graph has every function: of four trials it is enough.
+    assert_eq!(page.matches(": flame graph</h3>").count(), 8);
+}
+
 #[test]
 fn imported_figures_name_their_tool_with_its_files_each_once() {
     let stream = trial("tcp-stream", "TCP");
