@@ -210,6 +210,11 @@ impl MemoryTraffic {
         counts.map(|count| count.bytes).reduce(u64::saturating_add)
     }
 
+    /// Bytes of a quantity at the processor that counted most; `None` where it was not counted.
+    pub fn most(&self, of: Quantity) -> Option<u64> {
+        self.counts.iter().filter(|count| count.of == of).map(|count| count.bytes).max()
+    }
+
     /// Bytes that were read from and written to memory, over all processors.
     pub fn both_ways(&self) -> Option<u64> {
         let read = self.bytes(Quantity::Read).zip(self.bytes(Quantity::Written));

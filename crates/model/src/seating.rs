@@ -5,6 +5,7 @@ use crate::host::Host;
 use crate::load::Role;
 use crate::trial::{EndHost, EndSpec, Trial};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Nodes of one end; `None` is left to the kernel, or is not known.
@@ -109,10 +110,15 @@ impl Seating {
         moved
     }
 
-    /// Where a trial's two ends are; `None` for what has no end on this host, and where an end is
-    /// bound to no node.
+    /// Where a trial's two ends are; `None` for what has no end on this host, where an end is bound
+    /// to no node, and where several NICs are used at once.
     pub fn of(trial: &Trial, here: &Host, there: &Host) -> Option<Self> {
         let mut ends = trial.ends.iter().filter(|end| end.role != Role::Background);
+        let own = ends.clone().filter(|end| end.host == EndHost::Controller);
+        let nics: BTreeSet<_> = own.filter_map(|end| end.bind.as_ref()?.device.as_ref()).collect();
+        if nics.len() > 1 {
+            return None;
+        }
         let (first, second) = (ends.next()?, ends.next()?);
         let (near, far) = match (first.host, second.host) {
             (EndHost::Controller, EndHost::Peer(_)) => (first, second),

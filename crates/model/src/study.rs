@@ -340,6 +340,12 @@ impl StoredStudy {
         }
     }
 
+    /// The session that first measured a trial; `None` of studies that are not made in sessions.
+    pub fn session_of(&self, trial: &Trial) -> Option<&Session> {
+        let first = self.records_of(trial).next()?.session;
+        self.sessions.iter().find(|session| session.number == first)
+    }
+
     /// A host by the name that it was reached by, else its number.
     pub fn host_name(&self, host: EndHost) -> String {
         let EndHost::Peer(at) = host else { return "this host".to_owned() };

@@ -3,6 +3,11 @@
 #[path = "../../stats/tests/placed/mod.rs"]
 mod placed;
 
+use narrows_model::Nanos;
+use narrows_model::load::{EndReport, Role};
+use narrows_model::memory_traffic::{Count, CountedBy, MemoryTraffic, Quantity};
+use narrows_model::record::Reported;
+use narrows_model::seating::Seating;
 use narrows_report::Analysis;
 
 #[test]
@@ -52,4 +57,50 @@ fn without_two_places_in_a_block_there_is_nothing_to_compare() {
     let nothing = "TCP, 4 flows: nothing to compare: no two places have a figure in one block";
     assert!(whole.contains(nothing), "{text}");
     assert!(!whole.contains("no place matters") && !whole.contains("intervals hold together"));
+}
+
+/// What Dell shows of the link: 63 % of what the busiest socket's links carry where the process is
+/// away, 7 % where it is at the NIC.
+#[test]
+fn use_of_the_link_is_drawn_in_per_cent_of_what_it_carries() {
+    let mut study = placed::simulated(6, &placed::dells, 7);
+    let model = "Intel(R) Xeon(R) CPU E5-2680 v3 @ 2.50GHz";
+    study.host.cpu.model = placed::known(model.to_owned());
+    study.peer_hosts = vec![study.host.clone()];
+    study.sessions[0].host = study.host.clone();
+    study.sessions[0].peer_hosts = study.peer_hosts.clone();
+    // 38.4 GB/s of two links at 9.6 GT/s.
+    let carries = 38.4e9;
+    for record in &mut study.records {
+        let at = study.trials.iter().find(|trial| trial.id == record.trial).expect("a trial");
+        let seating = Seating::of(at, &study.host, &study.host).expect("a seating");
+        let share = if seating.here.process == Some(1) { 0.63 } else { 0.07 };
+        let own = at.controllers().expect("an end").role;
+        let sent = |package: u32, share: f64| Count {
+            of: Quantity::SocketLinkSent,
+            by: CountedBy::Uncore,
+            package: Some(package),
+            bytes: (share * carries) as u64,
+            counters: 2,
+            ran_thousandths: None,
+        };
+        let counts = vec![sent(0, share), sent(1, 0.01)];
+        let span_ns = Nanos(1_000_000_000);
+        let memory = MemoryTraffic { span_ns, counts, ..MemoryTraffic::default() };
+        let end = EndReport { memory: Some(Box::new(memory)), ..EndReport::default() };
+        let (sender, receiver) = match own {
+            Role::Sender => (Some(Box::new(end)), None),
+            _ => (None, Some(Box::new(end))),
+        };
+        record.reports = Reported::list(receiver, sender, None);
+    }
+    let analysis = Analysis::of(&study);
+    let drawn = narrows_report::figures::all(&analysis);
+    let use_of =
+        |name: &&(String, String)| name.0 == "placement-tcp-4-flows-use-of-the-busiest-socket";
+    let (_, bars) = drawn.iter().find(use_of).expect("bars");
+    assert!(bars.contains(">7 %<") && bars.contains(">63 %<"), "{bars}");
+    let text = narrows_report::formats::format("text").expect("a format").write;
+    let text = text(&analysis);
+    assert!(text.contains("of the link") && text.contains("63 %"), "{text}");
 }

@@ -86,14 +86,7 @@ impl Run<'_> {
     }
 
     fn busiest_link(&self) -> Option<f64> {
-        let most = self
-            .traffic
-            .counts
-            .iter()
-            .filter(|count| count.of == Quantity::SocketLinkSent)
-            .map(|count| count.bytes)
-            .max();
-        self.per_second(most?)
+        self.per_second(self.traffic.most(Quantity::SocketLinkSent)?)
     }
 
     fn remote(&self) -> Option<f64> {

@@ -34,6 +34,8 @@ pub enum Move {
     Both,
     /// Threads that the scheduler may move within their node, in place of pinned ones.
     Floating,
+    /// The NIC: one at the node of this host's end, in place of one at another.
+    Nearer,
 }
 
 /// What a move does to a test's figure.
@@ -89,6 +91,8 @@ pub struct HostLoad {
     pub memory_bytes_per_second: Option<f64>,
     /// Bytes of data that were sent over the links between its sockets each second.
     pub link_bytes_per_second: Option<f64>,
+    /// Of these what the socket sent that sent most, to be held against what its links carry.
+    pub busiest_link_bytes_per_second: Option<f64>,
 }
 
 impl HostLoad {
@@ -101,6 +105,9 @@ impl HostLoad {
             memory_bytes_per_second: over(&|end| per_second(end, MemoryTraffic::both_ways)),
             link_bytes_per_second: over(&|end| {
                 per_second(end, |traffic| traffic.bytes(Quantity::SocketLinkSent))
+            }),
+            busiest_link_bytes_per_second: over(&|end| {
+                per_second(end, |traffic| traffic.most(Quantity::SocketLinkSent))
             }),
         }
     }
@@ -124,7 +131,8 @@ pub struct PlacedTest {
 }
 
 impl PlacedTest {
-    /// The first placement, and those that move an end as a whole away from it, or both.
+    /// The first placement, those that move an end as a whole away from it, or both, and those with
+    /// everything near another NIC, which are no move.
     pub fn wholes(&self) -> Vec<(Option<Move>, &PlacedCell)> {
         let Some(first) = self.cells.first() else { return Vec::new() };
         let whole = |cell: &PlacedCell| {
@@ -133,10 +141,17 @@ impl PlacedTest {
                 Move::Here | Move::There | Move::Both => true,
                 Move::One(Axis::ProcessHere) => first.seating.here.memory.is_none(),
                 Move::One(Axis::ProcessThere) => first.seating.there.memory.is_none(),
-                Move::One(_) | Move::Floating => false,
+                Move::One(_) | Move::Floating | Move::Nearer => false,
             })
         };
-        let others = self.cells.iter().filter_map(|cell| Some((Some(whole(cell)?), cell)));
+        let others = self.cells.iter().filter_map(|cell| match whole(cell) {
+            Some(of) => Some((Some(of), cell)),
+            None => {
+                let is_near = cell.seating.nic != first.seating.nic
+                    && cell.seating == base(self, &cell.seating);
+                is_near.then_some((None, cell))
+            }
+        });
         std::iter::once((None, first)).chain(others).collect()
     }
 }
@@ -250,8 +265,13 @@ fn pairs(study: &StoredStudy, test: &PlacedTest) -> Vec<Pairs> {
     let mut found: BTreeMap<MoveFrom, Vec<(usize, usize)>> = BTreeMap::new();
     for (from, a) in test.cells.iter().enumerate() {
         for (to, b) in test.cells.iter().enumerate() {
-            for (of, node) in moves(&a.seating, &b.seating, &base(test, &a.seating)) {
+            let near = base(test, &a.seating);
+            for (of, node) in moves(&a.seating, &b.seating, &near) {
                 found.entry((of, node)).or_default().push((from, to));
+            }
+            let is_away = a.seating.here.process != near.here.process;
+            if is_away && is_nearer(&a.seating, &b.seating) && b.seating == base(test, &b.seating) {
+                found.entry((Move::Nearer, None)).or_default().push((from, to));
             }
         }
     }
@@ -269,6 +289,11 @@ fn pairs(study: &StoredStudy, test: &PlacedTest) -> Vec<Pairs> {
 fn base(test: &PlacedTest, of: &Seating) -> Seating {
     let same = test.cells.iter().find(|cell| cell.seating.nic == of.nic);
     same.map_or_else(|| of.clone(), |cell| cell.seating.clone())
+}
+
+/// Whether two placements differ in the NIC alone.
+fn is_nearer(a: &Seating, b: &Seating) -> bool {
+    a.nic != b.nic && Seating { nic: b.nic.clone(), ..a.clone() } == *b
 }
 
 /// What is moved from one placement to another, if that is one move away from what is near the

@@ -165,6 +165,10 @@ fn an_end_is_moved_as_a_whole_with_its_memory_where_that_is_placed() {
     ]);
     let wanted = [(None, 0), (Some(Move::Here), 1), (Some(Move::There), 3), (Some(Move::Both), 5)];
     assert_eq!(wholes(&all), wanted);
+    // All near another NIC is no move of an end, and only the first such placement is all near it.
+    let second = |here| Seating { nic: Some("eth1".to_owned()), ..seat(here, near) };
+    let nics = placed(&[seat(near, near), seat(away, near), second(away), second(near)]);
+    assert_eq!(wholes(&nics), [(None, 0), (Some(Move::Here), 1), (None, 2)]);
     // Where memory is left to the kernel it follows the threads.
     let (near, away) = (nodes(0, None), nodes(1, None));
     let threads = placed(&[seat(near, near), seat(away, near), seat(near, away)]);

@@ -2,8 +2,9 @@
 
 mod placed;
 
-use narrows_model::seating::Axis;
-use narrows_model::trial::Level;
+use narrows_model::load::Bind;
+use narrows_model::seating::{Axis, Seating};
+use narrows_model::trial::{EndHost, Level, TrialId};
 use narrows_stats::{Cost, Effect, Move, PlacedTest, placements};
 use placed::{EVEN, Planted, dells, simulated};
 
@@ -14,7 +15,7 @@ fn of_move(planted: &Planted, of: &Move) -> f64 {
         Move::Here => planted.process_here * planted.memory_here,
         Move::There => planted.process_there * planted.memory_there,
         Move::Both => of_move(planted, &Move::Here) * of_move(planted, &Move::There),
-        Move::Floating => 1.0,
+        Move::Floating | Move::Nearer => 1.0,
     }
 }
 
@@ -62,6 +63,41 @@ fn intervals_hold_together_and_no_cost_is_made_up() {
     // Five in a hundred are one of twenty; five or more come by chance once in four hundred.
     assert!(missed < 5, "{missed} of {STUDIES} studies");
     assert_eq!(made_up, 0);
+}
+
+/// Dell's adapter on both processors: beside the process that is away from the first NIC stands the
+/// same with a second one on its node, a quarter faster.
+#[test]
+fn a_nic_at_the_process_is_set_against_the_way_to_another() {
+    let mut study = simulated(10, &dells, 7);
+    let away = study.trials.iter().position(|trial| {
+        let seating = Seating::of(trial, &study.host, &study.host).expect("a seating");
+        let (here, there) = (seating.here, seating.there);
+        here.process == Some(1) && here.memory == Some(1) && there.process == Some(0)
+    });
+    let away = study.trials[away.expect("a placement")].clone();
+    let mut near = away.clone();
+    near.id = TrialId("near".into());
+    near.label = "near".into();
+    near.levels[0].level = "near".into();
+    for end in near.ends.iter_mut().filter(|end| end.host == EndHost::Controller) {
+        end.bind = Some(Bind { device: Some("eth1".into()), ..Bind::default() });
+    }
+    let runs: Vec<_> = study.records_of(&away).cloned().collect();
+    for mut run in runs {
+        run.trial = near.id.clone();
+        let figures = &mut run.external.as_mut().expect("figures").figures;
+        figures[0].value *= 1.25;
+        study.records.push(run);
+    }
+    study.trials.push(near);
+    let tests = placements(&study);
+    let gain = effect(&tests[0], Move::Nearer);
+    assert!((gain.ratio.value - 1.25).abs() < 1e-9, "{gain:?}");
+    assert_eq!((gain.verdict, gain.pairs), (Cost::Better, 1));
+    assert!(tests[1].effects.iter().all(|effect| effect.of != Move::Nearer));
+    let all = tests[0].wholes();
+    assert_eq!(all.last().map(|(of, cell)| (of.clone(), cell.trial)), Some((None, 64)));
 }
 
 #[test]

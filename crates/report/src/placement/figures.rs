@@ -1,9 +1,11 @@
 //! Placements as pictures: a map of each test, and bars of the placements that move an end as a
 //! whole.
 
+use super::link_share;
 use crate::plots::bars::{self, Bar};
 use crate::plots::heat::{self, Field};
 use crate::{Analysis, words};
+use narrows_model::load::Role;
 use narrows_model::units::Unit;
 use narrows_stats::{HostLoad, Move, PlacedCell, PlacedTest};
 
@@ -27,20 +29,28 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<Picture> {
         all.push(Picture { svg: figure_bars(analysis, test, &title), title });
         for (what, unit, load) in LOADS {
             let title = format!("{}: {what}", test.name);
-            all.push(Picture { svg: bars::draw(&title, unit, &load_bars(test, load)), title });
+            let bars = load_bars(analysis, test, load);
+            all.push(Picture { svg: bars::draw(&title, unit, &bars), title });
         }
     }
     all.retain(|one| !one.svg.is_empty());
     all
 }
 
-/// What a host had to do, of which there are bars of both.
-type Load = fn(&HostLoad) -> Option<f64>;
-const LOADS: [(&str, Unit, Load); 3] = [
-    ("CPU of whole hosts", Unit::Share, |load| load.cpu_share),
-    ("link between sockets", Unit::BytesPerSecond, |load| load.link_bytes_per_second),
-    ("memory traffic", Unit::BytesPerSecond, |load| load.memory_bytes_per_second),
+/// What the host of an end had to do, of which there are bars of both.
+type Load = fn(&Analysis<'_>, &PlacedCell, Role) -> Option<f64>;
+const LOADS: [(&str, Unit, Load); 4] = [
+    ("CPU of whole hosts", Unit::Share, |_, cell, end| of(cell, end).cpu_share),
+    ("use of the busiest socket's links", Unit::Share, link_share),
+    ("link between sockets", Unit::BytesPerSecond, |_, cell, end| {
+        of(cell, end).link_bytes_per_second
+    }),
+    ("memory traffic", Unit::BytesPerSecond, |_, cell, end| of(cell, end).memory_bytes_per_second),
 ];
+
+fn of(cell: &PlacedCell, end: Role) -> &HostLoad {
+    if end == Role::Sender { &cell.sender } else { &cell.receiver }
+}
 
 fn fields(analysis: &Analysis<'_>, test: &PlacedTest) -> Vec<Field> {
     let median = |cell: &PlacedCell| analysis.summaries.get(cell.trial)?.estimate;
@@ -74,11 +84,11 @@ fn figure_bars(analysis: &Analysis<'_>, test: &PlacedTest, title: &str) -> Strin
     bars::draw(title, unit, &all)
 }
 
-fn load_bars(test: &PlacedTest, load: Load) -> Vec<Bar> {
+fn load_bars(analysis: &Analysis<'_>, test: &PlacedTest, load: Load) -> Vec<Bar> {
     let mut all = Vec::new();
     for (of, cell) in test.wholes() {
-        for (end, host) in [("sender", &cell.sender), ("receiver", &cell.receiver)] {
-            if let Some(value) = load(host) {
+        for (end, role) in [("sender", Role::Sender), ("receiver", Role::Receiver)] {
+            if let Some(value) = load(analysis, cell, role) {
                 let name = format!("{end}, {}", name(of.as_ref(), cell));
                 all.push(Bar { name, value, interval: None });
             }

@@ -5,10 +5,13 @@ pub mod page;
 pub mod text;
 
 use crate::Analysis;
+use narrows_model::load::Role;
 use narrows_model::record::Record;
 use narrows_model::result::Estimate;
 use narrows_model::seating::Axis;
-use narrows_stats::{Cost, Effect, Move, PlacedTest};
+use narrows_model::trial::EndHost;
+use narrows_predict::link_rate;
+use narrows_stats::{Cost, Effect, Move, PlacedCell, PlacedTest};
 use std::collections::BTreeSet;
 
 /// What was not counted of the link between sockets and of memory traffic, each reason once.
@@ -52,6 +55,7 @@ fn moved(analysis: &Analysis<'_>, effect: &Effect) -> String {
         Move::Here => "process and memory here, together".to_owned(),
         Move::There => "process and memory at the peer, together".to_owned(),
         Move::Both => "process and memory at both ends".to_owned(),
+        Move::Nearer => "through a NIC at the node of this host's end, not at another".to_owned(),
         Move::Floating => "threads that float in their node, in place of pinned".to_owned(),
     }
 }
@@ -61,6 +65,24 @@ fn is_nics(analysis: &Analysis<'_>, axis: Axis, node: u32) -> bool {
     let stored = analysis.stored;
     let mut leading = stored.host.nics.iter().filter(|nic| stored.study.interfaces.has(&nic.name));
     axis.is_here() && leading.any(|nic| nic.node.value() == Some(&node))
+}
+
+/// What the busiest socket of an end's host sent over its links, of what those carry; `None` where
+/// that was not counted, or the family's links are not known.
+fn link_share(analysis: &Analysis<'_>, cell: &PlacedCell, end: Role) -> Option<f64> {
+    let (stored, load) =
+        (analysis.stored, if end == Role::Sender { &cell.sender } else { &cell.receiver });
+    let sent = load.busiest_link_bytes_per_second?;
+    let trial = stored.trials.get(cell.trial)?;
+    let (own, peers) = match stored.session_of(trial) {
+        Some(session) => (&session.host, &session.peer_hosts),
+        None => (&stored.host, &stored.peer_hosts),
+    };
+    let host = match trial.ends_of(end).next()?.host {
+        EndHost::Controller => own,
+        EndHost::Peer(at) => peers.get(at as usize)?,
+    };
+    Some(sent / link_rate(host)?.bytes_per_second)
 }
 
 /// What is said of an effect in a word or two.

@@ -1,7 +1,8 @@
 //! Placements in words and tables.
 
-use super::{answer, interval, moved, percent, uncounted, verdict};
+use super::{answer, interval, link_share, moved, percent, uncounted, verdict};
 use crate::{Analysis, table, words};
+use narrows_model::load::Role;
 use narrows_model::units::Unit;
 use narrows_stats::PlacedTest;
 use std::fmt::Write;
@@ -52,7 +53,8 @@ fn effects(analysis: &Analysis<'_>, test: &PlacedTest) -> String {
 
 /// A row a placement: what its figure is and what the hosts did for it.
 fn cpu(analysis: &Analysis<'_>, test: &PlacedTest) -> String {
-    let head = ["placement", "median", "busiest thread", "whole hosts", "link", "memory"];
+    let head =
+        ["placement", "median", "busiest thread", "whole hosts", "link", "of the link", "memory"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for cell in &test.cells {
         let Some(summary) = analysis.summaries.get(cell.trial) else { continue };
@@ -65,6 +67,7 @@ fn cpu(analysis: &Analysis<'_>, test: &PlacedTest) -> String {
             shares(threads),
             shares([cell.sender.cpu_share, cell.receiver.cpu_share]),
             rates([&cell.sender, &cell.receiver].map(|load| load.link_bytes_per_second)),
+            shares([Role::Sender, Role::Receiver].map(|end| link_share(analysis, cell, end))),
             rates([&cell.sender, &cell.receiver].map(|load| load.memory_bytes_per_second)),
         ]);
     }
