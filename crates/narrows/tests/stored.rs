@@ -418,6 +418,17 @@ fn another_study_stands_beside_and_figures_are_files() {
     };
     let text = report(&[]);
     assert!(text.contains("55.00 Gb/s") && text.contains("+11.2 %"), "{text}");
+    assert!(!text.contains("stand beside a cell"), "all of them do: {text}");
+    // A table need not be imported; of several the first that has a cell counts.
+    let more = "[source]\n[[row]]\ndimms = 1\ntcp_gbps = 50\n[[row]]\ndimms = 9\ntcp_gbps = 1\n";
+    let more = written(&dir, "more.toml", more);
+    let mut two = narrows();
+    two.arg("report").arg(&own).arg("--reference").arg(dir.join("other.toml"));
+    let text = out(&run(two.arg("--reference").arg(&more)));
+    assert!(text.contains("55.00 Gb/s") && !text.contains("50.00 Gb/s"), "{text}");
+    assert!(text.contains("reference: 9 of 10 medians stand beside a cell"), "{text}");
+    let nowhere = dir.join("nowhere.narrows");
+    fails(narrows().arg("report").arg(&own).arg("--reference").arg(nowhere), 2, "nowhere.narrows");
     let svg = std::fs::read_to_string(dir.join("panel-0-tcp.svg")).expect("a figure");
     assert!(svg.starts_with("<svg xmlns=") && svg.contains("class=\"beside\""), "{svg}");
     let markdown = report(&["--format", "markdown"]);
@@ -436,6 +447,36 @@ fn another_study_stands_beside_and_figures_are_files() {
     assert!(png.starts_with(b"\x89PNG\r\n"), "{:?}", &png[..8]);
     // Twice the figure's 360 units.
     assert_eq!(png[16..20], 720u32.to_be_bytes());
+}
+
+/// What Lenovo published stands beside the cells of the studies that repeat it: these have a port's
+/// mode, of which the tables say nothing, and RDMA's medians are of all populations.
+#[test]
+fn published_tables_that_ship_are_of_the_studies_that_ship() {
+    let studies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    let dir = folder("published-ships");
+    for (name, populations) in [("lenovo-one-processor", 6), ("lenovo-memory-population", 12)] {
+        let file = format!("{name}.toml");
+        let text = std::fs::read_to_string(studies.join(&file)).expect("a study");
+        let definition = narrows_plan::study::Definition::parse(&text).expect("a definition");
+        let cells = narrows_plan::study::cells(&definition).expect("cells");
+        let table = dir.join(format!("{name}.narrows"));
+        let published = studies.join("published").join(&file);
+        assert_eq!(run(&mut import(&[published], &table, &[])).status.code(), Some(0));
+        let table = narrows_store::read(&table).expect("a table");
+        let mut own = narrows_model::study::StoredStudy::unmeasured(Default::default());
+        let trial = |cell: narrows_plan::study::Cell| {
+            narrows_plan::imported("x", cell.settings.kind(), cell.levels, Vec::new())
+        };
+        own.trials = cells.into_iter().map(trial).collect();
+        let analysis = narrows_report::Analysis::beside(&own, &[table]);
+        let results = analysis.study.as_ref().expect("levels");
+        let joined = results.reference.expect("a reference");
+        assert_eq!((joined.medians, joined.with_cell), (2 * populations + 2, 2 * populations + 2));
+        let rows = results.panels.iter().flat_map(|panel| &panel.rows);
+        assert!(rows.clone().all(|row| row.beside.is_some()), "{name}: each cell has its median");
+        assert_eq!(rows.filter(|row| row.beside == Some(92.79e9)).count(), populations, "{name}");
+    }
 }
 
 #[test]

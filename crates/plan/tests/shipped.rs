@@ -20,7 +20,7 @@ fn cells_of(file: &str) -> Vec<Cell> {
 /// Every study but those of applications, which a command of their own reads.
 fn all() -> BTreeMap<String, Vec<Cell>> {
     let files = std::fs::read_dir(top().join("studies")).expect("studies");
-    let paths = files.map(|file| file.expect("a file").path());
+    let paths = files.map(|file| file.expect("a file").path()).filter(|path| path.is_file());
     let studies = paths.filter(|path| {
         let text = std::fs::read_to_string(path).expect("a study");
         !text.contains("\n[figure]\n")

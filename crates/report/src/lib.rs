@@ -113,11 +113,11 @@ pub struct Analysis<'a> {
 impl<'a> Analysis<'a> {
     /// Computes all results of a study.
     pub fn of(stored: &'a StoredStudy) -> Self {
-        Self::beside(stored, None)
+        Self::beside(stored, &[])
     }
 
-    /// The same, with the medians of another study beside its cells.
-    pub fn beside(stored: &'a StoredStudy, other: Option<&StoredStudy>) -> Self {
+    /// The same, with the medians of other studies beside its cells.
+    pub fn beside(stored: &'a StoredStudy, others: &[StoredStudy]) -> Self {
         let summaries = summarise(stored);
         let predictions = predict(stored, &summaries);
         let case = Case { study: stored, summaries: &summaries, predictions: &predictions };
@@ -126,7 +126,7 @@ impl<'a> Analysis<'a> {
         let together = together(stored, &summaries);
         let copy_share = copy_share(stored, &summaries);
         let expected = expected(stored, &summaries);
-        let study = study::results(stored, &summaries, &expected, other);
+        let study = study::results(stored, &summaries, &expected, others);
         Self {
             stored,
             summaries,

@@ -3,7 +3,7 @@
 //!
 //! Columns whose name ends in a unit are figures, each a level of the factor `protocol` by what
 //! stands before the unit. Of the others those that are numbers are factors, and those that are
-//! words notes.
+//! words notes; but `any`, which says that the figure is of all levels, is one.
 
 use super::{Output, Run, Tool, Unusable, nothing};
 use narrows_model::trial::Level;
@@ -22,6 +22,9 @@ const UNITS: [(&str, Unit, f64); 6] = [
     ("ns", Unit::Nanos, 1.0),
 ];
 
+/// The level of a factor that holds for all of its levels.
+const ANY: &str = "any";
+
 fn recognises(text: &str) -> bool {
     text.contains("[source]") && text.contains("[[row]]")
 }
@@ -36,8 +39,8 @@ fn parse(text: &str) -> Result<Output, Unusable> {
         let (mut factors, mut notes) = (Vec::new(), Vec::new());
         for (name, value) in row.iter().filter(|(name, _)| figure(name).is_none()) {
             let level = Level { factor: name.clone(), level: words(value) };
-            (if value.is_str() && !is_protocol(name) { &mut notes } else { &mut factors })
-                .push(level);
+            let is_note = value.is_str() && !is_protocol(name) && level.level != ANY;
+            (if is_note { &mut notes } else { &mut factors }).push(level);
         }
         for (name, value) in row {
             let Some((protocol, unit, scale)) = figure(name) else { continue };
@@ -95,5 +98,9 @@ mod tests {
         let names: Vec<&str> = runs[1].levels.iter().map(|level| level.level.as_str()).collect();
         assert_eq!(names, ["1", "UDP"]);
         assert_eq!(runs[0].notes[0].level, "Unbalanced");
+        let any = "[source]\n[[row]]\ndimms = 'any'\nprotocol = 'RoCEv1'\ngbps = 92.79\n";
+        let run = parse(any).expect("a run").runs.remove(0);
+        let levels: Vec<&str> = run.levels.iter().map(|level| level.level.as_str()).collect();
+        assert_eq!((levels, run.notes.len()), (vec!["any", "RoCEv1"], 0));
     }
 }

@@ -492,10 +492,10 @@ pub struct ReportArgs {
     /// The same as --format json
     #[arg(long, short = 'J', conflicts_with = "format")]
     pub json: bool,
-    /// Another study whose medians are shown alongside, joined by levels: one that others
-    /// published, or one of another server
+    /// Another study whose medians are shown alongside, joined by levels: one of another server, or
+    /// what others published (TOML), or an output that can be imported; several times for several
     #[arg(long, value_name = "FILE", alias = "beside")]
-    pub reference: Option<PathBuf>,
+    pub reference: Vec<PathBuf>,
     /// Write every figure into this folder, which is made, as SVG, and what a study's were drawn
     /// from as CSV
     #[arg(long, value_name = "DIR")]

@@ -9,7 +9,7 @@ use narrows_interop::import::{self, Output, Run, RunFactors, Tool};
 use narrows_model::Nanos;
 use narrows_model::host::Host;
 use narrows_model::record::{External, Fault, Outcome, Record, Stage, Stamp};
-use narrows_model::study::{Ended, Reading, Study};
+use narrows_model::study::{Ended, Reading, StoredStudy, Study};
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{Level, NetworkPath, Trial, TrialId};
 use narrows_store::Store;
@@ -18,7 +18,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Most of an output that is kept beside its figures.
 const KEPT_BYTES: usize = 64 << 10;
@@ -30,23 +30,12 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
         Some(file) => Gathered::of(file)?,
         None => Gathered::default(),
     };
-    let mut parsed = Vec::new();
-    for file in &args.files {
-        let text = read(file)?;
-        let (tool, output) = parse(file, &text, args.tool.as_deref())?;
-        // Of a file with many runs each would keep all of it.
-        let text = if output.runs.len() == 1 { kept(&text) } else { String::new() };
-        parsed.push(Parsed { file, text, tool, output });
-    }
     let at: Vec<Level> = args
         .at
         .iter()
         .map(|(factor, level)| Level { factor: factor.clone(), level: level.clone() })
         .collect();
-    settle(&mut parsed, &gathered.stated);
-    for one in parsed {
-        gathered.add(one, &at);
-    }
+    gathered.gather(&args.files, args.tool.as_deref(), &at)?;
     if let Some(file) = &args.into {
         gathered.add_to(file)?;
         return gathered.tell(file);
@@ -55,18 +44,27 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
         let says = "no file is named for the study";
         return Err(Failure::of(Cause::ORDER, says));
     };
-    let repeats = gathered.repeats.values().copied().max().unwrap_or(0);
-    let study = Study {
-        began_unix_ns: output::now(),
-        reading: Reading { across: args.across.clone(), ..Reading::default() },
-        ..Study::new(StudyKind::Import, NetworkPath::Imported, repeats, 0)
-    };
+    let reading = Reading { across: args.across.clone(), ..Reading::default() };
+    let study = Study { began_unix_ns: output::now(), reading, ..gathered.study() };
     let mut store = Store::draft(to, &study, &Host::default())?;
     store.put_trials(&gathered.trials)?;
     store.put_records(&gathered.records)?;
     store.put_ended(&Ended::Complete)?;
     store.publish()?;
     gathered.tell(to)
+}
+
+/// What a tool printed, or somebody published, as a study that is in no file.
+pub fn unstored(file: &Path) -> Result<StoredStudy, Failure> {
+    let mut gathered = Gathered::default();
+    gathered.gather(&[file.to_owned()], None, &[])?;
+    Ok(StoredStudy {
+        study: gathered.study(),
+        ended: Some(Ended::Complete),
+        trials: gathered.trials,
+        records: gathered.records,
+        ..StoredStudy::unmeasured(Host::default())
+    })
 }
 
 /// Reads a file or a pipe, packed by gzip or not, up to a size that no output of a tool has.
@@ -206,6 +204,34 @@ impl Gathered {
         }
         let known = stored.trials.into_iter().map(|trial| trial.id).collect();
         Ok(Self { repeats, known, stated, ..Self::default() })
+    }
+
+    /// Reads the files, whose runs are told apart over all of them, and adds their runs.
+    fn gather(
+        &mut self,
+        files: &[PathBuf],
+        tool: Option<&str>,
+        at: &[Level],
+    ) -> Result<(), Failure> {
+        let mut parsed = Vec::new();
+        for file in files {
+            let text = read(file)?;
+            let (tool, output) = parse(file, &text, tool)?;
+            // Of a file with many runs each would keep all of it.
+            let text = if output.runs.len() == 1 { kept(&text) } else { String::new() };
+            parsed.push(Parsed { file, text, tool, output });
+        }
+        settle(&mut parsed, &self.stated);
+        for one in parsed {
+            self.add(one, at);
+        }
+        Ok(())
+    }
+
+    /// What is said of them as a study.
+    fn study(&self) -> Study {
+        let repeats = self.repeats.values().copied().max().unwrap_or(0);
+        Study::new(StudyKind::Import, NetworkPath::Imported, repeats, 0)
     }
 
     fn add_to(&self, file: &Path) -> Result<(), Failure> {

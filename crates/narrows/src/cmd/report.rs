@@ -14,9 +14,10 @@ use std::path::{Path, PathBuf};
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let Some(file) = &args.file else { return super::servers::run(args) };
     let stored = narrows_store::read(file)?;
-    let reference = args.reference.as_ref().map(|file| narrows_store::read(file)).transpose()?;
+    let references = args.reference.iter().map(|file| reference(file));
+    let references = references.collect::<Result<Vec<StoredStudy>, Failure>>()?;
     let more = applications(file, &args.more, &stored)?;
-    let analysis = Analysis::beside(&stored, reference.as_ref()).with_applications(more);
+    let analysis = Analysis::beside(&stored, &references).with_applications(more);
     if let Some(folder) = &args.figures {
         output::make_folder(folder)?;
         let drawer = args.png.then(Rasteriser::new).transpose()?;
@@ -36,6 +37,15 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
         None => output::print_report(format, &analysis)?,
     }
     demands::judged(file, &args.demands, 0)
+}
+
+/// Another study, or a table or output of a tool that can be imported as one.
+fn reference(file: &Path) -> Result<StoredStudy, Failure> {
+    if file.extension().is_some_and(|end| end == "narrows") {
+        Ok(narrows_store::read(file)?)
+    } else {
+        super::import::unstored(file)
+    }
 }
 
 /// The applications of further files; each file must have one, the first too.

@@ -7,9 +7,12 @@ mod names;
 pub mod page;
 pub mod plot;
 mod priced;
+mod reference;
 pub mod side;
 pub mod sized;
 pub mod text;
+
+pub use reference::Joined;
 
 use crate::words;
 use narrows_dimm::population::{Balance, Population, Socket, controllers_equal};
@@ -21,7 +24,7 @@ use narrows_model::units::Unit;
 use narrows_model::workload::{Metric, Workload};
 use narrows_stats::{
     Drift, Equivalence, Grouping, Label, Placed, Summary, drift, equivalence, levels,
-    repeats_needed, summarise, value_of,
+    repeats_needed, value_of,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -46,6 +49,9 @@ pub struct StudyResults {
     pub drift: Drift,
     /// Why nothing is known of how memory was populated, where levels are changed by hand.
     pub population_unknown: Option<String>,
+    /// How many medians of the references have a cell here; `None` without a reference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Joined>,
 }
 
 impl StudyResults {
@@ -134,7 +140,7 @@ pub struct PanelRow {
     pub sent: Option<f64>,
     /// What the model says of the host that it was measured on, over a path to another host.
     pub predicted: Option<Estimate>,
-    /// Median of the same cell of another study.
+    /// Median of the same cell of a reference, in the panel's unit.
     pub beside: Option<f64>,
     /// How memory was populated on each processor, where that was read or the source says so.
     pub population: Vec<String>,
@@ -168,7 +174,7 @@ pub fn results(
     stored: &StoredStudy,
     summaries: &[Summary],
     expected: &BTreeMap<String, Prediction>,
-    other: Option<&StoredStudy>,
+    others: &[StoredStudy],
 ) -> Option<StudyResults> {
     // The rates of searches are curves of their own; beside them stand the cells that are repeated.
     let repeats = stored.trials.iter().any(|trial| !stored.is_searched(trial));
@@ -200,7 +206,7 @@ pub fn results(
         (name, cells.clone())
     });
     let named: Vec<(String, Vec<usize>)> = named.collect();
-    let beside = other.map(medians).unwrap_or_default();
+    let (beside, reference) = reference::beside(stored, summaries, others);
     let known = Known { populations: populations(stored), expected };
     Some(StudyResults {
         panels: named
@@ -208,15 +214,14 @@ pub fn results(
             .map(|(name, cells)| {
                 let mut panel = panel(stored, summaries, &known, name, &cells, &across, margin);
                 for row in &mut panel.rows {
-                    let same = same_levels(&stored.trials[row.trial]);
-                    row.beside =
-                        beside.get(&same).filter(|(unit, _)| *unit == panel.unit).map(|(_, m)| *m);
+                    row.beside = beside.get(row.trial).copied().flatten();
                 }
                 panel
             })
             .collect(),
         drift: drift(&in_time(stored)),
         population_unknown: population_unknown(stored, &across),
+        reference,
         confidence_percent: stored
             .study
             .precision
@@ -256,34 +261,11 @@ fn name(trial: &Trial, across: &str, kinds: bool) -> String {
 /// Whether cells of the same levels are of several kinds: imported ones can be, such as the four
 /// kernels of STREAM.
 fn kinds_differ(stored: &StoredStudy) -> bool {
-    let mut known: BTreeMap<Vec<(String, String)>, &Workload> = BTreeMap::new();
+    let mut known: BTreeMap<BTreeMap<String, String>, &Workload> = BTreeMap::new();
     stored
         .trials
         .iter()
-        .any(|trial| *known.entry(same_levels(trial)).or_insert(&trial.kind) != &trial.kind)
-}
-
-/// A cell's levels in a form that two studies share: small letters, in order.
-fn same_levels(trial: &Trial) -> Vec<(String, String)> {
-    let mut levels: Vec<(String, String)> = trial
-        .levels
-        .iter()
-        .map(|level| (level.factor.to_lowercase(), level.level.to_lowercase()))
-        .collect();
-    levels.sort();
-    levels
-}
-
-/// Medians of a study by its cells' levels.
-fn medians(other: &StoredStudy) -> BTreeMap<Vec<(String, String)>, (Unit, f64)> {
-    let summaries = summarise(other);
-    let cells = other.trials.iter().zip(&summaries);
-    cells
-        .filter_map(|(trial, summary)| {
-            let estimate = summary.estimate?;
-            Some((same_levels(trial), (estimate.unit, estimate.value)))
-        })
-        .collect()
+        .any(|trial| *known.entry(reference::levels(trial)).or_insert(&trial.kind) != &trial.kind)
 }
 
 /// What is known of the machine in each session.

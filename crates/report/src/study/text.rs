@@ -269,6 +269,13 @@ pub fn cautions(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<String> 
         let names = said.into_iter().collect::<Vec<_>>().join(", ");
         lines.push(format!("as the user said, not as read from the machine: {names}"));
     }
+    lines.extend(results.reference.filter(|of| of.with_cell < of.medians).map(|of| {
+        format!(
+            "reference: {} of {} medians stand beside a cell; the others are of levels that this \
+             study lacks, or could be of several cells",
+            of.with_cell, of.medians
+        )
+    }));
     lines.extend(missing(analysis, results));
     lines
 }
