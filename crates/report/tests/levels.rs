@@ -96,6 +96,28 @@ fn one_module_on_one_controller_is_never_said_to_be_balanced() {
     assert!(line.ends_with("DIMMs 1"), "{line}");
 }
 
+/// What LP1241 concludes from: the medians of balanced populations, and of the others; and of RDMA
+/// one figure for all populations.
+#[test]
+fn medians_are_told_by_memory_and_of_all_runs_where_all_are_of_one_level() {
+    let mut of = study("DIMMs", &[60.0, 90.0, 61.0], 8, Some(true));
+    for (at, modules) in [[32, 0, 0, 0, 0, 0], [32; 6], [32, 32, 0, 0, 0, 0]].iter().enumerate() {
+        of.sessions.push(session(at as u32, &(at + 1).to_string(), host(*modules)));
+    }
+    for record in &mut of.records {
+        record.session = record.trial.0.parse().expect("a number");
+    }
+    let told = text(&of);
+    let line = told.lines().find(|line| line.contains("medians by memory: ")).expect("a line");
+    assert!(line.contains("balanced 89.89 Gb/s (DIMMs 2); unbalanced 59.9"), "{line}");
+    assert!(line.ends_with("Gb/s (DIMMs 1, 3)"), "{line}");
+    assert!(!told.contains("median of all runs"), "{told}");
+    // Half of the runs of each of two cells lie below 96 Gb/s, half above.
+    let told = text(&study("DIMMs", &[95.9, 96.1], 30, None));
+    assert!(told.contains("one level: ") && told.contains("; median of all runs 95.9"), "{told}");
+    assert!(!told.contains("medians by memory"), "nothing is known of it: {told}");
+}
+
 /// A column that is not there would be taken for one that nobody asked for.
 #[test]
 fn a_population_that_is_not_known_is_told_as_unknown() {

@@ -1,7 +1,8 @@
 //! What is claimed of a panel's levels, in words.
 
-use super::Panel;
 use super::names::between;
+use super::{Panel, PanelRow, faceted};
+use crate::words;
 use narrows_stats::{ALIKE, Doubt, Level, Levels, RUNS_MIN};
 
 /// More levels than this are told by their ends.
@@ -26,7 +27,12 @@ pub fn says(panel: &Panel, across: &str) -> Vec<String> {
             let all = one.cells.len() == panel.rows.len();
             let of = if all { "" } else { " (of those measured)" };
             let span = span(one.low, one.high);
-            Some(format!("one level: {span}, equal within {percent} % for every {across}{of}"))
+            let says =
+                format!("one level: {span}, equal within {percent} % for every {across}{of}");
+            let all = panel
+                .median_of_all
+                .map(|median| format!("; median of all runs {}", words::exact(median, panel.unit)));
+            Some(says + &all.unwrap_or_default())
         }
         Levels::Inconclusive { doubt, low, high } => {
             let span = span(*low, *high);
@@ -55,7 +61,30 @@ pub fn says(panel: &Panel, across: &str) -> Vec<String> {
     };
     let unplaced = (!few.is_empty() && panel.levels.p.is_some())
         .then(|| format!("not placed, with fewer than {RUNS_MIN} runs: {}", names(few)));
-    told.into_iter().chain(unplaced).collect()
+    told.into_iter().chain(unplaced).chain(by_memory(panel, across)).collect()
+}
+
+/// The medians by how memory was populated, where that differs: what published studies conclude
+/// from.
+fn by_memory(panel: &Panel, across: &str) -> Option<String> {
+    let mut classes: Vec<(&str, Vec<&PanelRow>)> = Vec::new();
+    for row in panel.rows.iter().filter(|row| row.memory.is_some() && row.median.is_some()) {
+        let class = faceted::class(row);
+        match classes.iter_mut().find(|(known, _)| *known == class) {
+            Some((_, rows)) => rows.push(row),
+            None => classes.push((class, vec![row])),
+        }
+    }
+    classes.sort_by_key(|(_, rows)| rows[0].memory);
+    let told = classes.iter().map(|(class, rows)| {
+        let medians: Vec<f64> = rows.iter().filter_map(|row| row.median).collect();
+        let low = medians.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = medians.iter().copied().fold(0.0, f64::max);
+        let names: Vec<&str> = rows.iter().map(|row| row.level.as_str()).collect();
+        format!("{class} {} ({across} {})", between(low, high, panel.unit), names.join(", "))
+    });
+    let told = told.collect::<Vec<_>>().join("; ");
+    (classes.len() > 1).then(|| format!("medians by memory: {told}"))
 }
 
 /// Medians of too few runs: nothing is known of how runs spread.

@@ -23,7 +23,7 @@ use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::units::Unit;
 use narrows_model::workload::{Metric, Workload};
 use narrows_stats::{
-    Drift, Equivalence, Grouping, Label, Placed, Summary, drift, equivalence, levels,
+    Drift, Equivalence, Grouping, Label, Levels, Placed, Summary, drift, equivalence, levels,
     repeats_needed, value_of,
 };
 use serde::Serialize;
@@ -79,6 +79,9 @@ pub struct Panel {
     pub p_value: Option<f64>,
     /// Whether all cells are equal within the margin.
     pub equal: Option<Equivalence>,
+    /// Median of all runs together, where all cells are of one level.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub median_of_all: Option<f64>,
     /// Runs that failed, by their reason.
     pub failures: Vec<Failure>,
     /// What the figures must not be taken for, with the rows that this holds of.
@@ -336,6 +339,8 @@ fn panel(
     let measured: Vec<&[f64]> = all.iter().copied().filter(|cell| !cell.is_empty()).collect();
     let equal = one_kind.then(|| equivalence(&measured, margin)).flatten();
     let levels = if one_kind { levels(&all, equal.as_ref()) } else { levels(&[], None) };
+    let is_one = matches!(levels.levels, Levels::One(_));
+    let median_of_all = is_one.then(|| narrows_stats::median(&values.concat())).flatten();
     let needed = measured.iter().map(|cell| repeats_needed(cell, margin, CONFIDENCE));
     Panel {
         name,
@@ -345,6 +350,7 @@ fn panel(
         p_value: levels.p,
         levels,
         equal,
+        median_of_all,
         failures: failures(cells, summaries),
         labels: marked(cells, summaries),
         repeats_needed: needed
@@ -447,16 +453,19 @@ fn population(
     populations: &BTreeMap<u32, Vec<Populated>>,
 ) -> Vec<Populated> {
     if !trial.notes.is_empty() {
-        let said = |note: &narrows_model::trial::Level| {
+        let said = |(at, note): (usize, &narrows_model::trial::Level)| {
             // The source's own word.
             let memory = if note.level.eq_ignore_ascii_case("balanced") {
                 Memory::BalancedBySource
             } else {
                 Memory::Uneven
             };
-            (format!("{} {}", note.factor, note.level), memory)
+            // Columns and lists have processors in their order.
+            let is_plain = note.factor.eq_ignore_ascii_case(&format!("cpu{}", at + 1));
+            let word = format!("{} {}", note.factor, note.level);
+            (if is_plain { note.level.clone() } else { word }, memory)
         };
-        return trial.notes.iter().map(said).collect();
+        return trial.notes.iter().enumerate().map(said).collect();
     }
     let session = stored.records_of(trial).map(|record| record.session).next();
     session.and_then(|session| populations.get(&session)).cloned().unwrap_or_default()

@@ -12,7 +12,7 @@ const PANELS_ACROSS: usize = 6;
 /// Beyond these a table is no overview.
 const PANELS: usize = 40;
 const LEVELS_ACROSS: usize = 10;
-/// The column that tells how memory was populated.
+/// The column that tells how memory was populated, where that is not known of any processor.
 const POPULATION: &str = "memory by CPU";
 
 /// The tables with their titles. None with one panel or one level, or too many for a page.
@@ -79,7 +79,8 @@ fn percent(share: Option<f64>) -> String {
 
 /// Whether a column holds numbers.
 pub fn is_number(table: &[Vec<String>], at: usize) -> bool {
-    at > 0 && table[0][at] != POPULATION
+    let mut cells = table.iter().skip(1).filter_map(|row| row.get(at)?.chars().next());
+    at > 0 && cells.any(|first| first.is_ascii_digit())
 }
 
 /// What is said of one cell.
@@ -111,26 +112,30 @@ fn cell(panel: &Panel, level: &str, said: Said<'_>) -> String {
     row.and_then(|row| said(panel, row)).unwrap_or_else(|| "-".to_owned())
 }
 
-/// As published tables have them: a row a level, with how memory was populated, and a column a
-/// panel.
+/// As published tables have them: a row a level, with how the memory of each processor was
+/// populated, and a column a panel.
 fn by_level(results: &StudyResults, lines: &[Line<'_>]) -> Table {
     let levels = levels(results);
     let rows = || results.panels.iter().flat_map(|panel| &panel.rows);
-    let of = |level: &str| rows().find(|row| row.level == level && !row.population.is_empty());
-    let populated =
-        results.population_unknown.is_some() || levels.iter().any(|level| of(level).is_some());
+    let processors = rows().map(|row| row.population.len()).max().unwrap_or(0);
+    let is_populated = results.population_unknown.is_some() || processors > 0;
     let mut head = vec![results.across.clone()];
-    if populated {
-        head.push(POPULATION.to_owned());
+    match processors {
+        0 if is_populated => head.push(POPULATION.to_owned()),
+        all => head.extend((1..=all).map(|cpu| format!("memory, CPU {cpu}"))),
     }
     head.extend(lines.iter().map(|(name, ..)| name.clone()));
     let mut table = vec![head];
     for level in levels {
         let mut row = vec![level.to_owned()];
-        if populated {
-            let measured = rows().any(|row| row.level == *level && row.done > 0);
-            let unknown = if measured { "unknown" } else { "-" };
-            row.push(of(level).map_or(unknown.to_owned(), |row| row.population.join(" / ")));
+        if is_populated {
+            let mut of = rows().filter(|row| row.level == level);
+            let known = of.clone().find(|row| !row.population.is_empty());
+            let unknown = if of.any(|row| row.done > 0) { "unknown" } else { "-" };
+            row.extend((0..processors.max(1)).map(|cpu| {
+                let word = known.and_then(|row| row.population.get(cpu));
+                word.map_or(unknown, String::as_str).to_owned()
+            }));
         }
         row.extend(lines.iter().map(|(_, panel, said)| cell(panel, level, *said)));
         table.push(row);
