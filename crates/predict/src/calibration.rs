@@ -48,6 +48,14 @@ pub struct Calibration {
     pub unused: Vec<String>,
 }
 
+/// GB/s that a copy moves over the memory bus of a host, all nodes together: what is attainable in
+/// practice. A copy is measured on one node, and counters tell all of them. `None` without a copy
+/// beyond the caches.
+pub fn attainable_gb_s(study: &StoredStudy, summaries: &[Summary]) -> Option<f64> {
+    let nodes = study.host.nodes.len().max(1) as f64;
+    Calibration::of(study, summaries).copy_gb_s.map(|copy| copy.value * nodes)
+}
+
 impl Calibration {
     pub fn of(study: &StoredStudy, all: &[Summary]) -> Self {
         let mut one = Self::default();

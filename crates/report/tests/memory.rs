@@ -6,7 +6,7 @@ use narrows_model::load::{EndReport, FlowTally, Role, StreamParams};
 use narrows_model::memory_traffic::{Count, CountedBy, MemoryTraffic, Quantity, Uncounted};
 use narrows_model::record::Reported;
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::NetworkPath;
+use narrows_model::trial::{Level, NetworkPath, TrialId};
 use narrows_model::{Bytes, Nanos};
 use narrows_report::{Analysis, bus, explained, formats};
 
@@ -161,4 +161,70 @@ fn rates_stand_beside_what_channels_and_links_can_carry_and_own_threads_apart() 
     study.host = study.peer_hosts[0].clone();
     let text = explained(&study);
     assert!(text.contains("busiest socket's links; scaled"), "{text}");
+}
+
+/// Two tests at four sizes of which each byte crosses the memory of the sender twice and of the
+/// receiver four times, beside a copy of 20 GB/s on this host.
+fn by_size() -> StoredStudy {
+    let mut study = planted::study("size", &[8.0; 8], 6, None);
+    study.study.cache_bytes = Bytes::mib(32);
+    for (at, trial) in study.trials.iter_mut().enumerate() {
+        trial.params.message_bytes = Bytes(64 << (2 * (at % 4)));
+        trial.levels[0].level = (at % 4).to_string();
+        let test = if at < 4 { "a stream" } else { "both ways" };
+        trial.levels.push(Level { factor: "test".into(), level: test.into() });
+        trial.label = format!("{} at {}", test, at % 4);
+    }
+    for record in &mut study.records {
+        record.external = None;
+        let counts = [(1_500_000_000, 500_000_000), (2_000_000_000, 2_000_000_000)];
+        let [sender, receiver] = counts.map(Some);
+        let (receiver, sender) = (end(false, receiver), end(true, sender));
+        record.reports = Reported::list(Some(Box::new(receiver)), Some(Box::new(sender)), None);
+    }
+    let mut copy = study.trials[0].clone();
+    (copy.id, copy.label, copy.kind) =
+        (TrialId("m".into()), "memory-copy".into(), "memory-copy".into());
+    (copy.path, copy.levels) =
+        (NetworkPath::Memory, vec![Level { factor: "test".into(), level: "copy".into() }]);
+    let mut run = study.records[0].clone();
+    let mut end = end(false, None);
+    end.flows[0].bytes = Bytes(20_000_000_000);
+    end.effective.buffer_span_bytes = Bytes::gib(1);
+    run.trial = copy.id.clone();
+    run.reports = Reported::list(Some(Box::new(end)), None, None);
+    study.trials.push(copy);
+    study.records.push(run);
+    study
+}
+
+#[test]
+fn memory_traffic_is_drawn_by_size_beside_what_a_copy_reaches() {
+    let study = by_size();
+    let analysis = Analysis::of(&study);
+    let files = narrows_report::data::all(&analysis);
+    let drawn = narrows_report::figures::all(&analysis);
+    let rows = |name: &str| {
+        assert!(drawn.iter().any(|(file, _)| file == name), "{name}");
+        let (_, csv) = files.iter().find(|(file, _)| file == name).expect(name);
+        csv.lines().skip(1).map(str::to_owned).collect::<Vec<String>>()
+    };
+    let bytes = rows("by-size-the-receiver-s-host-memory-bytes-a-network");
+    assert_eq!(bytes.len(), 8, "{bytes:?}");
+    assert!(bytes.iter().all(|row| row.contains(",4,4,4,share,")), "{bytes:?}");
+    let bytes = rows("by-size-the-sender-s-host-memory-bytes-a-network");
+    assert!(bytes.iter().all(|row| row.contains(",2,2,2,share,")), "{bytes:?}");
+    let both = ["sender", "receiver"];
+    let both = both.map(|end| rows(&format!("by-size-the-{end}-s-host-memory-traffic-by-message")));
+    // The copy was measured on one of the two hosts.
+    let copies: Vec<&String> =
+        both.iter().flatten().filter(|row| row.contains("a copy of this host")).collect();
+    assert_eq!(copies.len(), 2, "{both:?}");
+    assert!(copies.iter().all(|row| row.contains(",20000000000,")), "{copies:?}");
+    let text = (formats::format("text").expect("a format").write)(&analysis);
+    assert!(text.contains("2.00 / 4.00"), "{text}");
+    assert!(
+        text.contains("2.00 GB/s (10 %) / 4.00 GB/s") || text.contains("4.00 GB/s (20 %)"),
+        "{text}"
+    );
 }

@@ -9,7 +9,7 @@
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::result::{Measure, Needed, Unmeasured, Verdict, Weight};
-use narrows_predict::calibration::Calibration;
+use narrows_predict::calibration::attainable_gb_s;
 use narrows_stats::MemoryUse;
 
 pub static RULE: Rule =
@@ -19,11 +19,8 @@ pub static RULE: Rule =
 const FULL_SHARE: f64 = 0.95;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    // A copy was measured on one node, and counters tell all of them.
-    let nodes = case.study.host.nodes.len().max(1) as f64;
-    let copy = Calibration::of(case.study, case.summaries).copy_gb_s;
-    let attainable_gb_s = copy.map(|copy| copy.value * nodes);
-    measured::judge(case, Needed::MemoryTraffic, None, |cell| look(cell, attainable_gb_s))
+    let attainable = attainable_gb_s(case.study, case.summaries);
+    measured::judge(case, Needed::MemoryTraffic, None, |cell| look(cell, attainable))
 }
 
 /// The controller's host: the copy was measured there.

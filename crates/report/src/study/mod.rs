@@ -11,6 +11,7 @@ mod reference;
 pub mod side;
 pub mod sized;
 pub mod text;
+mod traffic;
 
 pub use reference::Joined;
 

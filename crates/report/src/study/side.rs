@@ -1,7 +1,7 @@
 //! All cells of a study side by side: medians, and CPU of both ends.
 
 use super::names::{Table, levels, title};
-use super::{Panel, PanelRow, StudyResults, priced};
+use super::{Panel, PanelRow, StudyResults, priced, traffic};
 use crate::{Analysis, words};
 use narrows_model::load::Role;
 use narrows_model::trial::NetworkPath;
@@ -22,10 +22,13 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<(&'static 
         let told = cpu.sender_share.is_some() || cpu.receiver_share.is_some();
         told.then(|| format!("{} / {}", percent(cpu.sender_share), percent(cpu.receiver_share)))
     };
+    let [ratios, rates] = traffic::tables(analysis, results);
     let titled = [
         ("Medians", of(results, &median_of, Some(&half_of))),
         ("CPU of the busiest thread, sender / receiver", of(results, &cpu, None)),
         ("Share of the link rate", of(results, &|_, row| own_link(analysis, row), None)),
+        ratios,
+        rates,
         ("Price, and what a hundred of it buys", priced::table(analysis, results)),
     ];
     titled.into_iter().filter_map(|(title, table)| Some((title, table?))).collect()
@@ -84,13 +87,13 @@ pub fn is_number(table: &[Vec<String>], at: usize) -> bool {
 }
 
 /// What is said of one cell.
-type Said<'a> = &'a dyn Fn(&Panel, &PanelRow) -> Option<String>;
+pub(super) type Said<'a> = &'a dyn Fn(&Panel, &PanelRow) -> Option<String>;
 
 /// A column or a row: its name, its panel, and what is said of each cell.
 type Line<'a> = (String, &'a Panel, Said<'a>);
 
 /// Each panel's line, and behind it one with more of it, where a cell has more.
-fn of(results: &StudyResults, said: Said<'_>, more: Option<Said<'_>>) -> Option<Table> {
+pub(super) fn of(results: &StudyResults, said: Said<'_>, more: Option<Said<'_>>) -> Option<Table> {
     let levels = levels(results);
     let has = |panel: &Panel, said: Said<'_>| panel.rows.iter().any(|r| said(panel, r).is_some());
     let mut lines: Vec<Line<'_>> = Vec::new();

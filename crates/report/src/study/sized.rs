@@ -1,12 +1,16 @@
-//! Panels of a study along message sizes, those with one unit in one figure.
+//! Panels of a study along message sizes, those with one unit in one figure. Round trips are drawn as
+//! halves, as what others call latency: so they stand beside figures of tools that have it so.
 
-use super::{Panel, StudyResults};
+use super::{Panel, StudyResults, traffic};
 use crate::plots::curves::{Point, Series, draw};
 use crate::{Analysis, words};
 use narrows_model::Bytes;
 use narrows_model::units::Unit;
+use narrows_model::workload::Metric;
 use std::collections::BTreeSet;
 
+/// The title of what takes time.
+const LATENCY: &str = "latency by message size: half of a round trip, or as the tool has it";
 /// Fewer sizes are no curve.
 const SIZES_MIN: usize = 3;
 
@@ -36,14 +40,17 @@ pub fn figures(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<Sized> {
             Some(one) => one.series.push(series),
             None => {
                 let title = format!("{} by message size", words::metric(panel.metric));
+                let title = if panel.unit == Unit::Nanos { LATENCY.to_owned() } else { title };
                 all.push(Sized { title, unit: panel.unit, series: vec![series] });
             }
         }
     }
+    all.extend(traffic::figures(analysis, results));
     all
 }
 
-fn size(analysis: &Analysis<'_>, trial: usize) -> Option<Bytes> {
+/// The size of a cell's messages.
+pub(super) fn size(analysis: &Analysis<'_>, trial: usize) -> Option<Bytes> {
     Some(analysis.stored.trials.get(trial)?.params.message_bytes)
 }
 
@@ -59,18 +66,19 @@ fn series(analysis: &Analysis<'_>, panel: &Panel) -> Option<Series> {
     if !is_curve(analysis, panel) {
         return None;
     }
+    let is_trip = panel.metric == Metric::RoundTripP50;
+    let part = if is_trip { 0.5 } else { 1.0 };
     let mut points = Vec::new();
     for row in &panel.rows {
-        let (Some(median), Some(low), Some(high)) = (row.median, row.low, row.high) else {
-            continue;
-        };
+        let of = [row.median, row.low, row.high].map(|of| of.map(|of| part * of));
+        let [Some(median), Some(low), Some(high)] = of else { continue };
         let cpu = analysis.summaries.get(row.trial).and_then(|summary| summary.cpu.as_ref());
         let cpu = [cpu.and_then(|cpu| cpu.sender_share), cpu.and_then(|cpu| cpu.receiver_share)];
         points.push(Point { size: size(analysis, row.trial)?, median, low, high, cpu });
     }
     points.retain(|point| point.median > 0.0);
     points.sort_by_key(|point| point.size);
-    let name =
-        if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name }.to_owned();
+    let name = super::names::title(panel);
+    let name = if is_trip { format!("half of {name}") } else { name.to_owned() };
     (!points.is_empty()).then_some(Series { name, points })
 }

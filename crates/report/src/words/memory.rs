@@ -11,7 +11,7 @@ use narrows_predict::{dram, link_rate};
 use narrows_stats::{MemoryUse, Summary};
 
 /// Whose host a use is of. A memory kernel has one end, and two ends inside a host have one host.
-fn host(summary: &Summary, of: &MemoryUse) -> &'static str {
+pub fn host_of(summary: &Summary, of: &MemoryUse) -> &'static str {
     match (of.both_ends || summary.path == NetworkPath::Memory, of.end) {
         (true, _) => "this host",
         (false, Role::Sender) => "the sender's host",
@@ -101,7 +101,7 @@ fn own_threads(summary: &Summary, of: &MemoryUse) -> Option<String> {
 fn counted(analysis: &Analysis<'_>, summary: &Summary, of: &MemoryUse) -> Option<String> {
     let rate = of.bytes_per_second?;
     let at = facts(analysis, summary, of.end);
-    let mut text = format!("memory of {}: {}", host(summary, of), gigabytes(rate));
+    let mut text = format!("memory of {}: {}", host_of(summary, of), gigabytes(rate));
     if let (Some(read), Some(written)) = (of.read_bytes_per_second, of.written_bytes_per_second) {
         text += &format!(" ({} read, {} written)", gigabytes(read), gigabytes(written));
     }
@@ -154,9 +154,9 @@ pub fn memory_missing(summary: &Summary) -> Vec<String> {
     for one in &summary.memory {
         for gap in &one.missing {
             match told.iter_mut().find(|(known, _)| *known == gap) {
-                Some((_, hosts)) if hosts.contains(&host(summary, one)) => {}
-                Some((_, hosts)) => hosts.push(host(summary, one)),
-                None => told.push((gap, vec![host(summary, one)])),
+                Some((_, hosts)) if hosts.contains(&host_of(summary, one)) => {}
+                Some((_, hosts)) => hosts.push(host_of(summary, one)),
+                None => told.push((gap, vec![host_of(summary, one)])),
             }
         }
     }

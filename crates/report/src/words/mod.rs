@@ -11,7 +11,7 @@ mod traffic;
 
 pub use delays::delays;
 pub use directions::{back, directions};
-pub use memory::{memory_missing, memory_use, moves};
+pub use memory::{host_of, memory_missing, memory_use, moves};
 pub use no_value::no_value;
 pub use pairs::pairs;
 pub use set_up::{brief, path_of, set_up};
