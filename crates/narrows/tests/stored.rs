@@ -427,6 +427,10 @@ fn another_study_stands_beside_and_figures_are_files() {
     let text = out(&run(two.arg("--reference").arg(&more)));
     assert!(text.contains("55.00 Gb/s") && !text.contains("50.00 Gb/s"), "{text}");
     assert!(text.contains("reference: 9 of 10 medians stand beside a cell"), "{text}");
+    // Both as one: a panel of each, and no host that both are of.
+    let text = out(&run(narrows().arg("report").arg(&own).arg(&beside)));
+    assert!(text.contains("study   own: imported, its host unknown"), "{text}");
+    assert!(text.contains("own, TCP") && text.contains("beside, TCP"), "{text}");
     let nowhere = dir.join("nowhere.narrows");
     fails(narrows().arg("report").arg(&own).arg("--reference").arg(nowhere), 2, "nowhere.narrows");
     let svg = std::fs::read_to_string(dir.join("panel-0-tcp.svg")).expect("a figure");

@@ -10,7 +10,7 @@ use narrows_model::result::Prediction;
 pub fn section(analysis: &Analysis<'_>) -> Markup {
     html! {
         (said(analysis))
-        @if !analysis.is_imported() {
+        @if analysis.has_host() {
             @for prediction in paths(analysis) { (path(prediction)) }
         }
     }
@@ -39,7 +39,7 @@ fn said(analysis: &Analysis<'_>) -> Markup {
                 (answer.figure) " " span class="soft" { (answer.spread) }
             }
             // Of figures that somebody else measured no host is known.
-            @if !analysis.is_imported() { dl {
+            @if analysis.has_host() { dl {
                 dt { "Bottleneck" } dd { (answer.bottleneck) }
                 dt { "What to do" } dd { (answer.action) }
             } }

@@ -22,6 +22,7 @@ pub mod formats;
 mod hardware;
 mod headline;
 pub mod history;
+pub mod joint;
 mod judged;
 pub mod latency;
 mod loss;
@@ -108,6 +109,8 @@ pub struct Analysis<'a> {
     pub limits: Vec<Limit>,
     /// What the machine was in the sessions.
     pub populations: Vec<Population>,
+    /// Of studies as one what is said of each; else empty.
+    pub parts: Vec<String>,
 }
 
 impl<'a> Analysis<'a> {
@@ -147,6 +150,33 @@ impl<'a> Analysis<'a> {
             found,
             limits,
             populations,
+            parts: Vec::new(),
+        }
+    }
+
+    /// Nothing that is computed of the runs.
+    fn unjudged(stored: &'a StoredStudy, parts: Vec<String>) -> Self {
+        Self {
+            stored,
+            summaries: Vec::new(),
+            together: None,
+            pairs: Vec::new(),
+            copy_share: None,
+            profiles: Vec::new(),
+            study: None,
+            searches: Vec::new(),
+            anomalies: None,
+            placements: Vec::new(),
+            neighbours: Vec::new(),
+            latency: None,
+            applications: Vec::new(),
+            predictions: Vec::new(),
+            expected: BTreeMap::new(),
+            judged: Vec::new(),
+            found: Vec::new(),
+            limits: Vec::new(),
+            populations: Vec::new(),
+            parts,
         }
     }
 
@@ -170,6 +200,11 @@ impl<'a> Analysis<'a> {
     /// True for figures of other tools, of a host that is not known.
     pub fn is_imported(&self) -> bool {
         self.stored.study.command == StudyKind::Import
+    }
+
+    /// True where one host is known that all figures are of.
+    pub fn has_host(&self) -> bool {
+        !self.is_imported() && self.parts.is_empty()
     }
 
     /// Which populations a finding holds for, in words; `None` where the study has but one session.

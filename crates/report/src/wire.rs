@@ -181,7 +181,7 @@ pub fn frames(analysis: &Analysis<'_>) -> Vec<Frame> {
 /// What this host does with each size that a study measured.
 pub fn of_study(analysis: &Analysis<'_>) -> Vec<Standing> {
     let said = Said::new();
-    if analysis.is_imported() {
+    if !analysis.has_host() {
         return Vec::new();
     }
     let asked =

@@ -6,6 +6,7 @@ use narrows_model::Fact;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Level;
 use narrows_report::Analysis;
+use narrows_report::joint::{self, Part};
 use planted::{host, session, study};
 
 fn text(study: &StoredStudy) -> String {
@@ -175,4 +176,64 @@ fn a_price_stands_beside_what_it_buys() {
     assert!(!rows("3 "), "{told}");
     let html = narrows_report::formats::FORMATS.iter().find(|one| one.name == "html");
     assert!((html.expect("a format").write)(&Analysis::of(&study)).contains("900.00"));
+}
+
+/// The medians of one processor and of two, of the same numbers of modules.
+fn parts() -> [Part; 2] {
+    let part = |name: &str, medians: &[f64], modules: [u64; 6]| {
+        let mut stored = study("DIMMs", medians, 8, None);
+        stored.sessions.push(session(3, "1", host(modules)));
+        stored.records.iter_mut().for_each(|record| record.session = 3);
+        Part { name: name.to_owned(), stored }
+    };
+    [part("one", &[60.0, 90.0], [32; 6]), part("two", &[80.0, 91.0, 70.0], [32, 0, 0, 0, 0, 0])]
+}
+
+#[test]
+fn studies_stand_in_one_figure_and_one_table() {
+    let parts = parts();
+    let stored = joint::merged(&parts).expect("one study");
+    let analysis = Analysis::joint(&stored, &parts, &[]);
+    let results = analysis.study.as_ref().expect("levels");
+    let names: Vec<&str> = results.panels.iter().map(|panel| panel.name.as_str()).collect();
+    assert_eq!(names, ["one", "two"]);
+    let medians = |at: usize| -> Vec<f64> {
+        let rows = results.panels[at].rows.iter();
+        rows.map(|row| (row.median.expect("a median") / 1e9).round()).collect()
+    };
+    assert_eq!((medians(0), medians(1)), (vec![60.0, 90.0], vec![80.0, 91.0, 70.0]));
+    // Each has the memory of the session that measured it, though both have the same number.
+    let memory = |at: usize| results.panels[at].rows[0].population[0].clone();
+    assert!(memory(0).contains("balanced (lenovo"), "{}", memory(0));
+    assert!(memory(1).contains("lenovo-2019: unbalanced"), "{}", memory(1));
+    let drawn = narrows_report::figures::all(&analysis);
+    let (_, figure) = drawn.iter().find(|(name, _)| name.starts_with("joint-")).expect("a figure");
+    assert!(figure.contains(">one<") && figure.contains(">two<"), "{figure}");
+    for format in ["text", "html", "markdown", "json"] {
+        let format = narrows_report::formats::format(format).expect("a format");
+        let told = (format.write)(&analysis);
+        // One host's findings are not those of another.
+        assert!(!told.contains("No rule found") && !told.contains("no rule found"), "{told}");
+        assert!(!told.contains("Bottleneck"), "{told}");
+    }
+    let text = narrows_report::formats::format("text").expect("a format").write;
+    let text = text(&analysis);
+    assert!(text.contains("study   one: ") && text.contains("16 runs"), "{text}");
+}
+
+#[test]
+fn studies_of_different_axes_have_no_figure_together() {
+    let [one, mut two] = parts();
+    let check = |one: Part, two: Part| joint::merged(&[one, two]).expect_err("apart").to_string();
+    for trial in &mut two.stored.trials {
+        trial.levels[0].factor = "size".into();
+    }
+    let why = check(one, two);
+    assert_eq!(why, "one has DIMMs along its axis, and two size");
+    let [one, mut two] = parts();
+    two.name = "one".into();
+    assert_eq!(check(one, two), "two files are called one");
+    let [one, mut two] = parts();
+    two.stored.trials.iter_mut().for_each(|trial| trial.levels.clear());
+    assert_eq!(check(one, two), "two has no factors with levels");
 }

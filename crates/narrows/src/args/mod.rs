@@ -467,7 +467,8 @@ pub struct ReportArgs {
     /// The study file
     #[arg(value_name = "FILE", required_unless_present = "servers")]
     pub file: Option<PathBuf>,
-    /// Further files of `narrows app`, whose curves are drawn in one figure with those of the first
+    /// Further files whose cells stand in one figure with those of the first: of studies with the
+    /// same factor along the axis, or of `narrows app`
     #[arg(value_name = "FILE")]
     pub more: Vec<PathBuf>,
     /// What the figures must be.

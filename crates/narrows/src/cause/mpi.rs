@@ -45,6 +45,7 @@ impl Cause {
     pub const NO_APP: Self = Self::usage("give a file that `narrows app STUDY` has made");
     /// Files that no one figure can have.
     pub const NOT_TOGETHER: Self = Self::usage(
-        "one figure has files of `narrows app`: report others one by one, or `narrows compare` two",
+        "one figure has files of `narrows app`, or of studies with one factor along the axis: report \
+         others one by one, or `narrows compare` two",
     );
 }

@@ -8,7 +8,9 @@ use crate::output;
 use crate::raster::Rasteriser;
 use narrows_model::study::StoredStudy;
 use narrows_report::applications::Application;
+use narrows_report::joint::{self, Part};
 use narrows_report::{Analysis, data, figures};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
@@ -16,15 +18,31 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let stored = narrows_store::read(file)?;
     let references = args.reference.iter().map(|file| reference(file));
     let references = references.collect::<Result<Vec<StoredStudy>, Failure>>()?;
+    if !args.more.is_empty() && Application::of(&stored).is_none() {
+        let parts = parts(file, &args.more, stored)?;
+        let stored = joint::merged(&parts)
+            .map_err(|why| Failure::of(Cause::NOT_TOGETHER, why.to_string()))?;
+        written(args, &Analysis::joint(&stored, &parts, &references))?;
+        let mut code = demands::judged(file, &args.demands, 0)?;
+        for file in &args.more {
+            code = demands::judged(file, &args.demands, code)?;
+        }
+        return Ok(code);
+    }
     let more = applications(file, &args.more, &stored)?;
-    let analysis = Analysis::beside(&stored, &references).with_applications(more);
+    written(args, &Analysis::beside(&stored, &references).with_applications(more))?;
+    demands::judged(file, &args.demands, 0)
+}
+
+/// Writes what was asked for: figures and their data, and the report.
+fn written(args: &ReportArgs, analysis: &Analysis<'_>) -> Result<(), Failure> {
     if let Some(folder) = &args.figures {
         output::make_folder(folder)?;
         let drawer = args.png.then(Rasteriser::new).transpose()?;
-        for (name, csv) in data::all(&analysis) {
+        for (name, csv) in data::all(analysis) {
             output::write_whole(&folder.join(format!("{name}.csv")), &csv)?;
         }
-        for (name, svg) in figures::all(&analysis) {
+        for (name, svg) in figures::all(analysis) {
             output::write_whole(&folder.join(format!("{name}.svg")), &svg)?;
             if let Some(drawer) = &drawer {
                 output::write_bytes(&folder.join(format!("{name}.png")), &drawer.png(&svg)?)?;
@@ -33,10 +51,29 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     }
     let format = output::format(if args.json { "json" } else { &args.format });
     match &args.output {
-        Some(file) => output::write_whole(file, &(format.write)(&analysis))?,
-        None => output::print_report(format, &analysis)?,
+        Some(file) => output::write_whole(file, &(format.write)(analysis))?,
+        None => output::print_report(format, analysis)?,
     }
-    demands::judged(file, &args.demands, 0)
+    Ok(())
+}
+
+/// All files as studies that are drawn together, by the names of their files, or by their paths
+/// where two have one name.
+fn parts(first: &Path, more: &[PathBuf], stored: StoredStudy) -> Result<Vec<Part>, Failure> {
+    let mut parts = vec![Part { name: stem(first), stored }];
+    for file in more {
+        parts.push(Part { name: stem(file), stored: reference(file)? });
+    }
+    let names: BTreeSet<&String> = parts.iter().map(|part| &part.name).collect();
+    if names.len() < parts.len() {
+        let files = std::iter::once(first).chain(more.iter().map(PathBuf::as_path));
+        parts.iter_mut().zip(files).for_each(|(part, file)| part.name = file.display().to_string());
+    }
+    Ok(parts)
+}
+
+fn stem(file: &Path) -> String {
+    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// Another study, or a table or output of a tool that can be imported as one.

@@ -51,13 +51,13 @@ fn write(analysis: &Analysis<'_>) -> String {
                 (latency::page::section(analysis))
                 (applications::section(analysis))
                 @if let Some(results) = &analysis.study { (page::section(analysis, results)) }
-                @if !analysis.is_imported() {
+                @if analysis.has_host() {
                     (findings(analysis))
                     (host_section(analysis))
                 }
                 (measured(analysis))
                 (profiled::section(analysis))
-                @if !analysis.is_imported() {
+                @if analysis.has_host() {
                     (expected(analysis))
                     (settings(analysis))
                 }
@@ -80,6 +80,8 @@ fn header(analysis: &Analysis<'_>, title: &str) -> Markup {
         @if analysis.is_imported() {
             p { "Imported figures; the host is unknown." }
             @for from in crate::sources::sources(analysis) { p class="soft" { "From " (from) } }
+        } @else if !analysis.has_host() {
+            @for part in &analysis.parts { p { (part) } }
         } @else {
             p { (words::host_line(&analysis.stored.host)) }
         }

@@ -72,6 +72,9 @@ struct Document<'a> {
     populations: &'a [Population],
     findings: &'a [Found],
     rules: &'a [narrows_explain::Judged],
+    /// Of several studies as one what is said of each.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    parts: &'a [String],
 }
 
 fn write(analysis: &Analysis<'_>) -> String {
@@ -105,6 +108,7 @@ fn write(analysis: &Analysis<'_>) -> String {
         populations: &analysis.populations,
         findings: &analysis.found,
         rules: &analysis.judged,
+        parts: &analysis.parts,
     };
     // Only maps with non-string keys could fail to serialise, and there are none.
     serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"

@@ -147,6 +147,9 @@ fn head(out: &mut String, analysis: &Analysis<'_>) {
         let sources = crate::sources::sources(analysis);
         return sources.iter().for_each(|from| line(out, &format!("source  {from}"), 8));
     }
+    if !analysis.parts.is_empty() {
+        return analysis.parts.iter().for_each(|part| line(out, &format!("study   {part}"), 8));
+    }
     line(out, &format!("host    {}", words::host_line(host)), 8);
     if let Some(gap) = host.memory.slots.gap() {
         line(out, &format!("dimms   unknown: {gap}"), 8);
@@ -329,7 +332,7 @@ fn expected(out: &mut String, analysis: &Analysis<'_>) {
 }
 
 fn findings(out: &mut String, analysis: &Analysis<'_>) {
-    if analysis.is_imported() {
+    if !analysis.has_host() {
         return;
     }
     if analysis.is_direct() && !analysis.limits.is_empty() {

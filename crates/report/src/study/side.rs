@@ -47,7 +47,8 @@ fn own_link(analysis: &Analysis<'_>, row: &PanelRow) -> Option<String> {
         _ => summary.settings.receivers().next(),
     };
     let used = ends.and_then(|end| end.interface.as_deref());
-    let nic = stored.host.nic(used.or_else(|| stored.interface_of(trial))?)?;
+    let host = stored.session_of(trial).map_or(&stored.host, |session| &session.host);
+    let nic = host.nic(used.or_else(|| stored.interface_of(trial))?)?;
     let link = nic.speed_bps.value().filter(|speed| nic.physical && speed.0 > 0.0)?;
     let share = |bits: f64| format!("{:.1} %", 100.0 * bits / link.0);
     let shares = match &summary.back {

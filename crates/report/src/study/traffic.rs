@@ -109,8 +109,10 @@ fn is_own(analysis: &Analysis<'_>, end: Role) -> bool {
     })
 }
 
-/// Bytes a second that a copy by all CPUs moves over the bus of this host.
+/// Bytes a second that a copy by all CPUs moves over the bus of this host; of several hosts none is
+/// meant.
 fn copy_bytes(analysis: &Analysis<'_>) -> Option<f64> {
+    analysis.has_host().then_some(())?;
     attainable_gb_s(analysis.stored, &analysis.summaries).map(|rate| rate * 1e9)
 }
 

@@ -38,7 +38,9 @@ pub fn command(analysis: &Analysis<'_>) -> String {
 }
 
 pub fn place(analysis: &Analysis<'_>) -> String {
-    if analysis.is_imported() {
+    if !analysis.parts.is_empty() {
+        "several hosts".to_owned()
+    } else if analysis.is_imported() {
         "another host".to_owned()
     } else {
         or_dash(&analysis.stored.host.name)
@@ -251,7 +253,7 @@ pub fn ending(analysis: &Analysis<'_>) -> String {
     // A measurement that asked further has cells with fewer runs than the first.
     let is_own_end = stored.ended == Some(Ended::Complete) && stored.definition.is_none();
     let is_more = made > planned || (made != planned && is_own_end);
-    let runs = if is_more || analysis.is_imported() {
+    let runs = if is_more || !analysis.has_host() {
         counted(made, "run")
     } else {
         format!("{made} of {planned} runs")
