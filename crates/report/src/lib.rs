@@ -47,6 +47,7 @@ mod sources;
 pub mod stream;
 pub mod study;
 pub mod table;
+pub mod tested;
 pub mod tidy;
 pub mod views;
 pub mod whatif;

@@ -3,6 +3,8 @@
 
 mod planted;
 
+use narrows_model::Fact;
+use narrows_model::host::Nic;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Level;
 use narrows_report::Analysis;
@@ -62,4 +64,34 @@ fn a_test_that_could_not_run_is_named_with_the_reason_and_has_no_empty_table() {
     assert!(text.contains("2 cells (verbs) cannot run: no device"), "{text}");
     assert!(page.contains("sockets: 2 levels:"), "the answer names the test: {page}");
     assert!(text.lines().all(|line| line.trim() != "verbs"), "{text}");
+}
+
+/// Papers begin with a table of the machines under test: a row a thing, a column a host.
+#[test]
+fn hosts_under_test_stand_side_by_side() {
+    let mut of = study("application", &[60.0, 90.0], 6, None);
+    assert!(!page(&of).contains("Hosts under test"), "one host has a section of its own");
+    of.host = host([32, 32, 32, 0, 0, 0]);
+    of.host.product = Fact::known("PowerEdge R740".to_owned(), "planted");
+    let mut peer = host([16; 6]);
+    let nic = Nic {
+        name: "p2p1".into(),
+        physical: true,
+        driver: Fact::known("mlx5_core".to_owned(), "planted"),
+        firmware: Fact::known("16.23.02.44".to_owned(), "planted"),
+        ..Nic::default()
+    };
+    peer.nics = vec![nic];
+    of.peer_hosts = vec![peer];
+    of.study.peer = Some("server2".to_owned());
+    let analysis = Analysis::of(&of);
+    let (title, table) = narrows_report::tested::table(&analysis).expect("a table");
+    let row = |name: &str| table.iter().find(|row| row[0] == name).expect(name)[1..].to_vec();
+    assert_eq!((title, row("")), ("Hosts under test", vec!["this host".into(), "server2".into()]));
+    assert_eq!(row("product"), ["PowerEdge R740", "-"]);
+    assert_eq!(row("memory"), ["3 x 32 GiB at 2933 MT/s", "6 x 16 GiB at 2933 MT/s"]);
+    let [own, far] = &row("NIC 1")[..] else { panic!("{table:?}") };
+    assert_eq!(own, "-");
+    assert!(far.contains("p2p1: mlx5_core, ") && far.contains("firmware 16.23.02.44"), "{far}");
+    assert!(page(&of).contains("<caption>Hosts under test</caption>"));
 }

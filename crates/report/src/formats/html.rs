@@ -7,7 +7,7 @@ use crate::plots::{BOX_RUNS_MIN, boxes, ceilings, host, percentiles};
 use crate::study::{faceted, page};
 use crate::{
     Analysis, anomalies, applications, hardware, headline, judged, latency, neighbours, placement,
-    profiled, searched, sessions, tidy, wire, words,
+    profiled, searched, sessions, tested, tidy, wire, words,
 };
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use narrows_dimm::population::Population;
@@ -162,6 +162,7 @@ fn host_section(analysis: &Analysis<'_>) -> Markup {
     let drawing = host::draw(host, analysis.stored.study.memory_node, bandwidth);
     html! {
         h2 id="host" { "Host" }
+        (tested::section(analysis))
         div class="grid" {
             div class="card" {
                 (PreEscaped(drawing))

@@ -3,7 +3,7 @@
 use super::{Format, tame};
 use crate::study::side;
 use crate::study::text::{cautions, difference, interval, recommendation, says};
-use crate::{Analysis, sessions, words};
+use crate::{Analysis, sessions, tested, words};
 use std::fmt::Write;
 
 /// Tables in Markdown.
@@ -22,6 +22,10 @@ fn write(analysis: &Analysis<'_>) -> String {
         words::ending(analysis),
         study.seed
     );
+    if let Some((title, rows)) = tested::table(analysis) {
+        let _ = writeln!(text, "## {title}\n");
+        table(&mut text, &rows);
+    }
     match &analysis.study {
         Some(_) => panels(&mut text, analysis),
         None => cells(&mut text, analysis),

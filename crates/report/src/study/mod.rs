@@ -13,6 +13,7 @@ pub mod sized;
 pub mod text;
 mod traffic;
 
+pub use names::Table;
 pub use reference::Joined;
 
 use crate::words;

@@ -1,0 +1,81 @@
+//! The hosts under test side by side, as papers begin: what each is made of.
+
+use crate::study::Table;
+use crate::{Analysis, hardware, words};
+use maud::{Markup, html};
+use narrows_dimm::population::Population;
+use narrows_model::host::{Host, Module, Nic};
+use std::collections::BTreeMap;
+
+const TITLE: &str = "Hosts under test";
+/// NICs of a host that have a row.
+const NICS: usize = 8;
+
+/// A row a thing and a column a host; `None` of one host, which has a section of its own.
+pub fn table(analysis: &Analysis<'_>) -> Option<(&'static str, Table)> {
+    let stored = analysis.stored;
+    if !analysis.has_host() || stored.peer_hosts.is_empty() {
+        return None;
+    }
+    let hosts: Vec<&Host> = std::iter::once(&stored.host).chain(&stored.peer_hosts).collect();
+    let mut head = vec![String::new(), "this host".to_owned()];
+    let peers = 0..stored.peer_hosts.len() as u32;
+    head.extend(peers.map(|at| stored.host_name(narrows_model::trial::EndHost::Peer(at))));
+    let mut table = vec![head];
+    for (name, of) in ROWS {
+        let cells = hosts.iter().map(|host| of(host).unwrap_or_else(|| "-".to_owned()));
+        table.push(std::iter::once((*name).to_owned()).chain(cells).collect());
+    }
+    for at in 0..hosts.iter().map(|host| host.physical_nics().count()).max()?.min(NICS) {
+        let cells = hosts.iter().map(|host| host.physical_nics().nth(at).map_or("-".into(), nic));
+        table.push(std::iter::once(format!("NIC {}", at + 1)).chain(cells).collect());
+    }
+    Some((TITLE, table))
+}
+
+/// What is told of a host, where it is known.
+type Told = fn(&Host) -> Option<String>;
+const ROWS: &[(&str, Told)] = &[
+    ("name", |host| host.name.value().cloned()),
+    ("product", |host| host.product.value().cloned()),
+    ("processors", |host| Some(words::host_line(host))),
+    ("memory", modules),
+    ("its population", |host| Some(hardware::class(&Population::of(host).ok()?))),
+    ("kernel", |host| host.kernel.value().cloned()),
+];
+
+/// `12 x 16 GiB DDR4 at 2933 MT/s`, a part for each kind of module.
+fn modules(host: &Host) -> Option<String> {
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    let slots = host.memory.slots.value()?;
+    for module in slots.iter().filter_map(|slot| slot.module.as_ref()).filter(|one| one.is_dram) {
+        *kinds.entry(kind(module)).or_default() += 1;
+    }
+    let parts: Vec<String> = kinds.iter().map(|(kind, many)| format!("{many} x {kind}")).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn kind(module: &Module) -> String {
+    let size = module.size_bytes.map_or("unknown size".to_owned(), |size| size.to_string());
+    let speed = module.configured_mts.map_or(String::new(), |speed| format!("at {speed} MT/s"));
+    let parts = [size, module.technology.clone(), speed];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+fn nic(nic: &Nic) -> String {
+    let firmware = nic.firmware.value().map_or(String::new(), |of| format!(", firmware {of}"));
+    format!("{}: {}{firmware}", nic.name, words::nic_line(nic))
+}
+
+/// The table in a page; nothing of one host.
+pub fn section(analysis: &Analysis<'_>) -> Markup {
+    let Some((title, table)) = table(analysis) else { return html! {} };
+    let (head, rows) = table.split_at(1);
+    html! { div class="scroll" { table {
+        caption { (title) }
+        thead { @for row in head { tr { @for cell in row { th { (cell) } } } } }
+        tbody { @for row in rows { tr { @for (at, cell) in row.iter().enumerate() {
+            @if at == 0 { td class="name" { b { (cell) } } } @else { td { (cell) } }
+        } } } }
+    } } }
+}
