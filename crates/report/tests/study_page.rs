@@ -5,8 +5,9 @@ mod planted;
 
 use narrows_model::Fact;
 use narrows_model::host::Nic;
+use narrows_model::record::Record;
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::Level;
+use narrows_model::trial::{Level, TrialId};
 use narrows_report::Analysis;
 use planted::{host, session, study};
 
@@ -94,4 +95,35 @@ fn hosts_under_test_stand_side_by_side() {
     assert_eq!(own, "-");
     assert!(far.contains("p2p1: mlx5_core, ") && far.contains("firmware 16.23.02.44"), "{far}");
     assert!(page(&of).contains("<caption>Hosts under test</caption>"));
+}
+
+/// Names that have no room along the axis are letters there, and told below.
+#[test]
+fn long_names_of_levels_are_letters_with_a_key() {
+    let mut of = study("application", &[60.0, 50.0, 40.0, 30.0], 6, None);
+    let names = ["NIC's node", "other node", "other node, both ends", "adapter on that node too"];
+    let again = of.trials.clone();
+    for (at, trial) in again.into_iter().enumerate() {
+        let runs: Vec<_> = of.records_of(&trial).cloned().collect();
+        for (test, name) in [("a", "system"), ("b", "container")] {
+            let mut trial = trial.clone();
+            trial.id = TrialId(format!("{}{test}", trial.id.0));
+            trial.label = format!("{} {name}", names[at]);
+            trial.levels[0].level = names[at].into();
+            trial.levels.push(Level { factor: "in".into(), level: name.into() });
+            let own = runs.iter().cloned();
+            of.records.extend(own.map(|run| Record { trial: trial.id.clone(), ..run }));
+            of.trials.push(trial);
+        }
+    }
+    of.trials.drain(..4);
+    let analysis = Analysis::of(&of);
+    let drawn = narrows_report::figures::all(&analysis);
+    let (_, figure) = drawn.iter().find(|(name, _)| name.starts_with("joint-")).expect("a figure");
+    // Once below each of two groups of boxes.
+    assert_eq!(figure.matches(">D</text>").count(), 2, "{figure}");
+    assert_eq!(figure.matches(">D  adapter on that node too</text>").count(), 1, "{figure}");
+    let numbers = study("DIMMs", &[60.0, 50.0], 6, None);
+    let numbers = narrows_report::figures::all(&Analysis::of(&numbers));
+    assert!(numbers.iter().all(|(_, figure)| !figure.contains(">A</text>")), "numbers are short");
 }

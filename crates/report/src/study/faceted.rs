@@ -29,6 +29,10 @@ const PANEL_MIN: f64 = 100.0;
 const PANELS_MAX: usize = 24;
 /// Units that a letter of an axis takes.
 const LETTER: f64 = 6.5;
+/// Letters that may stand for levels.
+const LETTERS: usize = 26;
+/// Height of a line of what they stand for.
+const KEY: f64 = 15.0;
 
 /// Classes of populations, the class of the style sheet that each has, and its word in the legend.
 const CLASSES: [(Memory, &str, &str); 5] = [
@@ -114,6 +118,8 @@ struct Layout {
     high: f64,
     /// Whether boxes have the colours of their populations.
     is_coloured: bool,
+    /// Levels that letters stand for, whose names are too long for the axis; else none.
+    key: Vec<String>,
 }
 
 impl Faceted<'_> {
@@ -135,7 +141,13 @@ impl Faceted<'_> {
             top += NAME + PLOT + LEVELS;
         }
         svg.text("axis", ((LEFT + width - MARGIN) / 2.0, top + 10.0), Anchor::Middle, across);
-        svg.finish(top + 17.0)
+        top += 17.0;
+        for (at, level) in layout.key.iter().enumerate() {
+            top += KEY;
+            let name = short(level, ((width - LEFT) / LETTER) as usize);
+            svg.text("small", (LEFT, top), Anchor::Start, &format!("{}  {name}", letter(at)));
+        }
+        svg.finish(top + if layout.key.is_empty() { 0.0 } else { 6.0 })
     }
 
     fn layout(&self, analysis: &Analysis<'_>, width: f64) -> Option<Layout> {
@@ -155,8 +167,29 @@ impl Faceted<'_> {
         let count = self.panels.len().div_ceil(self.panels.len().div_ceil(most));
         let panel = room / count as f64 - GAP;
         let is_coloured = rows().any(|row| row.memory.is_some());
-        Some(Layout { count, panel, step: panel / levels, low, high, is_coloured })
+        let step = panel / levels;
+        let key = key(rows(), step);
+        Some(Layout { count, panel, step, low, high, is_coloured, key })
     }
+}
+
+/// The levels of rows so far apart, where their names do not fit and are no numbers, of which some
+/// may be left out.
+fn key<'a>(rows: impl Iterator<Item = &'a PanelRow>, step: f64) -> Vec<String> {
+    let mut levels: Vec<String> = Vec::new();
+    for row in rows {
+        if !levels.contains(&row.level) {
+            levels.push(row.level.clone());
+        }
+    }
+    let fits = levels.iter().all(|level| level.chars().count() as f64 * LETTER <= step);
+    let numbers = levels.iter().all(|level| level.parse::<f64>().is_ok());
+    if fits || numbers || levels.len() > LETTERS { Vec::new() } else { levels }
+}
+
+/// The letter of a level.
+fn letter(at: usize) -> char {
+    char::from(b'A' + (at % LETTERS) as u8)
 }
 
 /// What the colours mean, of those that there are; where that ends.
@@ -219,9 +252,11 @@ fn group(svg: &mut Svg, analysis: &Analysis<'_>, panel: &Panel, layout: &Layout,
             let tip = format!("reference: {}", words::value(beside, panel.unit));
             svg.rect("beside", (middle - 3.5, y(beside) - 3.5), (7.0, 7.0), &tip);
         }
-        if place % every == 0 {
+        let below = top + NAME + PLOT + 13.0;
+        if let Some(at) = layout.key.iter().position(|level| *level == row.level) {
+            svg.text("axis", (middle, below), Anchor::Middle, &letter(at).to_string());
+        } else if place % every == 0 {
             let letters = ((layout.step * every as f64 / LETTER) as usize).max(2);
-            let below = top + NAME + PLOT + 13.0;
             svg.text("axis", (middle, below), Anchor::Middle, &short(&row.level, letters));
         }
     }
