@@ -31,6 +31,22 @@ pub fn window(kind: &Workload, params: &Params, round_trip: Duration) -> Nanos {
     WINDOW.max(of(round_trip).min(WINDOW_MAX)).max(due)
 }
 
+/// Most bytes of a packet that datagrams of the usual size take: on paths of larger packets they stay
+/// comparable with those of others.
+const PACKET_BYTES: u64 = 1500;
+/// Headers of a datagram, without options.
+const UDP_OVER_IPV4: u64 = 28;
+const UDP_OVER_IPV6: u64 = 48;
+
+/// The payload of a datagram whose size nobody told: as much of the usual one as fits a packet of the
+/// path. In fragments every loss costs a whole datagram, and what waits for the rest fills the
+/// receiver's memory for fragments.
+pub fn datagram_bytes(usual: Bytes, path_mtu: Option<Bytes>, is_ipv6: bool) -> Bytes {
+    let packet = path_mtu.map_or(PACKET_BYTES, |mtu| mtu.0.min(PACKET_BYTES));
+    let headers = if is_ipv6 { UDP_OVER_IPV6 } else { UDP_OVER_IPV4 };
+    usual.min(Bytes(packet.saturating_sub(headers).max(headers)))
+}
+
 /// The trial of one direct measurement. The warm-up covers slow start on long paths; the cool-down
 /// covers the delay of the control channel between the two ends' windows.
 pub fn trial_of(
@@ -214,6 +230,16 @@ mod tests {
         let of = trial_of(Workload::TCP_STREAM, params, ends, NetworkPath::Peer, WINDOW);
         let windows = both_ways(&of, ms(160)).map(|trial| trial.timeline.window_ns);
         assert_eq!(windows, [WINDOW, Nanos::from_millis(3840)]);
+    }
+
+    #[test]
+    fn datagrams_fit_a_packet_of_the_path() {
+        let of = |mtu: Option<u64>, is_ipv6| datagram_bytes(Bytes(1472), mtu.map(Bytes), is_ipv6).0;
+        assert_eq!((of(None, false), of(None, true)), (1472, 1452));
+        assert_eq!((of(Some(1500), false), of(Some(1500), true)), (1472, 1452));
+        assert_eq!((of(Some(9000), false), of(Some(65_536), true)), (1472, 1452));
+        assert_eq!((of(Some(1400), false), of(Some(1280), true)), (1372, 1232));
+        assert_eq!(of(Some(20), true), 48, "no path is so narrow");
     }
 
     #[test]

@@ -72,7 +72,9 @@ pub static LENGTH: Opt<Bytes> = Opt::new(Declared {
             long: "length",
             letter: Some('l'),
             value: "SIZE",
-            help: Some("Bytes of each datagram's payload; without it 1472, and 64 for round trips"),
+            help: Some(
+                "Bytes of each datagram's payload; without it 1472, less where a packet of the path holds less (1452 over IPv6), and 64 for round trips",
+            ),
             ..Flag::PLAIN
         },
         Flag {

@@ -88,6 +88,18 @@ impl Measurement<'_> {
         params.map_err(|why| Failure::of(Cause::LIMIT, why.to_string()))
     }
 
+    /// The same, with datagrams of a size that nobody told in one packet each.
+    fn fitting(&self, params: Params, met: &Met) -> Params {
+        let settings = &self.settings;
+        if settings.kind() != Workload::UDP_STREAM || settings.told(&flows::LENGTH).is_some() {
+            return params;
+        }
+        let is_ipv6 = met.own_address.to_canonical().is_ipv6();
+        let usual = params.message_bytes;
+        let message_bytes = plan::datagram_bytes(usual, met.far.path_mtu(), is_ipv6);
+        Params { message_bytes, ..params }
+    }
+
     /// The background load on this host.
     fn background(&self, host: &Host) -> Result<Option<EndSpec>, Failure> {
         let load = self.settings.background();
@@ -237,6 +249,7 @@ pub fn open(measurement: &Measurement<'_>) -> Result<Opened, Failure> {
 /// Makes the file of a measurement between hosts that have met.
 pub fn open_met(measurement: &Measurement<'_>, met: Met) -> Result<Opened, Failure> {
     let params = measurement.params(largest_cache(&met.host, &met.peer_hosts))?;
+    let params = measurement.fitting(params, &met);
     let sides = met.sides();
     let mut trials = measurement.varied(measurement.trials(&params, met.path, &sides)?, &sides)?;
     if measurement.beside.is_some() {
