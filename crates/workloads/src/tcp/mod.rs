@@ -2,3 +2,5 @@
 
 pub mod receivers;
 pub mod senders;
+#[cfg(test)]
+mod tests;

@@ -3,3 +3,5 @@
 pub mod arrivals;
 pub mod receivers;
 pub mod senders;
+#[cfg(test)]
+mod tests;
