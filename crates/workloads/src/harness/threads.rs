@@ -584,30 +584,4 @@ fn flow(first: &TallyNow, last: &TallyNow) -> FlowTally {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::cell::Cell;
-
-    /// How many looks are taken where they last so many milliseconds, by a clock of their own.
-    fn looks(each_ms: &[u64]) -> usize {
-        let clock = Cell::new(Instant::now());
-        let mut taken = 0;
-        look_quickly(
-            || clock.get(),
-            || {
-                let ms = each_ms.get(taken).copied().unwrap_or(0);
-                taken += 1;
-                clock.set(clock.get() + Duration::from_millis(ms));
-            },
-        );
-        taken
-    }
-
-    #[test]
-    fn a_look_is_taken_anew_only_while_that_delays_nothing() {
-        assert_eq!(looks(&[7, 0]), 2, "an interrupted look is taken anew");
-        assert_eq!(looks(&[60, 60, 60, 60, 60]), 1, "where all are slow the window opens");
-        assert_eq!(looks(&[7, 7, 7, 7]), 3, "in the twentieth millisecond at last");
-        assert_eq!(looks(&[4]), 1, "a quick one is not");
-    }
-}
+mod tests;
