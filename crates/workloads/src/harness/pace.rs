@@ -205,4 +205,23 @@ mod tests {
         assert_eq!(pace.at_once(), 5);
         assert_eq!(Pace { burst: None, ..pace }.at_once(), usize::MAX);
     }
+
+    #[test]
+    fn a_rate_is_in_bits_and_a_request_in_seconds() {
+        let now = Instant::now();
+        // 1500 B are 12,000 bits: at 12 Mb/s a thousand a second.
+        let params = Params { rate_bps: Some(12_000_000), ..Params::of_network(Bytes(1500), 1) };
+        let mut pace = Pace::of_bits(&params);
+        pace.began = now;
+        let due: Vec<Duration> =
+            [0; 4].map(|_| pace.next(pace.gap_ns.expect("a pace"), now) - now).into();
+        assert_eq!(due, [0, 1, 2, 3].map(Duration::from_millis));
+        let mut kept = pace.making_up(Duration::from_millis(7));
+        assert_eq!((kept.makes_up, kept.sent), (Some(Duration::from_millis(7)), 4));
+        kept.more(6);
+        assert_eq!(kept.next(1e6, now) - now, Duration::from_millis(10));
+        let mut told = Params::of_network(Bytes(1), 1);
+        told.told.tell(&BURST, 9);
+        assert_eq!((Pace::of_bits(&told).burst, Pace::of_bits(&told).at_once()), (Some(9), 9));
+    }
 }

@@ -274,4 +274,87 @@ mod tests {
         let unasked = unsent_bytes(None);
         assert!(unasked > 256 << 10, "{unasked}");
     }
+
+    fn job(kind: Workload) -> Job {
+        let line = Timeline::new(Nanos(0), Nanos(1), Nanos(0));
+        Job::new(kind, Role::Sender, Params::of_network(Bytes(4096), 4), line)
+    }
+
+    #[test]
+    fn queues_are_asked_for_twice_each_as_the_kernel_grants_them() {
+        let asked = |kind, bytes: Option<u64>| {
+            let mut job = job(kind);
+            job.params.socket_buffer_bytes = bytes.map(Bytes);
+            asked_bytes(&job)
+        };
+        assert_eq!(asked(Workload::TCP_STREAM, None), 0, "the kernel chooses");
+        assert_eq!(asked(Workload::TCP_STREAM, Some(1000)), 4000);
+        assert_eq!(asked(Workload::UDP_RR, Some(2 << 30)), 4 << 30, "a GiB each at most");
+        assert_eq!(asked(Workload::UDP_STREAM, None), 16 << 20);
+        assert_eq!(asked(Workload::PathProbe, None), 20 << 20);
+    }
+
+    /// The pace of a flow, as the kernel has it, in bytes a second.
+    #[test]
+    fn a_flow_has_its_share_of_the_rate_and_its_code_point() {
+        let here = IpAddr::from([127, 0, 0, 1]);
+        let mut job = job(Workload::TCP_STREAM);
+        let of = |job: &Job, kind| {
+            let socket = make(here, kind, job).expect("a socket");
+            let pace = int(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE);
+            (pace, int(&socket, libc::IPPROTO_IP, libc::IP_TOS))
+        };
+        assert_eq!(of(&job, Type::STREAM), (Some(-1), Some(0)), "none, as the kernel writes it");
+        job.params.rate_bps = Some(80_000_000);
+        job.params.socket = Some(SocketParams { dscp: Some(46), ..SocketParams::default() });
+        assert_eq!(of(&job, Type::STREAM), (Some(2_500_000), Some(46 << 2)), "a quarter each");
+        assert_eq!(of(&job, Type::DGRAM).0, Some(-1), "datagrams are paced by their sender");
+        let stream = make(here, Type::STREAM, &job).expect("a socket");
+        assert_eq!(read_back(&stream, &job, Bytes(7)).dscp, Some(46));
+        assert_eq!(read_back(&stream, &job, Bytes(7)).buffer_span_bytes, Bytes(7));
+    }
+
+    #[test]
+    fn a_socket_waits_as_it_was_told_and_only_trips_are_not_held_back() {
+        let here = IpAddr::from([127, 0, 0, 1]);
+        let settled = |kind: Workload, wait: Option<&str>, no_delay: Option<bool>| {
+            let mut job = job(kind);
+            let wait = wait.map(Into::into);
+            job.params.socket = Some(SocketParams { wait, no_delay, ..SocketParams::default() });
+            let socket = make(here, Type::STREAM, &job).expect("a socket");
+            settle(&socket, true, &job).expect("settled");
+            let timeouts = [socket.read_timeout(), socket.write_timeout()];
+            let timeouts = timeouts.map(|timeout| timeout.expect("a timeout"));
+            // The kernel rounds up to its ticks.
+            for timeout in timeouts.map(Option::unwrap_or_default) {
+                assert!((50..=60).contains(&timeout.as_millis()), "{timeout:?}");
+            }
+            let busy = int(&socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL);
+            let blocks = !socket.nonblocking().expect("a flag");
+            (blocks, busy == Some(50), socket.tcp_nodelay().expect("a flag"))
+        };
+        let (stream, trips) = (Workload::TCP_STREAM, Workload::TCP_RR);
+        assert_eq!(settled(stream.clone(), None, None), (true, false, false));
+        assert_eq!(settled(stream.clone(), Some("spin"), None), (false, false, false));
+        assert_eq!(settled(stream, Some("busy-poll"), Some(true)), (true, true, true));
+        assert_eq!(settled(trips.clone(), None, None), (true, false, true));
+        assert_eq!(settled(trips, None, Some(false)), (true, false, false));
+        let mut unknown = job(Workload::TCP_RR);
+        unknown.params.socket =
+            Some(SocketParams { wait: Some("dream".into()), ..SocketParams::default() });
+        let why = wait(&unknown.params).err().map(|why| why.to_string());
+        assert_eq!(why.as_deref(), Some("no way to wait is called 'dream'"));
+    }
+
+    #[test]
+    fn an_ipv4_address_is_one_in_the_clothes_of_ipv6_too() {
+        let version = |text: &str| ip_version(text.parse().expect("an address"));
+        assert_eq!(version("192.0.2.1"), IpVersion::V4);
+        assert_eq!(version("::ffff:192.0.2.1"), IpVersion::V4);
+        assert_eq!(version("2001:db8::1"), IpVersion::V6);
+        for kind in [ErrorKind::WouldBlock, ErrorKind::TimedOut, ErrorKind::Interrupted] {
+            assert!(is_pause(&kind.into()), "{kind}");
+        }
+        assert!(!is_pause(&ErrorKind::ConnectionReset.into()));
+    }
 }

@@ -67,7 +67,7 @@ pub struct Tally {
 
 /// A reading of a [`Tally`].
 #[derive(Clone, Copy, Default)]
-pub(super) struct TallyNow {
+pub(crate) struct TallyNow {
     pub bytes: u64,
     pub messages: u64,
     pub expected: u64,
@@ -121,7 +121,7 @@ impl Tally {
     pub fn expects(&self, sequence: u64) {
         self.expected.store(sequence, Relaxed);
     }
-    pub(super) fn now(&self) -> TallyNow {
+    pub(crate) fn now(&self) -> TallyNow {
         TallyNow {
             bytes: self.bytes.load(Relaxed),
             messages: self.messages.load(Relaxed),

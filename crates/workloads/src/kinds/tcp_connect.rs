@@ -153,3 +153,61 @@ fn answer(lane: &mut Lane, door: &Socket, told: &Flow) -> Result<LaneEnd, LoadEr
     }
     Ok(LaneEnd::default())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+    use std::net::TcpListener;
+    use std::thread;
+
+    fn told() -> Flow {
+        let job = meet::tests::job();
+        let token = meet::token(&job.token).expect("a token");
+        Flow { job, token, index: 0 }
+    }
+
+    #[test]
+    fn a_connection_is_made_used_once_and_closed_by_the_other_end() {
+        let door = TcpListener::bind("127.0.0.1:0").expect("listens");
+        let to = door.local_addr().expect("an address");
+        let answers: [&[u8]; 3] = [&[1], &[], &[1, 1, 1]];
+        let serving = thread::spawn(move || {
+            answers.map(|answer| {
+                let (mut stream, _) = door.accept().expect("a connection");
+                let mut said = [0; 16];
+                stream.read_exact(&mut said).expect("the token");
+                stream.write_all(answer).expect("answered");
+                stream.shutdown(std::net::Shutdown::Write).expect("closed");
+                // It says nothing more.
+                assert_eq!(stream.read(&mut [0]).unwrap_or(0), 0);
+                said
+            })
+        });
+        let flow = told();
+        assert!(once(to, &flow).is_ok());
+        for says in ["answered a connection with 0 bytes", "answered a connection with 3 bytes"] {
+            let why = once(to, &flow).expect_err("no single byte").to_string();
+            assert!(why.contains(says), "{why}");
+        }
+        assert_eq!(serving.join().expect("a thread"), [[7; 16]; 3]);
+    }
+
+    #[test]
+    fn want_of_ports_or_room_is_told_and_any_other_error_ends_the_run() {
+        let system = |kind: ErrorKind| LoadError::system("x")(io::Error::from(kind));
+        for kind in [
+            ErrorKind::AddrNotAvailable,
+            ErrorKind::AddrInUse,
+            ErrorKind::ConnectionReset,
+            ErrorKind::TimedOut,
+            ErrorKind::WouldBlock,
+        ] {
+            assert!(is_refusal(&system(kind)), "{kind}");
+        }
+        for kind in [ErrorKind::ConnectionRefused, ErrorKind::PermissionDenied] {
+            assert!(!is_refusal(&system(kind)), "{kind}");
+        }
+        assert!(!is_refusal(&LoadError::Peer("x".into())));
+    }
+}

@@ -288,6 +288,9 @@ pub(super) fn sequence(datagram: &[u8], token: &Token) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::harness::payload::Compared;
+    use narrows_model::load::{Corruption, Params, Role, Timeline};
+    use narrows_model::{Bytes, Nanos};
 
     #[test]
     fn a_strangers_datagram_has_no_sequence() {
@@ -299,5 +302,116 @@ mod tests {
         own[0] = 0;
         assert_eq!(sequence(&own, &token), None);
         assert_eq!(sequence(&[], &token), None);
+    }
+
+    fn told(message: u64, change: impl FnOnce(&mut Job)) -> Flow {
+        let line = Timeline::new(Nanos(1), Nanos(1), Nanos(1));
+        let params = Params::of_network(Bytes(message), 1);
+        let mut job = Job::new(Workload::UDP_STREAM, Role::Receiver, params, line);
+        job.params.rate_bps = Some(1_000_000);
+        change(&mut job);
+        Flow { job, token: [7; 16], index: 3 }
+    }
+
+    #[test]
+    fn a_datagram_has_its_token_number_and_time_and_then_the_pattern() {
+        let sent = pattern(300, None).expect("a pattern");
+        let now = now_ns();
+        for (message, is_timed) in [(100, true), (24, true), (23, false)] {
+            let flow = told(message as u64, |_| {});
+            assert_eq!(timed(&flow.job), is_timed, "{message}");
+            let mut batch = Batch::new(&flow, 3).expect("a batch");
+            let bytes = batch.numbered(5, 2, IN_WINDOW);
+            assert_eq!(bytes.len(), 2 * message);
+            for (datagram, number) in bytes.chunks(message).zip(5u64..) {
+                assert_eq!(datagram[..8], [7; 8]);
+                assert_eq!(datagram[8..16], (1 << 63 | number).to_be_bytes());
+                let body = if is_timed { 24 } else { 16 };
+                if is_timed {
+                    let at = u64::from_be_bytes(*datagram[16..].first_chunk().expect("a time"));
+                    assert!((now..now + 3_600_000_000_000).contains(&at), "{at} of {now}");
+                }
+                assert_eq!(datagram[body..], sent.bytes()[body..message], "{message}");
+            }
+        }
+        // Without a pace no clock is read.
+        assert!(!timed(&told(100, |job| job.params.rate_bps = None).job));
+    }
+
+    #[test]
+    fn an_iperf3_datagram_has_its_time_and_a_number_from_one() {
+        let flow = told(100, |job| job.iperf3 = Some("x".into()));
+        assert!(!timed(&flow.job));
+        let mut batch = Batch::new(&flow, 1).expect("a batch");
+        let (before, datagram) = (now_ns(), batch.numbered(41, 1, IN_WINDOW));
+        let word = |at: usize| u32::from_be_bytes(*datagram[at..].first_chunk().expect("four"));
+        let told_us = u64::from(word(0)) * 1_000_000 + u64::from(word(4));
+        assert!(word(4) < 1_000_000 && told_us >= before / 1000, "{told_us} of {before} ns");
+        assert!(told_us < before / 1000 + 3_600_000_000);
+        assert_eq!(datagram[8..16], 42u64.to_be_bytes());
+        assert_eq!(iperf3_sequence(datagram), Some(41));
+        assert_eq!(iperf3_sequence(&[0; 16]), None, "numbers begin at one");
+        assert_eq!(iperf3_sequence(&[1; 15]), None);
+    }
+
+    fn taking(flow: &Flow) -> Taking<'_> {
+        Taking {
+            told: flow,
+            timed: timed(&flow.job),
+            arrivals: Arrivals::default(),
+            checker: Some(Checker::new(flow.message()).expect("a checker")),
+            counted: 0,
+            latest: None,
+            is_over: false,
+        }
+    }
+
+    #[test]
+    fn what_comes_is_counted_once_by_its_number_and_compared_behind_its_head() {
+        let flow = told(100, |_| {});
+        let (mut taking, tally) = (taking(&flow), Tally::default());
+        let mut batch = Batch::new(&flow, 1).expect("a batch");
+        let mut datagram = |number: u64, mark| batch.numbered(number, 1, mark).to_vec();
+        // Before the sender's window, in it (2 never comes, 4 late, 5 twice), after it.
+        let own = [(0, 0), (1, IN_WINDOW), (3, IN_WINDOW), (5, IN_WINDOW), (4, IN_WINDOW)];
+        let own = own.map(|(number, mark)| datagram(number, mark));
+        own.iter().for_each(|datagram| taking.take(datagram, &tally));
+        taking.take(&datagram(5, IN_WINDOW), &tally);
+        taking.take(&datagram(6, 0), &tally);
+        let mut stranger = datagram(7, IN_WINDOW);
+        stranger[0] ^= 1;
+        taking.take(&stranger, &tally);
+        assert_eq!((taking.counted, taking.is_over), (4, false));
+        let now = tally.now();
+        assert_eq!((now.messages, now.bytes), (6, 600));
+        assert_eq!((now.reordered, now.duplicates, now.expected), (1, 1, 7));
+        assert!(now.jitter_ns > 0);
+        let compared = |taking: &Taking<'_>| taking.checker.as_ref().expect("one").compared(3);
+        assert_eq!(compared(&taking), Compared { bytes: 6 * 76, corrupted: None });
+        let mut wrong = datagram(8, 0);
+        wrong[30] ^= 1;
+        taking.take(&wrong, &tally);
+        let corrupted = Some(Corruption { flow: 3, at_byte: 6 * 76 + 6 });
+        assert_eq!(compared(&taking).corrupted, corrupted);
+        let mut over = datagram(0, 0);
+        over[8..16].copy_from_slice(&OVER.to_be_bytes());
+        taking.take(&over, &tally);
+        assert!(taking.is_over && tally.now().messages == 7, "it is a word and no datagram");
+    }
+
+    #[test]
+    fn late_ones_are_waited_for_a_while_and_longer_where_the_end_is_not_known() {
+        let flow = told(100, |_| {});
+        let mut taking = taking(&flow);
+        let ago = |ms| Instant::now() - Duration::from_millis(ms);
+        assert_eq!(taking.is_whole(ago(0)), Some(false));
+        for (silent_ms, is_over, whole) in
+            [(60, true, Some(true)), (60, false, Some(false)), (1100, false, Some(true))]
+        {
+            (taking.latest, taking.is_over) = (Some(ago(silent_ms)), is_over);
+            assert_eq!(taking.is_whole(ago(2000)), whole, "{silent_ms} ms, over: {is_over}");
+        }
+        taking.latest = Some(ago(0));
+        assert_eq!(taking.is_whole(ago(10_500)), None, "it never ends");
     }
 }
