@@ -6,6 +6,7 @@ use narrows_model::host::{
 };
 use narrows_model::{BitsPerSecond, Bytes, Fact};
 use narrows_report::drawn::Screen;
+use narrows_report::results::Results;
 use narrows_report::views;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -205,6 +206,36 @@ fn machines_are_drawn_as_they_were_looked_at() {
             let golden = std::fs::read_to_string(&file).expect("golden");
             assert_eq!(text, golden, "{}: NARROWS_GOLDEN=write writes it anew", file.display());
         }
+    }
+}
+
+/// Every view in full, of one machine with unlike sockets and of one with four nodes.
+#[test]
+fn every_view_of_a_machine_is_as_it_was_looked_at() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/drawings");
+    let of = |name: &&str| machines().into_iter().find(|(other, _)| other == name).expect("one");
+    for (name, host) in ["two-sockets", "one-socket-four-nodes"].iter().map(of) {
+        let screen = Screen { columns: Some(100), unicode: true };
+        let views = views::VIEWS.iter().filter(|view| view.name != "drawing");
+        let texts = views.map(|view| format!("==== {}\n{}", view.name, view.text(&host, &screen)));
+        let results = serde_json::to_string_pretty(&Results::of(&host)).expect("JSON");
+        let text = texts.collect::<String>() + "==== results\n" + &results + "\n";
+        let file = dir.join(format!("{name}-views.txt"));
+        if std::env::var("NARROWS_GOLDEN").is_ok_and(|golden| golden == "write") {
+            std::fs::write(&file, &text).expect("golden");
+        }
+        let golden = std::fs::read_to_string(&file).expect("golden");
+        let lines = text.lines().zip(golden.lines());
+        for (at, (is, was)) in lines.enumerate() {
+            assert_eq!(
+                is,
+                was,
+                "{}:{}: NARROWS_GOLDEN=write writes it anew",
+                file.display(),
+                at + 1
+            );
+        }
+        assert_eq!(text.lines().count(), golden.lines().count(), "{}", file.display());
     }
 }
 
