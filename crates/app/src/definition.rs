@@ -323,17 +323,18 @@ mod tests {
         }
     }
 
+    const STUDY: &str = "name = 'a'\ncommand = ['a', 'b']\nranks = [1, 2]\nrepeats = 6\n\
+        limit_seconds = 9\ncpu_use_least_percent = 80\nprepare = [['p']]\n\
+        [environment]\nSET = '1'\n[files]\n'in.txt' = 'x'\n\
+        [figure]\nregex = '(.*)'\nunit = 's'\n\
+        [[check]]\nname = 'sum'\nregex = '(.*)'\nwant = 4\nwithin = 0.5\n\
+        [[place]]\nname = 'pair'\nfabrics = ['tcp:e', 'shm']\nnamespaces = true\n\
+        mtu = [1500, 9000]\ncongestion = 'reno'\n";
+
     /// A study with one line in the place of another.
     fn changed(from: &str, to: &str) -> Result<Definition, AppError> {
-        const TEXT: &str = "name = 'a'\ncommand = ['a', 'b']\nranks = [1, 2]\nrepeats = 6\n\
-            limit_seconds = 9\ncpu_use_least_percent = 80\nprepare = [['p']]\n\
-            [environment]\nSET = '1'\n[files]\n'in.txt' = 'x'\n\
-            [figure]\nregex = '(.*)'\nunit = 's'\n\
-            [[check]]\nname = 'sum'\nregex = '(.*)'\nwant = 4\nwithin = 0.5\n\
-            [[place]]\nname = 'pair'\nfabrics = ['tcp:e', 'shm']\nnamespaces = true\n\
-            mtu = [1500, 9000]\ncongestion = 'reno'\n";
-        assert!(TEXT.contains(from), "{from}");
-        Definition::parse(&TEXT.replacen(from, to, 1))
+        assert!(STUDY.contains(from), "{from}");
+        Definition::parse(&STUDY.replacen(from, to, 1))
     }
 
     #[test]
@@ -407,10 +408,15 @@ mod tests {
         let twice = "congestion = 'reno'\n[[place]]\nname = 'pair'\nfabrics = ['shm']";
         let error = changed("congestion = 'reno'", twice).expect_err("twice");
         assert_eq!((error.at.as_str(), error.why.as_str()), ("place 'pair'", "is given twice"));
-        // Two fabrics with two MTUs over 2500 numbers of ranks are 10,000 cells, and one of one rank.
-        let ranks = |count: u32| (1..=count).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
-        let many = |count| changed("ranks = [1, 2]", &format!("ranks = [{}]", ranks(count)));
-        assert!(many(2499).is_ok());
-        assert!(many(2500).is_err_and(|error| error.why == "more than 10000 cells"));
+        // One fabric over 9999 numbers of ranks has as many cells, and one is counted for one rank.
+        let many = |count: u32| {
+            let ranks: Vec<String> = (1..=count).map(|n| n.to_string()).collect();
+            let text = STUDY.replace("'tcp:e', 'shm'", "'shm'").replace("mtu = [1500, 9000]", "");
+            Definition::parse(
+                &text.replace("ranks = [1, 2]", &format!("ranks = [{}]", ranks.join(", "))),
+            )
+        };
+        assert!(many(9999).is_ok());
+        assert!(many(10_000).is_err_and(|error| error.why == "more than 10000 cells"));
     }
 }
