@@ -186,7 +186,7 @@ fn whole(stored: &StoredStudy) -> Whole {
 
 #[test]
 fn reports_of_measured_studies_are_as_they_were_found_right() {
-    for name in ["check-peer", "tcp"] {
+    for name in ["check-peer", "connect", "latency", "memory", "tcp", "trips", "udp", "ways"] {
         whole(&stored(name)).is_kept(name);
     }
 }
