@@ -186,7 +186,9 @@ fn whole(stored: &StoredStudy) -> Whole {
 
 #[test]
 fn reports_of_measured_studies_are_as_they_were_found_right() {
-    for name in ["check-peer", "connect", "latency", "memory", "tcp", "trips", "udp", "ways"] {
+    for name in
+        ["check-peer", "connect", "latency", "memory", "profiled", "tcp", "trips", "udp", "ways"]
+    {
         whole(&stored(name)).is_kept(name);
     }
 }
