@@ -30,6 +30,7 @@ names! {
     NIC_OFFLOADS = "nic-offloads",
     NIC_SHAPED = "nic-shaped",
     NOISY_HOST = "noisy-host",
+    OTHER_INTERFACE = "other-interface",
     OTHER_TRAFFIC = "other-traffic",
     OWN_HOST_DROPS = "own-host-drops",
     OWN_QUEUE = "own-queue",

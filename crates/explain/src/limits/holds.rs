@@ -5,8 +5,9 @@ use crate::measured::{Cell, waited_share};
 use crate::rules::tcp_retransmits::Hold;
 use crate::rules::{
     acknowledgements_lost, congestion_control, congestion_window, datagrams_dropped, end_traced,
-    neighbour_changed, nic_shaped, other_traffic, own_queue, path_duplicates, path_outages,
-    path_reordering, path_shared, tcp_retransmits, tcp_send_buffers,
+    neighbour_changed, nic_shaped, other_traffic, own_queue, path_capacity, path_capacity_varies,
+    path_duplicates, path_outages, path_policed, path_reordering, path_shared, tcp_retransmits,
+    tcp_send_buffers,
 };
 use narrows_model::load::EndReport;
 use narrows_model::reading::keys;
@@ -171,6 +172,20 @@ pub fn is_too_short(cell: &Cell<'_>) -> Holds {
     let is_filled =
         path_shared::is_found(cell) || path_outages::is_found(cell) || is_rather_late(cell);
     if is_filled { Holds::No } else { Holds::Yes }
+}
+
+/// A sender's route to a router, past a network that both ends are on, where what the way carries or loses
+/// holds the stream: what else holds it would do so on either way.
+pub fn goes_past_own_network(cell: &Cell<'_>) -> Holds {
+    let is_past = cell
+        .sender()
+        .is_some_and(|end| end.report.is_some_and(|report| report.left_aside.is_some()));
+    let is_path = path_capacity::is_found(cell)
+        || path_capacity_varies::is_found(cell)
+        || path_policed::is_found(cell)
+        || path_outages::is_found(cell)
+        || lost_often(cell) == Holds::Yes;
+    if is_past && is_path { Holds::Yes } else { Holds::No }
 }
 
 /// A quota holds what its control group was stopped for: the kernel counts the periods in which it

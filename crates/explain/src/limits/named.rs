@@ -3,10 +3,10 @@
 use super::Sureness;
 use super::holds::{
     Holds, acks_are_lost_most, bounds_what_travels, copies_take_much, dropped_at_receiver,
-    headers_take_much, is_at_work, is_fought_over, is_rather_late, is_shaped, is_stopped_by_tracer,
-    is_too_short, keeps_no_pace, late_ones_cost, leaves_cpus_free, lost, lost_often,
-    lost_under_routes_control, others_send, queue_holds, quota_stops, repaired_without_sack,
-    sent_at_once, small_ones_fill_a_cpu, window_is_routes,
+    goes_past_own_network, headers_take_much, is_at_work, is_fought_over, is_rather_late,
+    is_shaped, is_stopped_by_tracer, is_too_short, keeps_no_pace, late_ones_cost, leaves_cpus_free,
+    lost, lost_often, lost_under_routes_control, others_send, queue_holds, quota_stops,
+    repaired_without_sack, sent_at_once, small_ones_fill_a_cpu, window_is_routes,
 };
 use crate::measured::Cell;
 use crate::names;
@@ -117,6 +117,12 @@ pub static NAMED: &[Named] = &[
         what: "the segment size, whose headers take much of the path,",
         sureness: Sureness::Inferred,
         holds: headers_take_much,
+    },
+    Named {
+        rule: names::OTHER_INTERFACE,
+        what: "the way by a router, which a route takes past the ends' own network,",
+        sureness: Sureness::Inferred,
+        holds: goes_past_own_network,
     },
     // What the receiver drops for want of memory looks like a policer from the sender.
     always(names::RECEIVE_MEMORY, "the receiver's memory for TCP", Sureness::Counted),

@@ -3,7 +3,8 @@
 //! A route that is left over, a second default route or a rule for one network sends what an end
 //! sends by another interface, and so over another path, than the one whose address it uses. Either
 //! way alone may be so: then packets and their answers take two paths. The counts of the ends'
-//! interfaces show it, whatever the tables of routes say.
+//! interfaces show it, whatever the tables of routes say. A route that sends to a router what is on a
+//! network of the host itself leaves that one aside.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
@@ -40,6 +41,9 @@ fn look(cell: &Cell<'_>) -> Looked {
     let mut seen = Vec::new();
     for (name, end) in ends {
         let Some(report) = end.and_then(|end| end.report) else { continue };
+        if let Some(found) = by_router(cell, name, report) {
+            return found;
+        }
         let Some((own, other)) = leaves_by(report) else { continue };
         let Some(other) = other else {
             seen.push(format!("what the {name} sends leaves by {own}, which has its address"));
@@ -63,6 +67,26 @@ fn look(cell: &Cell<'_>) -> Looked {
     } else {
         cell.saw(seen.join("; "), None)
     }
+}
+
+/// What is sent to a router though the other end is on a network of this one.
+fn by_router(cell: &Cell<'_>, name: &str, report: &EndReport) -> Option<Looked> {
+    let aside = report.left_aside.as_deref()?;
+    let taken = report.effective.interface.as_deref().unwrap_or("another interface");
+    let seen = format!(
+        "the {name} sends by {taken} to a router, and {aside} is on the other end's network"
+    );
+    let says = format!(
+        "What the {name} sends in {} leaves by {taken} to a router, though the other end is on the \
+         network of {aside}: a route for it leads another way",
+        cell.trial.label
+    );
+    let remedy = format!(
+        "see which route does at the {name} (ip route get ADDRESS, ip rule show), and take it away: \
+         {aside} reaches the other end without a router"
+    );
+    let found = finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy);
+    Some(cell.saw(seen, Some(found)))
 }
 
 /// The interface of an end's address, and the one that carries its packets where that is another;
@@ -91,6 +115,19 @@ mod tests {
     use crate::measured::testing::{of_study, read, stream};
     use crate::setting::testing::{is_clear, is_found, is_idle, is_unknown};
     use narrows_model::load::Role;
+
+    #[test]
+    fn a_network_that_a_route_leaves_aside_is_named() {
+        let mut study = stream("tcp-stream");
+        for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
+            end.effective.interface = Some("mgmt0".into());
+            end.left_aside = Some("eth0".into());
+        }
+        read(&mut study, "interface", "mgmt0.tx_packets", 25_000);
+        let found = format!("{:?}", of_study(&RULE, &study));
+        assert!(found.contains("leaves by mgmt0 to a router"), "{found}");
+        assert!(found.contains("on the network of eth0"), "{found}");
+    }
 
     #[test]
     fn packets_by_another_interface_are_found() {

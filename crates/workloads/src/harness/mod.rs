@@ -10,6 +10,7 @@ mod mark;
 pub mod meet;
 pub mod memory;
 mod next_hop;
+mod on_link;
 pub mod overlap;
 pub mod pace;
 pub mod payload;

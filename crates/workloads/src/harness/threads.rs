@@ -3,6 +3,7 @@
 use super::clock::{monotonic_ns, process_ns};
 use super::mark::{Mark, mark};
 use super::next_hop::NextHopWatch;
+use super::on_link;
 use super::payload::Compared;
 use super::pin;
 use super::tally::{Clockwork, Phase, Tally, TallyNow};
@@ -343,6 +344,7 @@ impl WorkerThreads {
         let closed = Instant::now();
         let tracing = tracing::most(traced, tracing::now());
         let next_hop = next_hop.and_then(NextHopWatch::end);
+        let left_aside = self.sockets.first().and_then(on_link::left_aside);
         hold();
         thread::sleep(duration(timeline.cooldown_ns).saturating_sub(closed.elapsed()));
         self.clockwork.set(Phase::Stop);
@@ -356,6 +358,7 @@ impl WorkerThreads {
             process_ns,
             tracing,
             next_hop,
+            left_aside,
             ports: self.ports(),
             ..Default::default()
         };
