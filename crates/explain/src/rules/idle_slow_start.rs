@@ -41,8 +41,9 @@ pub struct Restart {
 
 /// The least timer of TCP (`TCP_RTO_MIN`): a shorter pause costs no window.
 const PAUSE_MIN_NS: f64 = 2e8;
-/// Each timer that a pause lasts halves the window.
-const CUT: u64 = 4;
+/// Each timer that a pause lasts halves the window; what is sent next makes a part of that good before
+/// it is read.
+const CUT: f64 = 1.5;
 
 /// How far the window falls in the pauses of requests that are due so many a second, and take so long;
 /// `None` where nothing shows it. What was sent again has cut it as well.
@@ -63,8 +64,14 @@ pub fn restart(cell: &Cell<'_>, took_ns: f64) -> Option<Restart> {
         };
         cell.of_sender(of).map(|segments| segments as u64)
     };
-    let found = Restart { from_segments: at(Moment::Highest)?, to_segments: at(Moment::Lowest)? };
-    (found.to_segments * CUT <= found.from_segments).then_some(found)
+    let (highest, lowest) = (at(Moment::Highest)?, at(Moment::Lowest)?);
+    // A window that grows is small at first; one that was larger before has fallen.
+    let fell = [(at(Moment::Opening)?, lowest), (highest, at(Moment::Closing)?)];
+    let has_fallen = fell.iter().any(|(before, after)| *before as f64 >= CUT * *after as f64);
+    let holds = lowest as f64 * cell.segment_bytes()?;
+    let is_too_small = holds < cell.trial.params.message_bytes.0 as f64;
+    let found = Restart { from_segments: highest, to_segments: lowest };
+    (has_fallen && is_too_small).then_some(found)
 }
 
 #[cfg(test)]
@@ -75,7 +82,7 @@ mod tests {
 
     /// What the rule of round trips says of 1 MiB that is due so often and takes 165 ms over a path of
     /// 40 ms, with these windows.
-    fn of_pauses(per_second: u64, windows: [u64; 2], again: u64, setting: &str) -> String {
+    fn of_pauses(per_second: u64, windows: [u64; 4], again: u64, setting: &str) -> String {
         let mut study = trips(165_000);
         let params = &mut study.trials[0].params;
         params.message_bytes = narrows_model::Bytes(1 << 20);
@@ -86,8 +93,11 @@ mod tests {
             .insert("net.ipv4.tcp_slow_start_after_idle".into(), known(setting.to_owned()));
         for (key, value) in [
             ("flow0.rtt_min_ns", 40_000_000),
-            ("flow0.highest:congestion_window_segments", windows[0]),
-            ("flow0.lowest:congestion_window_segments", windows[1]),
+            ("flow0.opening:congestion_window_segments", windows[0]),
+            ("flow0.highest:congestion_window_segments", windows[1]),
+            ("flow0.lowest:congestion_window_segments", windows[2]),
+            ("flow0.congestion_window_segments", windows[3]),
+            ("flow0.send_mss_bytes", 1448),
             ("flow0.retransmitted_segments", again),
         ] {
             read(&mut study, "tcp-info", key, value);
@@ -97,14 +107,18 @@ mod tests {
 
     #[test]
     fn a_window_that_falls_in_each_pause_is_told_from_a_narrow_path() {
-        let found = of_pauses(1, [828, 91], 0, "1");
+        const FALLS: [u64; 4] = [735, 828, 91, 828];
+        let found = of_pauses(1, FALLS, 0, "1");
         assert!(found.contains("falls from 828 to 91 segments"), "{found}");
         assert!(found.contains("tcp_slow_start_after_idle=0"), "{found}");
+        // Read as it had begun, and before it fell again.
+        assert!(of_pauses(2, [367, 1405, 367, 697], 0, "1").contains("from 1405 to 367"));
         for other in [
-            of_pauses(1, [828, 700], 0, "1"),
-            of_pauses(1, [828, 91], 3, "1"),
-            of_pauses(1, [828, 91], 0, "0"),
-            of_pauses(5, [828, 91], 0, "1"),
+            of_pauses(1, [91, 828, 91, 828], 0, "1"),
+            of_pauses(1, [1600, 1600, 800, 1600], 0, "1"),
+            of_pauses(1, FALLS, 3, "1"),
+            of_pauses(1, FALLS, 0, "0"),
+            of_pauses(5, FALLS, 0, "1"),
         ] {
             assert!(other.contains("wait 125.0 ms for their own length"), "{other}");
         }

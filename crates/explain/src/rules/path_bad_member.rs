@@ -1,4 +1,4 @@
-//! `path-bad-member`: do a few of many flows have all the losses?
+//! `path-bad-member`: do a few of many flows have all the losses, or a queue of their own?
 //!
 //! Bundles of links (LAG, ECMP) send each flow over one of their members, by a hash of its ports. A
 //! member that loses packets slows down the flows that it carries and leaves the others alone; a
@@ -6,13 +6,14 @@
 //! flows so many is bounded: of n losses that each flow had by its share of the segments, k or more
 //! fall to flows with the share w with a probability of exp(-n D(k/n, w)) at the most, D being the
 //! divergence of the two (Chernoff; Hoeffding, 1963), times the ways to choose these flows. Losses
-//! in a row are counted once.
+//! in a row are counted once. A member that is slow and loses nothing shows by its queue: its flows take
+//! several times as long there and back as the others, and move next to nothing beside them.
 
 use super::{receiver_host_drops, tcp_retransmits};
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
-use narrows_model::reading::{Counter, Scope, keys};
+use narrows_model::reading::{Counter, Moment, Scope, keys};
 use narrows_model::record::Record;
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
 use narrows_stats::median;
@@ -20,7 +21,7 @@ use narrows_stats::median;
 /// Whether losses are those of a minority of the flows.
 pub static RULE: Rule = Rule {
     name: "path-bad-member",
-    asks: "Do a few of many flows have all the losses?",
+    asks: "Do a few of many flows have all the losses, or a queue of their own?",
     of_host: false,
     judge,
 };
@@ -40,6 +41,10 @@ const LOST_SHARE: f64 = 0.002;
 const LOST_LEAST: f64 = 5.0;
 /// What the few reach of the others' rate at the most.
 const SLOW: f64 = 0.7;
+/// What flows behind a slow member reach of the others' rate at the most, and how many times as long
+/// their round trips are at the least: flows of one queue wait alike.
+const CRAWLS: f64 = 0.125;
+const QUEUED_TIMES: f64 = 3.0;
 /// Chance that is none.
 const CHANCE: f64 = 1e-4;
 
@@ -59,11 +64,15 @@ fn look(cell: &Cell<'_>) -> Looked {
     }
     let few: Vec<&Few> = runs.iter().flatten().collect();
     let Some(worst) = few.iter().max_by_key(|few| few.again) else {
-        let seen = format!("losses of {} runs, if any, were spread over the flows", runs.len());
+        let seen = format!(
+            "losses of {} runs, if any, were spread over the flows, and so were their round trips",
+            runs.len()
+        );
         return cell.saw(seen, None);
     };
     let seen = format!(
-        "in {} of {} runs a minority of the flows had nearly all losses, by more than chance",
+        "in {} of {} runs a minority of the flows had nearly all losses, by more than chance, or a queue \
+         of their own",
         few.len(),
         runs.len()
     );
@@ -75,8 +84,9 @@ fn look(cell: &Cell<'_>) -> Looked {
     }
     let wrong = is_usual.then(|| {
         let says = format!(
-            "A minority of the flows loses packets in {}, and the others none to speak of: {}; one \
-             member of a bundle (LAG, ECMP) is bad, and not the whole path",
+            "A minority of the flows {} in {}, and the others none to speak of: {}; one member of a \
+             bundle (LAG, ECMP) is bad, and not the whole path",
+            if worst.trips_ms.is_some() { "waits in a queue" } else { "loses packets" },
             cell.trial.label,
             worst.says()
         );
@@ -99,12 +109,24 @@ struct Few {
     of_again: u64,
     /// Their median rate as a share of the others'.
     rate: f64,
+    /// Median round trips of theirs and of the others, where these tell them apart and not losses.
+    trips_ms: Option<[f64; 2]>,
     /// The sender's ports of theirs, where they are known.
     ports: Vec<u16>,
 }
 
 impl Few {
     fn says(&self) -> String {
+        if let Some([own, other]) = self.trips_ms {
+            return format!(
+                "{} of {} flows had round trips of {own:.1} ms, the others of {other:.1} ms, and {:.0} \
+                 % of their rate{}",
+                self.flows,
+                self.of,
+                100.0 * self.rate,
+                self.named()
+            );
+        }
         format!(
             "{} of {} flows had {} of {} segments sent again and {:.0} % of the others' rate{}",
             self.flows,
@@ -131,6 +153,8 @@ struct Flow {
     sent: f64,
     again: u64,
     bytes: f64,
+    /// Its smoothed round trip as the window closed, in nanoseconds.
+    trip_ns: Option<f64>,
 }
 
 impl Flow {
@@ -152,6 +176,7 @@ fn run(record: &Record, row: f64) -> Option<Option<Few>> {
                 again: of(keys::RETRANSMITTED)?
                     .saturating_sub(of(keys::DUPLICATES).unwrap_or_default()),
                 bytes: receiver.flows.get(number)?.bytes.0 as f64,
+                trip_ns: trip_ns(end, number),
             })
         })
         .collect::<Option<Vec<Flow>>>()?;
@@ -159,7 +184,43 @@ fn run(record: &Record, row: f64) -> Option<Option<Few>> {
     flows.sort_by(|a, b| b.lost().total_cmp(&a.lost()));
     let most = (FEW * flows.len() as f64) as usize;
     let all = (1..=most).filter_map(|count| few(&flows, count, end, row));
-    Some(all.min_by_key(|few| few.flows))
+    let lossy = all.min_by_key(|few| few.flows);
+    flows.sort_by(|a, b| a.bytes.total_cmp(&b.bytes));
+    let slow = || (1..=most).rev().find_map(|count| queued(&flows, count, end));
+    Some(lossy.or_else(slow))
+}
+
+fn trip_ns(end: &EndReport, flow: usize) -> Option<f64> {
+    let flow = Scope::Flow(u32::try_from(flow).ok()?);
+    let mut all = end.readings.each(keys::RTT, Moment::Closing);
+    all.find(|(scope, _)| **scope == flow).map(|(_, ns)| ns as f64)
+}
+
+/// The first flows, which are slowest, where each of them crawls beside any other, in a queue of its own.
+fn queued(flows: &[Flow], count: usize, end: &EndReport) -> Option<Few> {
+    let (bad, good) = flows.split_at_checked(count)?;
+    let fastest = bad.iter().map(|flow| flow.bytes).reduce(f64::max)?;
+    let slowest = good.iter().map(|flow| flow.bytes).reduce(f64::min)?;
+    let trips = |of: &[Flow]| of.iter().map(|flow| flow.trip_ns).collect::<Option<Vec<f64>>>();
+    let (own, other) = (trips(bad)?, trips(good)?);
+    let shortest = own.iter().copied().reduce(f64::min)?;
+    let longest = other.iter().copied().reduce(f64::max)?;
+    let is_apart = fastest <= CRAWLS * slowest && shortest >= QUEUED_TIMES * longest;
+    let trips_ms = Some([median(&own)? / 1e6, median(&other)? / 1e6]);
+    is_apart.then(|| Few {
+        flows: count,
+        of: flows.len(),
+        again: again(bad),
+        of_again: again(flows),
+        rate: rate(bad).unwrap_or(0.0) / slowest.max(1.0),
+        trips_ms,
+        ports: ports(bad, end),
+    })
+}
+
+/// The sender's ports of flows, as far as they are known.
+fn ports(of: &[Flow], end: &EndReport) -> Vec<u16> {
+    of.iter().filter_map(|flow| Some(end.ports.get(flow.number)?.own)).collect()
 }
 
 fn read(end: &EndReport, counter: Counter, flow: usize) -> Option<u64> {
@@ -184,7 +245,8 @@ fn few(flows: &[Flow], count: usize, end: &EndReport, row: f64) -> Option<Few> {
         again: own,
         of_again: all,
         rate,
-        ports: bad.iter().filter_map(|flow| Some(end.ports.get(flow.number)?.own)).collect(),
+        trips_ms: None,
+        ports: ports(bad, end),
     })
 }
 
@@ -295,6 +357,29 @@ mod tests {
             end.readings = narrows_model::reading::Readings::default();
         }
         assert!(is_unknown(&of_study(&RULE, &uncounted)));
+    }
+
+    #[test]
+    fn flows_that_crawl_in_a_queue_of_their_own_are_on_a_slow_member() {
+        let of = |flows: &[(f64, u64)]| {
+            let mut study = study(&flows.iter().map(|(of, _)| (0, *of)).collect::<Vec<_>>());
+            for (number, (_, trip_ms)) in flows.iter().enumerate() {
+                let key = format!("flow{number}.rtt_ns");
+                put(&mut study, "tcp-info", &key, trip_ms * 1_000_000);
+            }
+            of_study(&RULE, &study)
+        };
+        let found = format!("{:?}", of(&[(0.02, 252), (1.15, 28), (0.019, 248), (0.75, 29)]));
+        let says = "2 of 4 flows had round trips of 250.0 ms, the others of 28.5 ms, and 3 % of";
+        assert!(found.contains(says) && found.contains("waits in a queue"), "{found}");
+        assert!(found.contains("source ports 40002, 40000"), "{found}");
+        for (flows, why) in [
+            ([(0.02, 29), (1.15, 28), (0.02, 28), (0.75, 29)], "slow, in the queue of all"),
+            ([(0.3, 250), (1.15, 28), (1.0, 28), (0.75, 29)], "a third of the others' rate"),
+            ([(0.02, 250), (0.02, 250), (0.02, 250), (0.75, 29)], "three of four"),
+        ] {
+            assert!(is_clear(&of(&flows)), "{why}");
+        }
     }
 
     #[test]

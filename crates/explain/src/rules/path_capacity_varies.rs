@@ -5,6 +5,7 @@
 //! one level for a while and at another afterwards. Congestion control that recovers from losses
 //! climbs instead of standing, and its queue empties meanwhile.
 
+use super::path_reordering;
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
@@ -35,6 +36,8 @@ const WAITED_MIN_NS: f64 = 200e3;
 /// And must be of some weight beside the path itself.
 const WAITED_SHARE_MIN: f64 = 0.2;
 
+/// Share of the segments that come early, from which on the path reorders them.
+const EARLY_MAX: f64 = 0.1;
 /// TCP always has something under way.
 const ENGAGED_MIN: f64 = 0.9;
 
@@ -71,7 +74,11 @@ fn look(cell: &Cell<'_>) -> Looked {
     let is_queued = trips.waited_ns() >= WAITED_MIN_NS.max(WAITED_SHARE_MIN * trips.shortest_ns);
     // A sender that waits for its CPU leaves the queue to empty.
     let is_engaged = cell.engaged_share().is_none_or(|share| share >= ENGAGED_MIN);
-    let is_free = is_engaged && !cell.is_busy() && !cell.is_limited_by_buffers();
+    // Packets that overtake each other take ways of different length, and TCP sends again in vain.
+    let is_in_order = cell.losses().is_none_or(|losses| {
+        losses.early <= EARLY_MAX.max(path_reordering::by_loss(cell, losses.lost))
+    });
+    let is_free = is_engaged && is_in_order && !cell.is_busy() && !cell.is_limited_by_buffers();
     let wrong = (levels.is_two && is_queued && is_free).then(|| {
         let by_trains = trains(cell);
         let says = format!(
@@ -170,7 +177,7 @@ fn mean(rates: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::testing::{of_study, read, slices, stream};
+    use crate::measured::testing::{of_study, read, read_receiver, slices, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
 
     #[test]
@@ -193,6 +200,26 @@ mod tests {
         let found = of(&two, 3_000);
         assert!(is_found(&found), "{found:?}");
         assert!(is_clear(&of(&two, 12)), "no queue");
+        let early = |share_percent: u64| {
+            let mut study = stream("tcp-stream");
+            slices(&mut study, &two);
+            for (key, value) in [
+                ("rtt_min_ns", 10_000),
+                ("rtt_ns", 20_000_000),
+                ("lowest:rtt_ns", 3_000_000),
+                ("send_mss_bytes", 1448),
+                ("sent_segments", 100_000),
+                ("retransmitted_segments", 0),
+                ("received_data_segments", 100_000),
+                ("received_out_of_order_segments", 1000 * share_percent),
+            ] {
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+                read_receiver(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&early(1)));
+        assert!(is_clear(&early(50)), "packets go by two ways");
         let mut idle = stream("tcp-stream");
         slices(&mut idle, &two);
         for (key, value) in [

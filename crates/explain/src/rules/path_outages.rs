@@ -9,6 +9,7 @@
 
 use super::{own_host_drops, path_drops_ecn, path_policed, receiver_host_drops};
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
+use crate::timers;
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
@@ -59,16 +60,30 @@ fn look(cell: &Cell<'_>) -> Looked {
     let seen = explained.map_or(seen.clone(), |by| format!("{seen}, which {by} explains"));
     let wrong = (is_silent && explained.is_none()).then(|| {
         let says = format!(
-            "Nothing came for {:.0} ms of {:.1} s in {}, and TCP waited for its timer: outages",
+            "Nothing came for {:.0} ms of {:.1} s in {}, and TCP waited for its timer{}: outages",
             silent_ns / 1e6,
             window_ns / 1e9,
-            cell.trial.label
+            cell.trial.label,
+            lengthened(cell)
         );
-        let remedy = "look for a link that flaps or a route that changes (ip monitor, the switch's \
-                      log), a policer with a small burst, or bursts of loss";
-        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+        let first = if timers::is_lengthened(cell) { OF_ROUTE } else { "" };
+        let remedy = format!("{first}{REMEDY}");
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
     });
     cell.saw(seen, wrong)
+}
+
+const OF_ROUTE: &str = "take rto_min off the route at the sender (ip route show), which makes each \
+                        outage as long as that; ";
+const REMEDY: &str = "look for a link that flaps or a route that changes (ip monitor, the switch's \
+                      log), a policer with a small burst, or bursts of loss";
+
+/// What a route makes of TCP's timer, and with it of each outage.
+fn lengthened(cell: &Cell<'_>) -> String {
+    let least_ns = timers::of_route_ns(cell).filter(|_| timers::is_lengthened(cell));
+    least_ns.map_or(String::new(), |ns| {
+        format!(", which a route makes {:.0} ms long (rto_min)", ns / 1e6)
+    })
 }
 
 /// The rule that finds what drops packets, and why nothing came.
@@ -106,6 +121,20 @@ mod tests {
         read(&mut random, "netstat", "TcpExt.TCPSackRecovery_events", 22);
         assert!(is_clear(&of_study(&RULE, &random)));
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+        // A route makes each outage longer.
+        let mut route = stream("tcp-stream");
+        slices(&mut route, &[9, 0, 0, 9, 9, 9, 9, 9, 9, 9]);
+        read(&mut route, "tcp-info", "flow0.timeouts_events", 1);
+        for end in route.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.effective.interface = Some("e0".into());
+        }
+        let plain = format!("{:?}", of_study(&RULE, &route));
+        assert!(plain.contains("its timer: outages") && !plain.contains("rto_min"), "{plain}");
+        let metric = crate::setting::testing::known("e0 3000".to_owned());
+        route.host.tuning.insert(timers::ROUTE_LEAST.into(), metric);
+        let long = format!("{:?}", of_study(&RULE, &route));
+        assert!(long.contains("which a route makes 3000 ms long (rto_min)"), "{long}");
+        assert!(long.contains("take rto_min off the route at the sender"), "{long}");
         // A filter at the sender that lets a tenth pass makes TCP wait for its timer as well.
         let mut filtered = stream("tcp-stream");
         slices(&mut filtered, &[9, 0, 0, 9, 9, 9, 9, 9, 9, 9]);

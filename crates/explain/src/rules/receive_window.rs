@@ -10,7 +10,7 @@
 use crate::ends::End;
 use crate::measured::{Cell, Limit, Why, judge_limit};
 use crate::{Case, Rule};
-use narrows_model::reading::keys;
+use narrows_model::reading::{Moment, keys};
 use narrows_model::result::Verdict;
 
 /// Whether this buffer held TCP back.
@@ -60,6 +60,18 @@ pub fn why(cell: &Cell<'_>) -> Why {
             remedy: format!("{}: ip route show; take `window` off the route", end.at),
         };
     }
+    if let Some((offered, arrives)) = rewritten(cell) {
+        return Why {
+            says: format!(
+                "a window of {offered:.0} B is offered {} and one of {arrives:.0} B arrives: \
+                 something between them rewrites it",
+                end.at
+            ),
+            remedy: "look for a firewall, WAN optimizer or traffic shaper between the ends that \
+                     rewrites TCP's window to hold streams back; no setting of the ends does"
+                .to_owned(),
+        };
+    }
     let most = end.largest_bytes(BUFFERS);
     let used = cell.summary.smallest_receive_buffer().map(|bytes| bytes.0);
     match (most, used) {
@@ -71,6 +83,23 @@ pub fn why(cell: &Cell<'_>) -> Why {
         },
         (most, _) => Why::at_its_largest(BUFFERS, end.at, most),
     }
+}
+
+/// Windows that the receiver offered and that the sender was offered at the most differ by so much.
+const REWRITTEN: f64 = 2.0;
+
+/// What the receiver offers of a flow as its window closes, and the most that the sender had of it,
+/// where something between made it smaller (Linux 6.2: `tcpi_rcv_wnd`).
+fn rewritten(cell: &Cell<'_>) -> Option<(f64, f64)> {
+    let offered = cell.of_receiver(|end| {
+        let all = end.readings.each(keys::RECEIVE_WINDOW, Moment::Closing);
+        all.map(|(_, bytes)| bytes as f64).reduce(f64::min)
+    })?;
+    let arrives = cell.of_sender(|end| {
+        let all = end.readings.each(keys::SEND_WINDOW, Moment::Highest);
+        all.map(|(_, bytes)| bytes as f64).reduce(f64::max)
+    })?;
+    (arrives > 0.0 && offered >= REWRITTEN * arrives).then_some((offered, arrives))
 }
 
 fn unscaled(off: Option<&End<'_>>) -> Why {
@@ -92,7 +121,9 @@ fn unscaled(off: Option<&End<'_>>) -> Why {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::testing::{is_found_by_its_time, of_limit, of_study, read, stream};
+    use crate::measured::testing::{
+        is_found_by_its_time, of_limit, of_study, read, read_receiver, stream,
+    };
     use crate::setting::testing::known;
     use narrows_model::Bytes;
     use narrows_model::host::Host;
@@ -140,6 +171,17 @@ mod tests {
         assert!(untuned.contains("sysctl -w net.ipv4.tcp_moderate_rcvbuf=1"), "{untuned}");
         let routed = remedy(7, &[], &[(ROUTES, "eth0 30000")]);
         assert!(routed.contains("ip route show") && !routed.contains("tcp_rmem"), "{routed}");
+        // What the receiver offers as the window closes, and the most that the sender saw of it.
+        let rewritten = |offered: u64| {
+            let mut study = stream("tcp-stream");
+            read(&mut study, "tcp-info", "flow0.limited_by_receive_window_ns", 950_000_000);
+            read(&mut study, "tcp-info", "flow0.highest:send_window_bytes", 204_800);
+            read_receiver(&mut study, "tcp-info", "flow0.receive_window_bytes", offered);
+            study.peer_hosts = vec![Host::default()];
+            format!("{:?}", of_study(&RULE, &study))
+        };
+        assert!(rewritten(746_496).contains("746496 B is offered at the peer and one of 204800 B"));
+        assert!(!rewritten(300_000).contains("something between"), "it grows as it is used");
         // Half of the largest is what a buffer reports that has reached it; less is not.
         let reached = |bytes: u64| {
             let mut study = stream("tcp-stream");
