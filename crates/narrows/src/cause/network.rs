@@ -38,8 +38,8 @@ impl Cause {
         Self::connect("name an address of this host; `ip address` lists them");
     /// The two ends of every run did not find each other.
     pub const APART: Self = Self::connect(
-        "does a firewall let only the control port through, no UDP, or few connections? Data takes \
-         free ports: see whether one flow of `narrows tcp HOST` passes",
+        "data takes ports of its own: let some through at every firewall (`narrows serve --data-ports \
+         7500-7531` there), for TCP and UDP; see whether one flow of `narrows tcp HOST` passes",
     );
     /// A key that is none.
     pub const BAD_KEY: Self = Self::usage(

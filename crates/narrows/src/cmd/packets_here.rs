@@ -46,10 +46,10 @@ pub fn check_ports(ports: &[String]) -> Result<(), Failure> {
     let Some(port) = ports.iter().find(|port| host.nic(port).is_none()) else {
         return Ok(());
     };
-    let says = if Root::live().path("sys/class/net").join(port).exists() {
-        format!("no cable leads to the interface {port}")
-    } else {
-        format!("this host has no interface {port}")
+    let index = Root::live().text(&format!("sys/class/net/{port}/ifindex"));
+    let says = match index.value() {
+        Some(_) => format!("no cable leads to the interface {port}"),
+        None => format!("this host has no interface {port}"),
     };
     Err(Failure::of(Cause::PORTS, says))
 }
