@@ -1,7 +1,6 @@
 //! What figures were drawn from, as CSV: for those who draw their own.
 
 use crate::study::faceted::{self, Faceted};
-use crate::study::sized;
 use crate::{Analysis, figures, words};
 use narrows_model::workload::Metric;
 
@@ -33,7 +32,7 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
         }
         files.push((figures::of_panel(at, title), csv(&rows)));
     }
-    for one in sized::figures(analysis, study) {
+    for one in crate::study::by_size(analysis, study) {
         let head = ["test", "bytes", "median", "low", "high", "unit", "sender_cpu", "receiver_cpu"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         let unit = crate::words::word(&one.unit);

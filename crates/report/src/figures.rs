@@ -1,8 +1,8 @@
 //! Every figure of a report as a picture of its own, with its style inside.
 
 use crate::plots::{boxes, ceilings, percentiles};
-use crate::study::{faceted, plot, sized};
-use crate::{Analysis, app, applications, latency, neighbours, placement, profiled, words};
+use crate::study::{faceted, plot};
+use crate::{Analysis, app, applications, latency, neighbours, placement, profiled, study, words};
 use narrows_app::scaling::Scaling;
 use narrows_model::result::Prediction;
 use narrows_model::study::StoredStudy;
@@ -25,7 +25,7 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
         figures.push((of_panel(at, title), drawn));
     }
     if let Some(study) = &analysis.study {
-        for one in sized::figures(analysis, study) {
+        for one in study::by_size(analysis, study) {
             figures.push((by_size(&one.title), one.draw()));
         }
     }

@@ -1,11 +1,12 @@
-//! Several studies as one, for figures and tables that have the cells of all of them: of NICs of two
-//! rates, of one processor and two, of two servers. The file that a cell is of is a factor before
-//! the others; what is known of one host is said of none of them together.
+//! Several studies as one, for figures and tables that have the cells of all of them: of NICs of
+//! two rates, of one processor and two, of two servers. The file that a cell is of is a factor
+//! before the others; what is known of one host is said of none of them together.
 
 use crate::{Analysis, study, words};
 use narrows_model::Nanos;
 use narrows_model::interfaces::Interfaces;
 use narrows_model::study::{Session, StoredStudy, Title};
+use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{Level, Trial, TrialId};
 use narrows_stats::{PlacedTest, drift, summarise};
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,6 +74,7 @@ pub fn merged(parts: &[Part]) -> Result<StoredStudy, Apart> {
             Some(_) => {}
             None => {
                 all.study = part.stored.study.clone();
+                all.study.command = StudyKind::Study;
                 all.study.interfaces = Interfaces::default();
                 all.study.reading.across = Some(axis.clone());
                 (all.study.peer, all.ended) = (None, part.stored.ended.clone());

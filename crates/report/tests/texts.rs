@@ -223,8 +223,8 @@ fn a_profiles_classes_stand_by_the_largest_share_of_either_end() {
     assert_eq!(profiled::brief(&receiver), brief);
 }
 
-/// Every size that was profiled has its chart of both ends, on the page and as a file: the second of
-/// the published pair is the fifth of seven.
+/// Every size that was profiled has its chart of both ends, on the page and as a file: the second
+/// of the published pair is the fifth of seven.
 #[test]
 fn each_profiled_end_has_its_chart() {
     let stored = study(Vec::new(), Vec::new());

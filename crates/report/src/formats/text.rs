@@ -142,13 +142,13 @@ fn head(out: &mut String, analysis: &Analysis<'_>) {
         study.seed
     );
     line(out, &first, 2);
+    if !analysis.parts.is_empty() {
+        return analysis.parts.iter().for_each(|part| line(out, &format!("study   {part}"), 8));
+    }
     if analysis.is_imported() {
         line(out, "host    unknown: these figures were imported", 8);
         let sources = crate::sources::sources(analysis);
         return sources.iter().for_each(|from| line(out, &format!("source  {from}"), 8));
-    }
-    if !analysis.parts.is_empty() {
-        return analysis.parts.iter().for_each(|part| line(out, &format!("study   {part}"), 8));
     }
     line(out, &format!("host    {}", words::host_line(host)), 8);
     if let Some(gap) = host.memory.slots.gap() {

@@ -10,13 +10,14 @@ mod priced;
 mod reference;
 pub mod side;
 pub mod sized;
+pub mod tabled;
 pub mod text;
 mod traffic;
 
 pub use names::Table;
 pub use reference::Joined;
 
-use crate::words;
+use crate::{Analysis, words};
 use narrows_dimm::population::{Balance, Population, Socket, controllers_equal};
 use narrows_model::host::Host;
 use narrows_model::result::{Estimate, Method, Prediction};
@@ -29,6 +30,7 @@ use narrows_stats::{
     repeats_needed, value_of,
 };
 use serde::Serialize;
+use sized::Sized;
 use std::collections::BTreeMap;
 
 /// Margin of claims of equality unless the study has one.
@@ -271,6 +273,13 @@ fn kinds_differ(stored: &StoredStudy) -> bool {
         .trials
         .iter()
         .any(|trial| *known.entry(reference::levels(trial)).or_insert(&trial.kind) != &trial.kind)
+}
+
+/// All figures by message size.
+pub fn by_size(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<Sized> {
+    let mut all = sized::figures(analysis, results);
+    all.extend(traffic::figures(analysis, results));
+    all
 }
 
 /// What is known of the machine in each session.

@@ -1,7 +1,7 @@
 //! A study's figures and tables in the page.
 
 use super::plot;
-use super::{Panel, StudyResults, faceted, side, sized, text};
+use super::{Panel, StudyResults, faceted, side, tabled, text};
 use crate::plots::{BOX_RUNS_MIN, WIDTH};
 use crate::{Analysis, words};
 use maud::{Markup, PreEscaped, html};
@@ -33,7 +33,7 @@ pub fn section(analysis: &Analysis<'_>, results: &StudyResults) -> Markup {
 /// figure.
 fn overview(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Markup> {
     let joint = faceted::figures(analysis, results);
-    let sized = sized::figures(analysis, results);
+    let sized = super::by_size(analysis, results);
     let across = results.across.as_str();
     (!joint.is_empty() || !sized.is_empty()).then(|| {
         html! { div class="grid overview" {
@@ -67,7 +67,7 @@ fn panels(analysis: &Analysis<'_>, results: &StudyResults) -> Markup {
 /// All cells side by side.
 fn together(title: &str, table: &[Vec<String>]) -> Markup {
     let Some((head, rows)) = table.split_first() else { return html! {} };
-    let is_number = |at: usize| side::is_number(table, at);
+    let is_number = |at: usize| tabled::is_number(table, at);
     html! { div class="scroll medians" { table {
         caption { (title) }
         thead { tr { @for (at, name) in head.iter().enumerate() {

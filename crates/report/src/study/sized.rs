@@ -1,7 +1,7 @@
-//! Panels of a study along message sizes, those with one unit in one figure. Round trips are drawn as
-//! halves, as what others call latency: so they stand beside figures of tools that have it so.
+//! Panels of a study along message sizes, those with one unit in one figure. Round trips are drawn
+//! as halves, as what others call latency: so they stand beside figures of tools that have it so.
 
-use super::{Panel, StudyResults, traffic};
+use super::{Panel, StudyResults};
 use crate::plots::curves::{Point, Series, draw};
 use crate::{Analysis, words};
 use narrows_model::Bytes;
@@ -45,7 +45,6 @@ pub fn figures(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<Sized> {
             }
         }
     }
-    all.extend(traffic::figures(analysis, results));
     all
 }
 

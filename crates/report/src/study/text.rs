@@ -1,7 +1,7 @@
 //! A study in words and tables.
 
 use super::names::{between, levels, title};
-use super::{Memory, Panel, PanelRow, StudyResults, grouped, side};
+use super::{Memory, Panel, PanelRow, StudyResults, grouped, side, tabled};
 use crate::{Analysis, table, words};
 use narrows_model::result::Method;
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use std::fmt::Write;
 pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
     let mut text = String::new();
     for (title, rows) in side::tables(analysis, results) {
-        let right = |at: usize| side::is_number(&rows, at);
+        let right = |at: usize| tabled::is_number(&rows, at);
         text += &format!("{title}\n{}\n", table::lines(&rows, right));
     }
     for panel in results.shown() {

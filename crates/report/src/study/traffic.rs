@@ -3,7 +3,7 @@
 
 use super::names::Table;
 use super::sized::{self, Sized};
-use super::{PanelRow, StudyResults, side};
+use super::{PanelRow, StudyResults, tabled};
 use crate::plots::curves::{Point, Series};
 use crate::{Analysis, words};
 use narrows_model::Bytes;
@@ -125,11 +125,11 @@ pub fn tables(
     [
         (
             "Memory bytes a network byte, sender's host / receiver's",
-            side::of(results, &|_, row| both(analysis, row, &|one, _| ratio(one)), None),
+            tabled::of(results, &|_, row| both(analysis, row, &|one, _| ratio(one)), None),
         ),
         (
             "Memory traffic, sender's host / receiver's (and of what a copy reaches there)",
-            side::of(
+            tabled::of(
                 results,
                 &|_, row| both(analysis, row, &|one, is_own| rate(one, copy.filter(|_| is_own))),
                 None,
