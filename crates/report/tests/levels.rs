@@ -237,3 +237,20 @@ fn studies_of_different_axes_have_no_figure_together() {
     two.stored.trials.iter_mut().for_each(|trial| trial.levels.clear());
     assert_eq!(check(one, two), "two has no factors with levels");
 }
+
+/// Four protocols of two files at twelve populations are a table still: a row a level.
+#[test]
+fn many_panels_of_many_levels_have_a_column_each() {
+    let part = |at: u32| Part {
+        name: format!("file{at}"),
+        stored: study("DIMMs", &[50.0 + f64::from(at); 12], 1, None),
+    };
+    let parts: Vec<Part> = (1..=8).map(part).collect();
+    let stored = joint::merged(&parts).expect("one study");
+    let text = narrows_report::formats::format("text").expect("a format").write;
+    let text = text(&Analysis::joint(&stored, &parts, &[]));
+    let row = text.lines().find(|line| line.starts_with("  12 ")).expect("a row of the table");
+    let cells: Vec<&str> = row.split("  ").filter(|cell| !cell.trim().is_empty()).collect();
+    assert_eq!(cells.len(), 1 + 8, "{row}");
+    assert!(row.ends_with("57.42 Gb/s"), "{row}");
+}

@@ -5,6 +5,8 @@ use super::{Panel, PanelRow, StudyResults};
 
 /// Columns of panels; with more, panels are rows.
 const PANELS_ACROSS: usize = 6;
+/// Where levels are too many for columns, more panels may be.
+const PANELS_WIDE: usize = 12;
 /// Beyond these a table is no overview.
 const PANELS: usize = 40;
 const LEVELS_ACROSS: usize = 10;
@@ -37,6 +39,8 @@ pub fn of(results: &StudyResults, said: Said<'_>, more: Option<Said<'_>>) -> Opt
     match (lines.len(), levels.len()) {
         (2..=PANELS_ACROSS, 2..) => Some(by_level(results, &lines)),
         (2..=PANELS, 2..=LEVELS_ACROSS) => Some(by_panel(results, &lines)),
+        // Both are many: the four protocols of two files at twelve populations.
+        (2..=PANELS_WIDE, 2..) => Some(by_level(results, &lines)),
         _ => None,
     }
 }
