@@ -2,9 +2,12 @@
 
 mod placed;
 
+use narrows_model::host::Nic;
 use narrows_model::load::Bind;
 use narrows_model::seating::{Axis, Seating};
-use narrows_model::trial::{EndHost, Level, TrialId};
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::{EndHost, Level, NetworkPath, TrialId};
+use narrows_plan::study::{Definition, Ends, PeerHost, cells, trials};
 use narrows_stats::{Cost, Effect, Move, PlacedTest, placements};
 use placed::{EVEN, Planted, dells, simulated};
 
@@ -98,6 +101,42 @@ fn a_nic_at_the_process_is_set_against_the_way_to_another() {
     assert!(tests[1].effects.iter().all(|effect| effect.of != Move::Nearer));
     let all = tests[0].wholes();
     assert_eq!(all.last().map(|(of, cell)| (of.clone(), cell.trial)), Some((None, 64)));
+}
+
+/// The study that ships for Dell's note has that pair of cells, in the system and in a container,
+/// and its adapters on both nodes at once are no place of one NIC.
+#[test]
+fn dells_study_sets_its_adapter_against_the_way_to_the_other() {
+    let text = include_str!("../../../studies/dell-nic-placement.toml");
+    let definition = Definition::parse(text).expect("a definition");
+    let mut host = placed::host();
+    let second = Nic { name: "eth1".into(), node: placed::known(1), ..host.nics[0].clone() };
+    host.nics.push(second);
+    let interface = Some("eth0");
+    let peer = PeerHost { name: "there", host: Some(&host), interface, away: None };
+    let ends = Ends { host: &host, peers: &[peer], path: NetworkPath::Peer, interface };
+    let mut study = StoredStudy::unmeasured(host.clone());
+    let planned = trials(&cells(&definition).expect("cells"), &ends).expect("trials");
+    study.trials = planned.into_iter().map(|(trial, _)| trial).collect();
+    study.study.reading = definition.report;
+    study.peer_hosts = vec![host.clone()];
+    for trial in &study.trials {
+        let Some(seating) = Seating::of(trial, &host, &host) else { continue };
+        let is_away = seating.here.process == Some(1) && seating.nic.is_none();
+        let figure = if is_away { 80.0 } else { 100.0 };
+        study.records.extend((0..6).map(|block| placed::record(trial, block, figure)));
+    }
+    let tests = placements(&study);
+    let gains = tests.iter().filter_map(|test| {
+        let gain = test.effects.iter().find(|effect| effect.of == Move::Nearer)?;
+        Some((test.name.as_str(), gain.ratio.value))
+    });
+    let gains: Vec<(&str, f64)> = gains.collect();
+    // Three tests, in the system and in a container, beside each of three loads of memory.
+    assert_eq!(gains.len(), 3 * 2 * 3, "{gains:?}");
+    assert!(gains.iter().all(|(_, times)| (times - 1.25).abs() < 1e-9), "{gains:?}");
+    let both = study.trials.iter().filter(|trial| Seating::of(trial, &host, &host).is_none());
+    assert_eq!(both.count(), 3 * 2 * 3, "both at once");
 }
 
 #[test]
