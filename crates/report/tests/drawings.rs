@@ -236,6 +236,13 @@ fn every_view_of_a_machine_is_as_it_was_looked_at() {
             );
         }
         assert_eq!(text.lines().count(), golden.lines().count(), "{}", file.display());
+        // A picture that can be looked at; its tags are one a line.
+        let file = dir.join(format!("{name}.svg"));
+        let svg = views::picture(&host).replace("><", ">\n<");
+        if std::env::var("NARROWS_GOLDEN").is_ok_and(|golden| golden == "write") {
+            std::fs::write(&file, &svg).expect("golden");
+        }
+        assert_eq!(svg, std::fs::read_to_string(&file).expect("golden"), "{}", file.display());
     }
 }
 

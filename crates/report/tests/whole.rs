@@ -5,17 +5,22 @@
 use narrows_explain::Judged;
 use narrows_explain::conditions::Found;
 use narrows_explain::limits::{Limit, Sureness};
+use narrows_fabric::catalogue::named;
+use narrows_fabric::design::Asked;
+use narrows_fabric::latency::Lengths;
+use narrows_fabric::{Planned, Request};
 use narrows_model::result::{Estimate, Evidence, Finding, Method, Verdict, Weight};
 use narrows_model::study::StoredStudy;
 use narrows_model::units::Unit;
+use narrows_model::{BitsPerSecond, Bytes};
 use narrows_report::diagnosis::Diagnosis;
 use narrows_report::drawn::Screen;
 use narrows_report::fleet::{Fleet, Member};
 use narrows_report::history::History;
 use narrows_report::peer_check::{self, PeerCheck};
 use narrows_report::{
-    Analysis, brief, bus, data, explained, figures, formats, latency, results, servers, stream,
-    study, views,
+    Analysis, brief, bus, data, explained, fabric, figures, formats, latency, results, servers,
+    stream, study, views,
 };
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -219,4 +224,34 @@ fn a_host_and_its_peer_are_shown_as_they_were_found_right() {
     }
     all.text("history", &history.judged().text(&narrow));
     all.is_kept("host");
+}
+
+#[test]
+fn fabrics_on_paper_are_said_and_drawn_as_they_were_found_right() {
+    let mut all = Whole::default();
+    for (hosts, oversubscription, is_dragonfly) in
+        [(40, 1.0, false), (576, 3.0, false), (1152, 1.0, false), (2000, 1.0, true)]
+    {
+        let leaf = named("7148SX").expect("a switch of the catalogue").clone();
+        let rate = BitsPerSecond(10e9);
+        let asked = Asked { hosts, rate, uplink_rate: None, oversubscription };
+        let request = Request {
+            asked,
+            leaves: vec![leaf],
+            spine: None,
+            tiers: None,
+            is_dragonfly,
+            lengths: Lengths { host_metres: 3.0, fabric_metres: 30.0 },
+            frame: Bytes(9216),
+            lossless_classes: 1,
+            flows: 1,
+            seed: 1,
+            buffer: Some(Bytes(131_071)),
+            round_trip_us: Some(15.0),
+        };
+        let plan = Planned::of(&request).expect("a plan");
+        all.text(&format!("{hosts} hosts"), &fabric::text(&plan, &Screen::FILE));
+        all.sum(&format!("picture of {hosts} hosts"), &fabric::svg(&plan));
+    }
+    all.is_kept("fabric");
 }
