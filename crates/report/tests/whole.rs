@@ -229,9 +229,13 @@ fn a_host_and_its_peer_are_shown_as_they_were_found_right() {
 #[test]
 fn fabrics_on_paper_are_said_and_drawn_as_they_were_found_right() {
     let mut all = Whole::default();
-    for (hosts, oversubscription, is_dragonfly) in
-        [(40, 1.0, false), (576, 3.0, false), (1152, 1.0, false), (2000, 1.0, true)]
-    {
+    for (hosts, oversubscription, is_dragonfly) in [
+        (40, 1.0, false),
+        (576, 3.0, false),
+        (1152, 1.0, false),
+        (3000, 1.0, false),
+        (2000, 1.0, true),
+    ] {
         let leaf = named("7148SX").expect("a switch of the catalogue").clone();
         let rate = BitsPerSecond(10e9);
         let asked = Asked { hosts, rate, uplink_rate: None, oversubscription };
