@@ -271,6 +271,11 @@ fn one_controller_measures_and_what_its_owner_does_not_lend_is_refused() {
     }
     peer.order(&prepare("tcp-stream", 4)).expect("said");
     assert_eq!(answer(&mut peer, 0), Answer::Prepared { ports: vec![7] });
+    // What was given is nobody's once all have stopped.
+    peer.stop().expect("said");
+    peer.start_worker(1).expect("started");
+    peer.worker(1).order(&prepare("tcp-stream", 4)).expect("said");
+    assert_eq!(answer(&mut peer, 1), Answer::Prepared { ports: vec![7] });
     let first = served.logs("session 127.0.0.1:");
     let who = first.strip_prefix("session ").expect("who").to_owned();
     drop(peer);
