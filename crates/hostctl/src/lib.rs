@@ -16,6 +16,7 @@ mod origin;
 pub mod privilege;
 pub mod sampling;
 #[cfg(test)]
+#[path = "scratch_tests.rs"]
 mod scratch;
 pub mod tune;
 
