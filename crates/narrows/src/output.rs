@@ -109,6 +109,7 @@ pub fn run_seen(
         clock: &LiveClock::start(),
         stop,
         session: 0,
+        left_out: 0,
     };
     let ran = course.run(
         planned.steps,
@@ -122,6 +123,9 @@ pub fn run_seen(
         },
     );
     shown.clear();
+    if course.left_out > 0 {
+        note!("left out: {} runs whose ends would not meet, as in two like them", course.left_out);
+    }
     ran
 }
 

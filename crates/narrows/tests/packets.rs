@@ -301,7 +301,7 @@ fn raw_frames_leave_only_as_a_user_says() {
         let of = |words: &[&str], code: i32, says: &str| {
             fails(&mut bench.narrows("packets", &[&sender[..], words].concat()), code, says);
         };
-        of(&["--rate", "1k"], 2, "on an interface, which is not named");
+        of(&["--rate", "1k"], 2, "raw packets need an interface");
         of(&["--nic", &nic], 2, "raw packets need a rate");
         for group in ["ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01"] {
             of(&["--nic", &nic, "--rate", "1k", "--mac", group], 5, "is a group address");
@@ -352,7 +352,7 @@ fn a_study_sends_raw_frames_where_its_file_names_interface_and_rate() {
         assert!((2000.0..=3300.0).contains(&rate), "{rate}");
         assert_eq!(measured[0]["effective"]["sender"], "ring");
         for (cells, why) in [
-            ("2 cells such as 'nothing'", "on an interface, which is not named (bind = "),
+            ("2 cells such as 'nothing'", "raw packets need an interface (bind = "),
             ("1 cell such as 'interface'", "max is as fast as they go (rate = "),
             ("1 cell such as 'far end'", "an agent sends and counts no raw packets"),
         ] {

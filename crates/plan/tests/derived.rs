@@ -205,7 +205,7 @@ fn hosts_of_a_study_are_each_named_once() {
 #[test]
 fn what_is_unsaid_of_raw_frames_is_told() {
     for (unsaid, says) in [
-        (Unsaid::Interface, "raw packets are sent and counted on an interface, which is not named"),
+        (Unsaid::Interface, "raw packets need an interface"),
         (Unsaid::Rate, "raw packets need a rate; max is as fast as they go"),
         (
             Unsaid::Unlimited,

@@ -5,7 +5,7 @@
 use crate::{Analysis, study, words};
 use narrows_model::Nanos;
 use narrows_model::interfaces::Interfaces;
-use narrows_model::study::{Session, StoredStudy, Title};
+use narrows_model::study::{Ended, Session, StoredStudy, Title};
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{Level, Trial, TrialId};
 use narrows_stats::{PlacedTest, drift, summarise};
@@ -31,6 +31,8 @@ pub enum Apart {
     Axes([(String, String); 2]),
     /// Two files of one name.
     OneName(String),
+    /// A study that has a factor of the files' name already.
+    HasFile(String),
 }
 
 impl fmt::Display for Apart {
@@ -41,6 +43,7 @@ impl fmt::Display for Apart {
                 write!(f, "{one} has {axis} along its axis, and {other} {its}")
             }
             Self::OneName(name) => write!(f, "two files are called {name}"),
+            Self::HasFile(name) => write!(f, "{name} has a factor {FILE} of its own"),
         }
     }
 }
@@ -67,6 +70,14 @@ pub fn merged(parts: &[Part]) -> Result<StoredStudy, Apart> {
         if part.stored.trials.iter().any(|trial| trial.levels.is_empty()) {
             return Err(Apart::NoLevels(name));
         }
+        let mut levels = part.stored.trials.iter().flat_map(|trial| &trial.levels);
+        if levels.any(|level| level.factor.eq_ignore_ascii_case(FILE)) {
+            return Err(Apart::HasFile(name));
+        }
+        // One that was interrupted leaves the whole so.
+        if !matches!(part.stored.ended, Some(Ended::Complete)) || along.is_none() {
+            all.ended = part.stored.ended.clone();
+        }
         match &along {
             Some(first) if !first.1.eq_ignore_ascii_case(&axis) => {
                 return Err(Apart::Axes([first.clone(), (name, axis)]));
@@ -77,7 +88,7 @@ pub fn merged(parts: &[Part]) -> Result<StoredStudy, Apart> {
                 all.study.command = StudyKind::Study;
                 all.study.interfaces = Interfaces::default();
                 all.study.reading.across = Some(axis.clone());
-                (all.study.peer, all.ended) = (None, part.stored.ended.clone());
+                all.study.peer = None;
                 along = Some((name, axis));
             }
         }

@@ -30,6 +30,8 @@ pub struct Course<'a> {
     pub stop: &'a AtomicBool,
     /// Number of the study's session.
     pub session: u32,
+    /// Runs that were not made because ends like theirs did not find each other, counted here.
+    pub left_out: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +70,7 @@ impl Course<'_> {
                 None => unmet.is_in_vain(trial, self.trials),
             };
             if is_left_out {
+                self.left_out += usize::from(self.hosts.is_none());
                 continue;
             }
             progress(&Progress {

@@ -173,6 +173,7 @@ impl<'a> StudyEngine<'a> {
             clock: outside.clock,
             stop: outside.stop,
             session: self.number,
+            left_out: 0,
         };
         course.run(
             steps,

@@ -128,6 +128,7 @@ fn run_seen(
         clock: &LiveClock::start(),
         stop: &stop,
         session: 3,
+        left_out: 0,
     }
     .run(
         &steps,

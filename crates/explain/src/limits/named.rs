@@ -120,7 +120,7 @@ pub static NAMED: &[Named] = &[
     },
     Named {
         rule: names::OTHER_INTERFACE,
-        what: "the way by a router, which a route takes past the ends' own network,",
+        what: "a route through a router although both ends share a network",
         sureness: Sureness::Inferred,
         holds: goes_past_own_network,
     },

@@ -1,6 +1,6 @@
 //! `idle-slow-start`: does TCP begin anew after every pause?
 //!
-//! With `tcp_slow_start_after_idle` a connection that pauses for one timeout loses its window (RFC
+//! With `tcp_slow_start_after_idle` a connection that pauses for one timeout has its window reset (RFC
 //! 2861; on unless somebody switched it off). That hurts senders in bursts on long paths. Of settings
 //! alone narrows only says so when the host also asks for busy polling, which only short round trips
 //! are for; where a window was seen to fall in each pause, `round-trip-time` tells it.
@@ -33,9 +33,9 @@ fn judge(case: &Case<'_>) -> Verdict {
 /// How far TCP cuts its window in a pause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Restart {
-    /// Segments at the highest.
+    /// Segments before.
     pub from_segments: u64,
-    /// And at the lowest.
+    /// And after.
     pub to_segments: u64,
 }
 
@@ -64,14 +64,14 @@ pub fn restart(cell: &Cell<'_>, took_ns: f64) -> Option<Restart> {
         };
         cell.of_sender(of).map(|segments| segments as u64)
     };
-    let (highest, lowest) = (at(Moment::Highest)?, at(Moment::Lowest)?);
     // A window that grows is small at first; one that was larger before has fallen.
-    let fell = [(at(Moment::Opening)?, lowest), (highest, at(Moment::Closing)?)];
-    let has_fallen = fell.iter().any(|(before, after)| *before as f64 >= CUT * *after as f64);
-    let holds = lowest as f64 * cell.segment_bytes()?;
-    let is_too_small = holds < cell.trial.params.message_bytes.0 as f64;
-    let found = Restart { from_segments: highest, to_segments: lowest };
-    (has_fallen && is_too_small).then_some(found)
+    let fell = [(Moment::Opening, Moment::Lowest), (Moment::Highest, Moment::Closing)];
+    let fallen = fell.into_iter().find_map(|(before, after)| {
+        let found = Restart { from_segments: at(before)?, to_segments: at(after)? };
+        (found.from_segments as f64 >= CUT * found.to_segments as f64).then_some(found)
+    })?;
+    let holds = fallen.to_segments as f64 * cell.segment_bytes()?;
+    (holds < cell.trial.params.message_bytes.0 as f64).then_some(fallen)
 }
 
 #[cfg(test)]
@@ -109,10 +109,10 @@ mod tests {
     fn a_window_that_falls_in_each_pause_is_told_from_a_narrow_path() {
         const FALLS: [u64; 4] = [735, 828, 91, 828];
         let found = of_pauses(1, FALLS, 0, "1");
-        assert!(found.contains("falls from 828 to 91 segments"), "{found}");
+        assert!(found.contains("falls from 735 to 91 segments"), "{found}");
         assert!(found.contains("tcp_slow_start_after_idle=0"), "{found}");
         // Read as it had begun, and before it fell again.
-        assert!(of_pauses(2, [367, 1405, 367, 697], 0, "1").contains("from 1405 to 367"));
+        assert!(of_pauses(2, [367, 1405, 367, 697], 0, "1").contains("from 1405 to 697"));
         for other in [
             of_pauses(1, [91, 828, 91, 828], 0, "1"),
             of_pauses(1, [1600, 1600, 800, 1600], 0, "1"),

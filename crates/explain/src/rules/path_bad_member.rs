@@ -45,6 +45,11 @@ const SLOW: f64 = 0.7;
 /// their round trips are at the least: flows of one queue wait alike.
 const CRAWLS: f64 = 0.125;
 const QUEUED_TIMES: f64 = 3.0;
+/// And so much longer: wake-ups and interrupts make short round trips differ by as many times.
+const QUEUED_NS: f64 = 5e6;
+/// What a flow with next to nothing under way takes, whose acknowledgements are delayed
+/// (`TCP_DELACK_MIN`, 40 ms): no queue.
+const DELAYED_NS: std::ops::Range<f64> = 36e6..56e6;
 /// Chance that is none.
 const CHANCE: f64 = 1e-4;
 
@@ -58,7 +63,9 @@ fn look(cell: &Cell<'_>) -> Looked {
         return Err(Blind::OtherKind);
     }
     let row = tcp_retransmits::row(cell).unwrap_or(1.0).max(1.0);
-    let runs: Vec<Option<Few>> = cell.done.iter().filter_map(|record| run(record, row)).collect();
+    let is_busy = cell.is_busy();
+    let runs = cell.done.iter().filter_map(|record| run(record, row, is_busy));
+    let runs: Vec<Option<Few>> = runs.collect();
     if runs.is_empty() {
         return Err(cell.lacks(Measure::TcpSegments));
     }
@@ -83,14 +90,17 @@ fn look(cell: &Cell<'_>) -> Looked {
         return cell.saw(format!("{seen}, and the receiver's own host drops them"), None);
     }
     let wrong = is_usual.then(|| {
+        let (what, remedy) = match worst.trips_ms {
+            Some(_) => ("crawls in a queue of its own", SLOW_REMEDY),
+            None => ("loses packets, and the others none to speak of", REMEDY),
+        };
         let says = format!(
-            "A minority of the flows {} in {}, and the others none to speak of: {}; one member of a \
-             bundle (LAG, ECMP) is bad, and not the whole path",
-            if worst.trips_ms.is_some() { "waits in a queue" } else { "loses packets" },
+            "A minority of the flows {what} in {}: {}; one member of a bundle (LAG, ECMP) is bad, and \
+             not the whole path",
             cell.trial.label,
             worst.says()
         );
-        finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY)
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
     });
     cell.saw(seen, wrong)
 }
@@ -100,7 +110,11 @@ const REMEDY: &str = "see the counters of each member of the bundles on the way 
                       out of its bundle; the hash (xmit_hash_policy, the switch's) says which \
                       flows it has; other congestion controls only hide it";
 
-/// The flows of one run that have nearly all losses.
+const SLOW_REMEDY: &str = "see the speed and the load of each member of the bundles on the way (ethtool, \
+                           the switches' ports) and take the slow one out of its bundle; the hash \
+                           (xmit_hash_policy, the switch's) says which flows it has";
+
+/// The flows of one run that have nearly all losses, or a queue of their own.
 struct Few {
     flows: usize,
     of: usize,
@@ -164,7 +178,7 @@ impl Flow {
 }
 
 /// The few of a run, `Some(None)` where there are none; `None` where it does not tell.
-fn run(record: &Record, row: f64) -> Option<Option<Few>> {
+fn run(record: &Record, row: f64, is_busy: bool) -> Option<Option<Few>> {
     let (end, receiver) = (record.sender()?, record.receiver()?);
     let numbers = (0..end.flows.len()).filter(|number| end.flows[*number].sends);
     let mut flows: Vec<Flow> = numbers
@@ -186,6 +200,8 @@ fn run(record: &Record, row: f64) -> Option<Option<Few>> {
     let all = (1..=most).filter_map(|count| few(&flows, count, end, row));
     let lossy = all.min_by_key(|few| few.flows);
     flows.sort_by(|a, b| a.bytes.total_cmp(&b.bytes));
+    // Threads that get no CPU crawl too.
+    let most = if is_busy { 0 } else { most };
     let slow = || (1..=most).rev().find_map(|count| queued(&flows, count, end));
     Some(lossy.or_else(slow))
 }
@@ -205,14 +221,16 @@ fn queued(flows: &[Flow], count: usize, end: &EndReport) -> Option<Few> {
     let (own, other) = (trips(bad)?, trips(good)?);
     let shortest = own.iter().copied().reduce(f64::min)?;
     let longest = other.iter().copied().reduce(f64::max)?;
-    let is_apart = fastest <= CRAWLS * slowest && shortest >= QUEUED_TIMES * longest;
+    let is_longer = shortest >= (QUEUED_TIMES * longest).max(longest + QUEUED_NS);
+    let is_apart = fastest <= CRAWLS * slowest && is_longer && !DELAYED_NS.contains(&median(&own)?);
     let trips_ms = Some([median(&own)? / 1e6, median(&other)? / 1e6]);
+    let rate = rate(bad)? / rate(good)?.max(1.0);
     is_apart.then(|| Few {
         flows: count,
         of: flows.len(),
         again: again(bad),
         of_again: again(flows),
-        rate: rate(bad).unwrap_or(0.0) / slowest.max(1.0),
+        rate,
         trips_ms,
         ports: ports(bad, end),
     })
@@ -371,10 +389,12 @@ mod tests {
         };
         let found = format!("{:?}", of(&[(0.02, 252), (1.15, 28), (0.019, 248), (0.75, 29)]));
         let says = "2 of 4 flows had round trips of 250.0 ms, the others of 28.5 ms, and 3 % of";
-        assert!(found.contains(says) && found.contains("waits in a queue"), "{found}");
+        assert!(found.contains(says) && found.contains("crawls in a queue"), "{found}");
         assert!(found.contains("source ports 40002, 40000"), "{found}");
         for (flows, why) in [
             ([(0.02, 29), (1.15, 28), (0.02, 28), (0.75, 29)], "slow, in the queue of all"),
+            ([(0.02, 2), (1.15, 0), (0.02, 2), (0.75, 0)], "two milliseconds"),
+            ([(0.02, 40), (1.15, 1), (0.02, 40), (0.75, 1)], "delayed acknowledgements"),
             ([(0.3, 250), (1.15, 28), (1.0, 28), (0.75, 29)], "a third of the others' rate"),
             ([(0.02, 250), (0.02, 250), (0.02, 250), (0.75, 29)], "three of four"),
         ] {

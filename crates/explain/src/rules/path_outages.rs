@@ -73,8 +73,8 @@ fn look(cell: &Cell<'_>) -> Looked {
     cell.saw(seen, wrong)
 }
 
-const OF_ROUTE: &str = "take rto_min off the route at the sender (ip route show), which makes each \
-                        outage as long as that; ";
+const OF_ROUTE: &str = "remove rto_min from the sender's route (ip route show): it lengthens each \
+                        outage to that; ";
 const REMEDY: &str = "look for a link that flaps or a route that changes (ip monitor, the switch's \
                       log), a policer with a small burst, or bursts of loss";
 
@@ -134,7 +134,7 @@ mod tests {
         route.host.tuning.insert(timers::ROUTE_LEAST.into(), metric);
         let long = format!("{:?}", of_study(&RULE, &route));
         assert!(long.contains("which a route makes 3000 ms long (rto_min)"), "{long}");
-        assert!(long.contains("take rto_min off the route at the sender"), "{long}");
+        assert!(long.contains("remove rto_min from the sender's route"), "{long}");
         // A filter at the sender that lets a tenth pass makes TCP wait for its timer as well.
         let mut filtered = stream("tcp-stream");
         slices(&mut filtered, &[9, 0, 0, 9, 9, 9, 9, 9, 9, 9]);

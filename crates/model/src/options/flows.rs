@@ -73,7 +73,7 @@ pub static LENGTH: Opt<Bytes> = Opt::new(Declared {
             letter: Some('l'),
             value: "SIZE",
             help: Some(
-                "Bytes of each datagram's payload; without it 1472, less where a packet of the path holds less (1452 over IPv6), and 64 for round trips",
+                "Bytes of each datagram's payload; without it 1472, between two hosts less where a packet of the path holds less (1452 over IPv6), and 64 for round trips",
             ),
             ..Flag::PLAIN
         },

@@ -3,6 +3,7 @@
 use crate::args::DemandArgs;
 use crate::cause::{Cause, Exit};
 use crate::failure::Failure;
+use narrows_model::study::StoredStudy;
 use narrows_report::words;
 use narrows_stats::{Demand, Met, Summary, summarise};
 use std::path::Path;
@@ -20,7 +21,15 @@ pub fn judged(file: &Path, demands: &DemandArgs, code: u8) -> Result<u8, Failure
     if demands.fail_if.is_empty() && demands.expect.is_none() {
         return Ok(code);
     }
-    let summaries = summarise(&narrows_store::read(file)?);
+    judged_of(&narrows_store::read(file)?, demands, code)
+}
+
+/// The same of a study that was read already, or of a table that is none.
+pub fn judged_of(stored: &StoredStudy, demands: &DemandArgs, code: u8) -> Result<u8, Failure> {
+    if demands.fail_if.is_empty() && demands.expect.is_none() {
+        return Ok(code);
+    }
+    let summaries = summarise(stored);
     let mut all = Vec::new();
     for demand in &demands.fail_if {
         all.push(one(demand, &summaries, None)?);

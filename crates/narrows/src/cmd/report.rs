@@ -11,23 +11,23 @@ use narrows_report::applications::Application;
 use narrows_report::joint::{self, Part};
 use narrows_report::{Analysis, data, figures};
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let Some(file) = &args.file else { return super::servers::run(args) };
     let stored = narrows_store::read(file)?;
-    let references = args.reference.iter().map(|file| reference(file));
+    let references = args.reference.iter().map(|file| study_of(file));
     let references = references.collect::<Result<Vec<StoredStudy>, Failure>>()?;
     if !args.more.is_empty() && Application::of(&stored).is_none() {
         let parts = parts(file, &args.more, stored)?;
         let stored = joint::merged(&parts)
             .map_err(|why| Failure::of(Cause::NOT_TOGETHER, why.to_string()))?;
         written(args, &Analysis::joint(&stored, &parts, &references))?;
-        let mut code = demands::judged(file, &args.demands, 0)?;
-        for file in &args.more {
-            code = demands::judged(file, &args.demands, code)?;
-        }
-        return Ok(code);
+        return parts
+            .iter()
+            .try_fold(0, |code, part| demands::judged_of(&part.stored, &args.demands, code));
     }
     let more = applications(file, &args.more, &stored)?;
     written(args, &Analysis::beside(&stored, &references).with_applications(more))?;
@@ -62,7 +62,7 @@ fn written(args: &ReportArgs, analysis: &Analysis<'_>) -> Result<(), Failure> {
 fn parts(first: &Path, more: &[PathBuf], stored: StoredStudy) -> Result<Vec<Part>, Failure> {
     let mut parts = vec![Part { name: stem(first), stored }];
     for file in more {
-        parts.push(Part { name: stem(file), stored: reference(file)? });
+        parts.push(Part { name: stem(file), stored: study_of(file)? });
     }
     let names: BTreeSet<&String> = parts.iter().map(|part| &part.name).collect();
     if names.len() < parts.len() {
@@ -76,13 +76,18 @@ fn stem(file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
+/// What a file of a study begins with, whatever it is called (SQLite's format, section 1.3.1).
+const STORED: &[u8; 16] = b"SQLite format 3\0";
+
+fn is_stored(file: &Path) -> bool {
+    let mut begins = [0; STORED.len()];
+    let read = File::open(file).and_then(|mut file| file.read_exact(&mut begins));
+    read.is_ok() && begins == *STORED || file.extension().is_some_and(|end| end == "narrows")
+}
+
 /// Another study, or a table or output of a tool that can be imported as one.
-fn reference(file: &Path) -> Result<StoredStudy, Failure> {
-    if file.extension().is_some_and(|end| end == "narrows") {
-        Ok(narrows_store::read(file)?)
-    } else {
-        super::import::unstored(file)
-    }
+fn study_of(file: &Path) -> Result<StoredStudy, Failure> {
+    if is_stored(file) { Ok(narrows_store::read(file)?) } else { super::import::unstored(file) }
 }
 
 /// The applications of further files; each file must have one, the first too.

@@ -22,9 +22,7 @@ pub enum Unsaid {
 impl fmt::Display for Unsaid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Interface => {
-                "raw packets are sent and counted on an interface, which is not named"
-            }
+            Self::Interface => "raw packets need an interface",
             Self::Rate => "raw packets need a rate; max is as fast as they go",
             Self::Unlimited => {
                 "raw packets need a rate, and a bitrate of 0 is none; a rate of max is as fast as \

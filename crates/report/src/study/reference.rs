@@ -73,18 +73,28 @@ pub fn beside(
     summaries: &[Summary],
     others: &[StoredStudy],
 ) -> (Vec<Option<f64>>, Option<Joined>) {
-    let all: Vec<Median> = others.iter().flat_map(medians).collect();
     let cells: Vec<(Levels, Unit)> = stored.trials.iter().zip(summaries).map(cell).collect();
+    let files: Vec<Vec<Median>> = others.iter().map(medians).collect();
+    let (beside, joined) = joined(&files, &cells);
+    (beside, (!others.is_empty()).then_some(joined))
+}
+
+/// What of the medians of each file stands beside cells; what another file says of the same levels takes
+/// nothing from one.
+fn joined(files: &[Vec<Median>], cells: &[(Levels, Unit)]) -> (Vec<Option<f64>>, Joined) {
     let mut beside = vec![None; cells.len()];
-    let mut joined = Joined { medians: all.len(), with_cell: 0 };
-    for one in &all {
-        let same = of_same(one, &all, &cells);
-        joined.with_cell += usize::from(!same.is_empty());
-        for at in same {
-            beside[at] = beside[at].or(Some(one.value));
+    let mut joined = Joined::default();
+    for all in files {
+        joined.medians += all.len();
+        for one in all {
+            let same = of_same(one, all, cells);
+            joined.with_cell += usize::from(!same.is_empty());
+            for at in same {
+                beside[at] = beside[at].or(Some(one.value));
+            }
         }
     }
-    (beside, (!others.is_empty()).then_some(joined))
+    (beside, joined)
 }
 
 fn cell((trial, summary): (&Trial, &Summary)) -> (Levels, Unit) {
@@ -135,7 +145,7 @@ mod tests {
     }
 
     /// What the table names, by the indices of the cells that it is of.
-    fn joined(all: &[Median], cells: &[&[(&str, &str)]]) -> Vec<Vec<usize>> {
+    fn same(all: &[Median], cells: &[&[(&str, &str)]]) -> Vec<Vec<usize>> {
         let cells: Vec<(Levels, Unit)> =
             cells.iter().map(|one| (levels(one), Unit::BitsPerSecond)).collect();
         all.iter().map(|one| of_same(one, all, &cells)).collect()
@@ -149,23 +159,32 @@ mod tests {
             &[("dimms", "2"), ("mode", "ib"), ("protocol", "infiniband")],
         ];
         let two = median(&[("dimms", "2"), ("protocol", "tcp")]);
-        assert_eq!(joined(&[two], &cells), [[1]]);
+        assert_eq!(same(&[two], &cells), [[1]]);
         // Of all populations together: beside none, unless it says so.
         let any = [median(&[("protocol", "tcp")])];
-        assert_eq!(joined(&any, &cells), [Vec::<usize>::new()]);
+        assert_eq!(same(&any, &cells), [Vec::<usize>::new()]);
         let any = [median(&[("protocol", "tcp"), ("dimms", "any")])];
-        assert_eq!(joined(&any, &cells), [[0, 1]]);
+        assert_eq!(same(&any, &cells), [[0, 1]]);
         let none = [median(&[]), median(&[("dimms", "2"), ("nic", "x")])];
-        assert_eq!(joined(&none, &cells), [Vec::<usize>::new(), Vec::new()]);
+        assert_eq!(same(&none, &cells), [Vec::<usize>::new(), Vec::new()]);
     }
 
     #[test]
     fn a_cell_may_lack_what_the_other_names_once() {
         let cells: [&[(&str, &str)]; 1] = [&[("protocol", "tcp")]];
         let one = || median(&[("protocol", "tcp"), ("sockets", "1")]);
-        assert_eq!(joined(&[one()], &cells), [[0]]);
+        assert_eq!(same(&[one()], &cells), [[0]]);
         let other = median(&[("protocol", "tcp"), ("sockets", "2")]);
-        assert_eq!(joined(&[one(), other], &cells), [Vec::<usize>::new(), Vec::new()]);
+        assert_eq!(same(&[one(), other], &cells), [Vec::<usize>::new(), Vec::new()]);
+    }
+
+    #[test]
+    fn a_second_file_takes_nothing_from_the_first() {
+        let cells = [(levels(&[("protocol", "tcp")]), Unit::BitsPerSecond)];
+        let of = |value: f64| Median { value, ..median(&[("protocol", "tcp"), ("sockets", "1")]) };
+        let (beside, both) = joined(&[vec![of(7.0)], vec![of(9.0)]], &cells);
+        assert_eq!(beside, [Some(7.0)], "of two the first");
+        assert_eq!((both.medians, both.with_cell), (2, 2));
     }
 
     #[test]

@@ -109,7 +109,7 @@ fn is_own(analysis: &Analysis<'_>, end: Role) -> bool {
     })
 }
 
-/// Bytes a second that a copy by all CPUs moves over the bus of this host; of several hosts none is
+/// Bytes a second that the study's copy moves over the bus of this host; of several hosts none is
 /// meant.
 fn copy_bytes(analysis: &Analysis<'_>) -> Option<f64> {
     analysis.has_host().then_some(())?;

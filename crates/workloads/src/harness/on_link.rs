@@ -18,13 +18,19 @@ pub fn left_aside(flow: &Socket) -> Option<String> {
     let interfaces = getifaddrs().ok()?.filter(|one| {
         one.flags.contains(InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING)
             && !one.flags.contains(InterfaceFlags::IFF_LOOPBACK)
-            && one.interface_name.as_bytes() != taken.to_bytes()
     });
-    let mut has = interfaces.filter_map(|one| {
+    let having = interfaces.filter_map(|one| {
         let (address, mask) = (ip(one.address?)?, ip(one.netmask?)?);
-        (is_within(peer, address, mask) && address != own).then_some(one.interface_name)
+        is_within(peer, address, mask).then_some((one.interface_name, address))
     });
-    has.next()
+    let having: Vec<(String, IpAddr)> = having.collect();
+    // Several interfaces of one network, each with a route of its own, are chosen by address.
+    let is_own =
+        |(name, address): &(String, IpAddr)| name.as_bytes() == taken.to_bytes() || *address == own;
+    if having.iter().any(is_own) {
+        return None;
+    }
+    having.into_iter().map(|(name, _)| name).next()
 }
 
 fn ip(address: SockaddrStorage) -> Option<IpAddr> {
@@ -102,7 +108,9 @@ mod tests {
             return;
         };
         assert_eq!(direct, None, "sent on its own network");
-        let aside = with_route("ip route add 10.66.1.2/32 via 10.66.2.9");
-        assert_eq!(aside, Some(Some("e0".to_owned())));
+        let aside = "ip route add 10.66.1.2/32 via 10.66.2.9";
+        assert_eq!(with_route(aside), Some(Some("e0".to_owned())));
+        let both = format!("ip addr add 10.66.1.3/24 dev e1 && {aside}");
+        assert_eq!(with_route(&both), Some(None), "both are on that network");
     }
 }

@@ -23,8 +23,8 @@ fn column(text: &str, row: &str, name: &str) -> Option<u64> {
 pub fn on_the_way_there(dropped: u64) -> String {
     if dropped > 0 {
         return format!(
-            "its kernel dropped {dropped} packets for the way that they came (rp_filter: the interface \
-             that they came in by does not lead back to their sender): compare `ip route get` at both \
+            "its kernel dropped {dropped} packets because of the interface they arrived on (rp_filter: \
+             its routes to their sender leave by another one): compare `ip route get` at both \
              ends, or set net.ipv4.conf.*.rp_filter=2 there"
         );
     }
@@ -36,7 +36,9 @@ pub fn on_the_way_there(dropped: u64) -> String {
 pub fn refusal(error: &std::io::Error) -> Option<&'static str> {
     match error.kind() {
         ErrorKind::ConnectionRefused => Some("ICMP says port unreachable"),
-        ErrorKind::HostUnreachable => Some("ICMP says the host is unreachable or prohibited"),
+        ErrorKind::HostUnreachable => Some(
+            "the host is unreachable (no neighbour answers for it, or a filter on the way prohibits it)",
+        ),
         ErrorKind::NetworkUnreachable => Some("the network is unreachable"),
         ErrorKind::PermissionDenied => Some("this host's own packet filter drops it"),
         _ => None,
@@ -65,7 +67,12 @@ mod tests {
     fn a_timeout_is_no_answer_of_the_network() {
         let of = |code| refusal(&std::io::Error::from_raw_os_error(code));
         assert_eq!(of(libc::ECONNREFUSED), Some("ICMP says port unreachable"));
-        assert_eq!(of(libc::EHOSTUNREACH), Some("ICMP says the host is unreachable or prohibited"));
+        assert_eq!(
+            of(libc::EHOSTUNREACH),
+            Some(
+                "the host is unreachable (no neighbour answers for it, or a filter on the way prohibits it)"
+            )
+        );
         assert_eq!(of(libc::ENETUNREACH), Some("the network is unreachable"));
         assert_eq!(of(libc::EPERM), Some("this host's own packet filter drops it"));
         assert_eq!(of(libc::EAGAIN), None);

@@ -44,8 +44,7 @@ pub fn of(told: &Flow, socket: &Socket) -> Result<Link, LoadError> {
         (None, Some(_)) => having(*ends(socket)?.0.ip())?,
         (None, None) => {
             return Err(LoadError::Order(
-                "raw packets are sent and counted on an interface, which is not named: --nic here; \
-                 an agent sends and counts none"
+                "raw packets need an interface: --nic here; an agent sends and counts none"
                     .to_owned(),
             ));
         }
