@@ -439,8 +439,8 @@ pub struct EndReport {
     /// read, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_hop: Option<NextHop>,
-    /// The interface on whose own network the other end is, where this end's packets leave by another
-    /// one to a router.
+    /// The interface on whose own network the other end is, where this end's packets leave by
+    /// another one to a router.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_aside: Option<String>,
     /// Ports of the flows, in their order; empty in older records, and where flows have none.

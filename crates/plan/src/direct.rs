@@ -31,15 +31,15 @@ pub fn window(kind: &Workload, params: &Params, round_trip: Duration) -> Nanos {
     WINDOW.max(of(round_trip).min(WINDOW_MAX)).max(due)
 }
 
-/// Most bytes of a packet that datagrams of the usual size take: on paths of larger packets they stay
-/// comparable with those of others.
+/// Most bytes of a packet that datagrams of the usual size take: on paths of larger packets they
+/// stay comparable with those of others.
 const PACKET_BYTES: u64 = 1500;
 /// Headers of a datagram, without options.
 const UDP_OVER_IPV4: u64 = 28;
 const UDP_OVER_IPV6: u64 = 48;
 
-/// The payload of a datagram whose size nobody told: as much of the usual one as fits a packet of the
-/// path. In fragments every loss costs a whole datagram, and what waits for the rest fills the
+/// The payload of a datagram whose size nobody told: as much of the usual one as fits a packet of
+/// the path. In fragments every loss costs a whole datagram, and what waits for the rest fills the
 /// receiver's memory for fragments.
 pub fn datagram_bytes(usual: Bytes, path_mtu: Option<Bytes>, is_ipv6: bool) -> Bytes {
     let packet = path_mtu.map_or(PACKET_BYTES, |mtu| mtu.0.min(PACKET_BYTES));

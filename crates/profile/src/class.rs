@@ -197,8 +197,8 @@ impl Table {
         lengths.filter_map(|length| self.prefixes.get(&name[..length])).next().copied()
     }
 
-    /// The class of a stack: that of the innermost function that the table knows. A thread that runs
-    /// does not idle: what it shares with a CPU that does is of the scheduler.
+    /// The class of a stack: that of the innermost function that the table knows. A thread that
+    /// runs does not idle: what it shares with a CPU that does is of the scheduler.
     pub fn class_of(&self, profile: &Profile, stack: &Stack) -> Class {
         for function in profile.frames(stack) {
             if function.mode == Mode::User {

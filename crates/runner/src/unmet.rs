@@ -1,5 +1,5 @@
-//! Runs that are not made because their ends do not find each other. A filter between two hosts often
-//! lets the control connection through and no data; each run would wait for its own in vain.
+//! Runs that are not made because their ends do not find each other. A filter between two hosts
+//! often lets the control connection through and no data; each run would wait for its own in vain.
 
 use narrows_model::record::{Fault, Outcome, Record};
 use narrows_model::trial::{Trial, TrialId};
@@ -30,8 +30,8 @@ impl Unmet {
         }
     }
 
-    /// Whether a run of this cell, one of all these, would be in vain. Nothing is said of fewer flows
-    /// than those that did not meet, nor of what met once: some filters count connections.
+    /// Whether a run of this cell, one of all these, would be in vain. Nothing is said of fewer
+    /// flows than those that did not meet, nor of what met once: some filters count connections.
     pub fn is_in_vain(&self, trial: &Trial, all: &[Trial]) -> bool {
         if trial.kind == Workload::PathProbe {
             let mut others =

@@ -174,8 +174,8 @@ pub fn is_too_short(cell: &Cell<'_>) -> Holds {
     if is_filled { Holds::No } else { Holds::Yes }
 }
 
-/// A sender's route to a router, past a network that both ends are on, where what the way carries or loses
-/// holds the stream: what else holds it would do so on either way.
+/// A sender's route to a router, past a network that both ends are on, where what the way carries
+/// or loses holds the stream: what else holds it would do so on either way.
 pub fn goes_past_own_network(cell: &Cell<'_>) -> Holds {
     let is_past = cell
         .sender()

@@ -1,8 +1,8 @@
 //! `handshake-slow`: does something on the way hold up the first packet of each connection?
 //!
-//! A firewall or a load balancer decides once for each connection, and may take its time: connections
-//! are slow to be made, and fast when they are. Each connection of the run is one handshake, and then one
-//! word and its answer over the same path.
+//! A firewall or a load balancer decides once for each connection, and may take its time:
+//! connections are slow to be made, and fast when they are. Each connection of the run is one
+//! handshake, and then one word and its answer over the same path.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};

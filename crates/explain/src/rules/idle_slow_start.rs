@@ -1,9 +1,9 @@
 //! `idle-slow-start`: does TCP begin anew after every pause?
 //!
-//! With `tcp_slow_start_after_idle` a connection that pauses for one timeout has its window reset (RFC
-//! 2861; on unless somebody switched it off). That hurts senders in bursts on long paths. Of settings
-//! alone narrows only says so when the host also asks for busy polling, which only short round trips
-//! are for; where a window was seen to fall in each pause, `round-trip-time` tells it.
+//! With `tcp_slow_start_after_idle` a connection that pauses for one timeout has its window reset
+//! (RFC 2861; on unless somebody switched it off). That hurts senders in bursts on long paths. Of
+//! settings alone narrows only says so when the host also asks for busy polling, which only short
+//! round trips are for; where a window was seen to fall in each pause, `round-trip-time` tells it.
 
 use crate::measured::Cell;
 use crate::setting::{Trouble, judge as setting};
@@ -33,20 +33,20 @@ fn judge(case: &Case<'_>) -> Verdict {
 /// How far TCP cuts its window in a pause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Restart {
-    /// Segments before.
+    /// Segments that it held before.
     pub from_segments: u64,
-    /// And after.
+    /// And those that it held after.
     pub to_segments: u64,
 }
 
 /// The least timer of TCP (`TCP_RTO_MIN`): a shorter pause costs no window.
 const PAUSE_MIN_NS: f64 = 2e8;
-/// Each timer that a pause lasts halves the window; what is sent next makes a part of that good before
-/// it is read.
+/// Each timer that a pause lasts halves the window; what is sent next makes a part of that good
+/// before it is read.
 const CUT: f64 = 1.5;
 
-/// How far the window falls in the pauses of requests that are due so many a second, and take so long;
-/// `None` where nothing shows it. What was sent again has cut it as well.
+/// How far the window falls in the pauses of requests that are due so many a second, and take so
+/// long; `None` where nothing shows it. What was sent again has cut it as well.
 pub fn restart(cell: &Cell<'_>, took_ns: f64) -> Option<Restart> {
     let due = cell.trial.params.trip.as_ref()?.per_second.filter(|requests| *requests > 0)?;
     let pause_ns = 1e9 / due as f64 - took_ns;
@@ -80,8 +80,8 @@ mod tests {
     use crate::measured::testing::{of_study, read, trips};
     use crate::setting::testing::{is_clear, is_found, is_unknown, known, of_host, of_setting};
 
-    /// What the rule of round trips says of 1 MiB that is due so often and takes 165 ms over a path of
-    /// 40 ms, with these windows.
+    /// What the rule of round trips says of 1 MiB that is due so often and takes 165 ms over a path
+    /// of 40 ms, with these windows.
     fn of_pauses(per_second: u64, windows: [u64; 4], again: u64, setting: &str) -> String {
         let mut study = trips(165_000);
         let params = &mut study.trials[0].params;

@@ -3,8 +3,8 @@
 //! A route that is left over, a second default route or a rule for one network sends what an end
 //! sends by another interface, and so over another path, than the one whose address it uses. Either
 //! way alone may be so: then packets and their answers take two paths. The counts of the ends'
-//! interfaces show it, whatever the tables of routes say. A route that sends to a router what is on a
-//! network of the host itself leaves that one aside.
+//! interfaces show it, whatever the tables of routes say. A route that sends to a router what is on
+//! a network of the host itself leaves that one aside.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};

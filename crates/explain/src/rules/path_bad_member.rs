@@ -6,8 +6,8 @@
 //! flows so many is bounded: of n losses that each flow had by its share of the segments, k or more
 //! fall to flows with the share w with a probability of exp(-n D(k/n, w)) at the most, D being the
 //! divergence of the two (Chernoff; Hoeffding, 1963), times the ways to choose these flows. Losses
-//! in a row are counted once. A member that is slow and loses nothing shows by its queue: its flows take
-//! several times as long there and back as the others, and move next to nothing beside them.
+//! in a row are counted once. A member that is slow and loses nothing shows by its queue: its flows
+//! take several times as long there and back as the others, and move next to nothing beside them.
 
 use super::{receiver_host_drops, tcp_retransmits};
 use crate::measured::{self, Blind, Cell, Looked, finding};
@@ -41,8 +41,8 @@ const LOST_SHARE: f64 = 0.002;
 const LOST_LEAST: f64 = 5.0;
 /// What the few reach of the others' rate at the most.
 const SLOW: f64 = 0.7;
-/// What flows behind a slow member reach of the others' rate at the most, and how many times as long
-/// their round trips are at the least: flows of one queue wait alike.
+/// What flows behind a slow member reach of the others' rate at the most, and how many times as
+/// long their round trips are at the least: flows of one queue wait alike.
 const CRAWLS: f64 = 0.125;
 const QUEUED_TIMES: f64 = 3.0;
 /// And so much longer: wake-ups and interrupts make short round trips differ by as many times.
@@ -212,7 +212,8 @@ fn trip_ns(end: &EndReport, flow: usize) -> Option<f64> {
     all.find(|(scope, _)| **scope == flow).map(|(_, ns)| ns as f64)
 }
 
-/// The first flows, which are slowest, where each of them crawls beside any other, in a queue of its own.
+/// The first flows, which are slowest, where each of them crawls beside any other, in a queue of
+/// its own.
 fn queued(flows: &[Flow], count: usize, end: &EndReport) -> Option<Few> {
     let (bad, good) = flows.split_at_checked(count)?;
     let fastest = bad.iter().map(|flow| flow.bytes).reduce(f64::max)?;

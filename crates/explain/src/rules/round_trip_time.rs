@@ -183,8 +183,8 @@ fn says(cell: &Cell<'_>, trips: Trips, wait: &Wait) -> String {
         Wait::Length => by_length(cell, trips.waited_ns()),
         Wait::Restart(Restart { from_segments, to_segments }) => format!(
             "TCP begins slowly again after each pause in {label}: its congestion window falls from \
-             {from_segments} to {to_segments} segments, so that a message takes {middle:.0} ms where \
-             the path takes {shortest:.1} ms"
+             {from_segments} to {to_segments} segments, so that a message takes {middle:.0} ms \
+             where the path takes {shortest:.1} ms"
         ),
         Wait::Late(late_ns) => format!(
             "One round trip in a hundred takes {:.0} ms and more in {label}, where half take \

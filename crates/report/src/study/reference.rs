@@ -79,8 +79,8 @@ pub fn beside(
     (beside, (!others.is_empty()).then_some(joined))
 }
 
-/// What of the medians of each file stands beside cells; what another file says of the same levels takes
-/// nothing from one.
+/// What of the medians of each file stands beside cells; what another file says of the same levels
+/// takes nothing from one.
 fn joined(files: &[Vec<Median>], cells: &[(Levels, Unit)]) -> (Vec<Option<f64>>, Joined) {
     let mut beside = vec![None; cells.len()];
     let mut joined = Joined::default();

@@ -1,5 +1,5 @@
-//! Whether the other end of a flow is on a network of this host that its packets do not take: a route
-//! for it alone, or one that is left over, sends them by way of a router.
+//! Whether the other end of a flow is on a network of this host that its packets do not take: a
+//! route for it alone, or one that is left over, sends them by way of a router.
 
 use super::way;
 use nix::ifaddrs::getifaddrs;
@@ -38,8 +38,8 @@ fn ip(address: SockaddrStorage) -> Option<IpAddr> {
     v4.or_else(|| address.as_sockaddr_in6().map(|at| IpAddr::from(at.ip())))
 }
 
-/// Whether an address is of the network that this one has with this mask. A link-local network is on
-/// every interface, and one of a single address on none.
+/// Whether an address is of the network that this one has with this mask. A link-local network is
+/// on every interface, and one of a single address on none.
 fn is_within(peer: IpAddr, address: IpAddr, mask: IpAddr) -> bool {
     match (peer, address, mask) {
         (IpAddr::V4(peer), IpAddr::V4(address), IpAddr::V4(mask)) => {

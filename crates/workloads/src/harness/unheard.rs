@@ -1,10 +1,10 @@
-//! Why UDP did not arrive, as far as an end can tell: what its kernel dropped by the reverse path, and
-//! what the network answered by ICMP.
+//! Why UDP did not arrive, as far as an end can tell: what its kernel dropped by the reverse path,
+//! and what the network answered by ICMP.
 
 use std::io::ErrorKind;
 
-/// Packets that this network namespace dropped because their sender is not reached by the interface that
-/// they came in by (`rp_filter`); `None` where the kernel does not tell.
+/// Packets that this network namespace dropped because their sender is not reached by the interface
+/// that they came in by (`rp_filter`); `None` where the kernel does not tell.
 pub fn reverse_path_drops() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/net/netstat").ok()?;
     column(&text, "TcpExt:", "IPReversePathFilter")
@@ -18,8 +18,8 @@ fn column(text: &str, row: &str, name: &str) -> Option<u64> {
     values.split_whitespace().nth(at)?.parse().ok()
 }
 
-/// What the end that listens says of UDP that did not arrive at a port, `dropped` packets having been
-/// lost to the reverse path meanwhile.
+/// What the end that listens says of UDP that did not arrive at a port, `dropped` packets having
+/// been lost to the reverse path meanwhile.
 pub fn on_the_way_there(dropped: u64) -> String {
     if dropped > 0 {
         return format!(
