@@ -138,7 +138,7 @@ fn searches_go_both_ways_over_the_cable() {
         let output = run(packets(words).arg(folder("ports-bursts")));
         assert_eq!(output.status.code(), Some(0), "{}", err(&output));
         let searched = &json(&output)["searches"][0];
-        assert!(figure(searched, "passes_frames") >= 30.0, "{searched}");
+        assert!(figure(searched, "passes_frames") >= 25.0, "two steps below 40: {searched}");
         assert_eq!(figure(searched, "throughput_packets_per_second"), 5000.0);
     });
 }
