@@ -76,7 +76,9 @@ fn two_ports_send_to_each_other_at_once() {
                 assert_eq!(sent, came, "nothing is lost: {way}");
                 let half = (least / 4.0)..=1650.0;
                 assert!(half.contains(&sent), "half a second of each direction: {way}");
-                assert!(left >= sent && arrived >= came, "the ports see them all: {way}");
+                // One packet may be between its sender and its port at each edge of the window.
+                let seen = left + 2.0 >= sent && arrived + 2.0 >= came;
+                assert!(seen, "the ports see them all: {way}");
                 assert!(left <= 1.5 * sent + 200.0, "and little else: {way}");
                 sum += figure(&way["estimate"], "value");
             }
