@@ -5,7 +5,7 @@ use super::untaken::Untaken;
 use clap::Args as ClapArgs;
 use narrows_model::options::{flows, runs};
 use narrows_model::trial::Engine;
-use narrows_model::workload::Workload;
+use narrows_model::workload::{RdmaVerb, Transport, Workload};
 use narrows_model::{BitsPerSecond, Bytes};
 use narrows_mpi::fabric::Fabric;
 use narrows_mpi::pattern::Pattern;
@@ -35,6 +35,10 @@ pub struct MeshArgs {
     /// UDP instead of TCP
     #[arg(long)]
     pub udp: bool,
+    /// RDMA instead of TCP: writes, or round trips of sends with --rr. Each host takes the device
+    /// of the address that it is reached at
+    #[arg(long, conflicts_with_all = ["udp", "mpi", "bitrate", "parallel"])]
+    pub rdma: bool,
     /// Messages between ranks of an MPI, which its launcher starts on the hosts: bandwidth, or half
     /// round trips with --rr. No agent is asked
     #[arg(long, conflicts_with_all = ["udp", "bitrate", "parallel"])]
@@ -88,6 +92,11 @@ impl MeshArgs {
     pub fn kind(&self) -> Workload {
         if self.mpi {
             return Workload::from(self.pattern().word());
+        }
+        if self.rdma {
+            let (sends, writes) =
+                (Transport::Rdma(RdmaVerb::Send), Transport::Rdma(RdmaVerb::Write));
+            return if self.rr { Workload::RoundTrip(sends) } else { Workload::Stream(writes) };
         }
         match (self.udp, self.rr) {
             (false, false) => Workload::TCP_STREAM,
