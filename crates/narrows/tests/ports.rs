@@ -76,8 +76,10 @@ fn two_ports_send_to_each_other_at_once() {
                 assert_eq!(sent, came, "nothing is lost: {way}");
                 let half = (least / 4.0)..=1650.0;
                 assert!(half.contains(&sent), "half a second of each direction: {way}");
-                // One packet may be between its sender and its port at each edge of the window.
-                let seen = left + 2.0 >= sent && arrived + 2.0 >= came;
+                // The ports' counters are read beside the window's edges, on a busy machine
+                // milliseconds from them: a slot of 20 ms at each.
+                let edges = 2.0 * 0.02 * 3000.0;
+                let seen = left + edges >= sent && arrived + edges >= came;
                 assert!(seen, "the ports see them all: {way}");
                 assert!(left <= 1.5 * sent + 200.0, "and little else: {way}");
                 sum += figure(&way["estimate"], "value");
