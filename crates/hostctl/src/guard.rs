@@ -181,6 +181,11 @@ impl Ground {
             }
             let lines: Vec<String> = BufReader::new(&file).lines().map_while(Result::ok).collect();
             let origin = lines.first().and_then(|line| serde_json::from_str::<Origin>(line).ok());
+            // Killed before it changed anything: whoever it was, nothing is to be put back.
+            if lines.is_empty() || (lines.len() == 1 && origin.is_some()) {
+                std::fs::remove_file(&path).map_err(at)?;
+                continue;
+            }
             Origin::check(origin.as_ref(), &path.display().to_string())?;
             let was = lines.iter().filter_map(|line| serde_json::from_str::<Was>(line).ok());
             let settings: Vec<Was> = was.filter(|was| self.is_setting(&was.path)).collect();

@@ -142,6 +142,25 @@ fn a_journal_of_elsewhere_is_kept_and_its_settings_are_left() {
     }
 }
 
+#[test]
+fn a_journal_that_holds_no_setting_stops_nobody() {
+    let folder = Folder::new("nothing-noted");
+    let ground = Ground::of(&folder);
+    std::fs::create_dir(&ground.journals).expect("folder");
+    let here = Origin::here().expect("here");
+    let other = Origin { namespace: here.namespace + 1, ..here };
+    let first = serde_json::to_string(&other).expect("JSON");
+    for text in [format!("{first}\n"), String::new()] {
+        std::fs::write(ground.journals.join("settings-1"), text).expect("a journal");
+        assert_eq!(ground.restore().expect("nothing to put back"), 0);
+        assert!(journals(&ground).is_empty());
+    }
+    // Half a line of a setting is one that nobody can put back: it is kept for its owner to see.
+    std::fs::write(ground.journals.join("settings-1"), "{\"path\":\"/pr").expect("a journal");
+    assert!(matches!(ground.restore(), Err(HostError::Elsewhere(_))));
+    assert_eq!(journals(&ground).len(), 1);
+}
+
 /// Not a test: the process that puts back, told of its folder by its part's name.
 #[test]
 fn part() {
