@@ -107,9 +107,17 @@ impl Ranks {
         let name = self.names.get(at).map_or("this host", String::as_str);
         match self.gone.get(at) {
             Some(None) => Ok(name),
-            Some(Some(why)) => Err(Need::Host { name: name.to_owned(), why: why.to_string() }),
+            Some(Some(why)) => Err(Need::Host { name: name.to_owned(), why: there(why) }),
             None => Err(Need::Host { name: name.to_owned(), why: "it is not named".to_owned() }),
         }
+    }
+}
+
+/// Why there are no ranks on a host that is named already.
+fn there(why: &NoRanks) -> String {
+    match why {
+        NoRanks::Stopped => why.to_string(),
+        NoRanks::Failed { why, .. } => format!("no rank starts there: {why}"),
     }
 }
 
@@ -141,10 +149,9 @@ mod tests {
         let (records, stopped) = ranks.round(&[(&trial, 3)], 7, &AtomicBool::new(false));
         assert!(!stopped);
         assert_eq!((records[0].repeat, records[0].block), (3, 7));
-        let need = Need::Host {
-            name: "n2".to_owned(),
-            why: "cannot start a rank on n2: no route".to_owned(),
-        };
+        let why = "no rank starts there: no route".to_owned();
+        let need = Need::Host { name: "n2".to_owned(), why };
+        assert_eq!(need.to_string(), "host n2 is gone: no rank starts there: no route");
         assert_eq!(records[0].outcome, Outcome::Skipped { missing: vec![need] });
     }
 
