@@ -288,15 +288,15 @@ const LONGER: &str = "measure longer (-t): the window held too few round trips f
 
 /// What to do where nothing explains the figure: a finding beside it is no reason for it.
 const UNDECIDED: &str = "let `narrows diagnose HOST` change one thing at a time and see what moves \
-                         the figure; the findings below it are no reason for it that was shown";
+                         the figure; nothing shows that a finding below it is the cause";
 
 /// The same of round trips over sockets, which `diagnose` does not measure.
 const UNDECIDED_TRIPS: &str = "measure again with --wait spin: what is left then is neither sleep nor \
-                               wake-up; the findings below it are no reason for it that was shown";
+                               wake-up; nothing shows that a finding below it is the cause";
 
 /// The same of what nothing measures another way.
-const UNDECIDED_ELSE: &str = "measure again to another host or with another option; the findings \
-                              below it are no reason for it that was shown";
+const UNDECIDED_ELSE: &str = "measure again to another host or with another option; nothing shows that \
+                              a finding below it is the cause";
 
 /// Of a remedy that no rule ties to the bottleneck.
 const BESIDE: &str = "of a finding that is not shown to limit this";

@@ -150,15 +150,27 @@ pub(crate) fn clauses(text: &str, columns: usize, most: usize) -> Vec<String> {
         return whole;
     }
     let ends = text.match_indices(['.', ';', ',']).map(|(at, _)| at);
-    let ends = ends.filter(|at| text[at + 1..].starts_with(' '));
+    let ends = ends.filter(|at| text[at + 1..].starts_with(' ') && is_outside(&text[..*at]));
     let shorter = ends.map(|at| wrap(&format!("{}{MORE}", &text[..at]), columns, "  "));
     let fitting = shorter.take_while(|lines| lines.len() <= most).last();
     // A clause of its own that is longer than all lines: it is no sentence of ours.
     fitting.unwrap_or_else(|| {
-        let mut lines = whole[..most.saturating_sub(1)].to_vec();
-        lines.push(cut(&whole[most.saturating_sub(1)..].join(" "), columns));
+        let (kept, rest) = whole.split_at(most.saturating_sub(1));
+        let mut last = rest[0].clone();
+        for line in &rest[1..] {
+            last += " ";
+            last += line.trim_start();
+        }
+        let mut lines = kept.to_vec();
+        lines.push(cut(&last, columns));
         lines
     })
+}
+
+/// Whether what follows a text is in none of its parentheses or quoted commands.
+fn is_outside(text: &str) -> bool {
+    let count = |of: char| text.matches(of).count();
+    count('(') <= count(')') && count('`').is_multiple_of(2)
 }
 
 /// The texts that fit into so many lines, whole, and how many are left out; the first is shown
@@ -288,4 +300,26 @@ fn rules(analysis: &Analysis<'_>, columns: usize) -> Vec<String> {
 fn more(all: usize, most: usize, what: &str) -> Option<String> {
     let left = all.checked_sub(most).filter(|left| *left > 0)?;
     Some(format!("  and {}, left out here", words::counted(left, what)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_ends_with_a_clause_outside_parentheses_and_commands() {
+        let text = "raise the quota (cpu.max, or cpu.cfs_quota_us), then measure again; or give the \
+                    end other CPUs";
+        for (columns, most, want) in [
+            (120, 1, text),
+            (66, 1, "raise the quota (cpu.max, or cpu.cfs_quota_us) (more: -v)"),
+            // No clause ends in time: the text is cut where the line ends.
+            (40, 1, "raise the quota (cpu.max, or cpu.cfs_qu…"),
+        ] {
+            let lines = clauses(text, columns, most);
+            assert_eq!(lines, [want], "{columns}");
+        }
+        let command = "run `sysctl -a, then -w` there, and then once again";
+        assert_eq!(clauses(command, 44, 1), ["run `sysctl -a, then -w` there (more: -v)"]);
+    }
 }

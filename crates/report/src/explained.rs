@@ -210,13 +210,13 @@ pub fn text(analysis: &Analysis<'_>, cells: &[ExplainedCell]) -> String {
     let _ = writeln!(
         text,
         "{} as expected, {} explained, {} unexplained, {} without expectation, {} not \
-         measured; {} rules: {}",
+         measured; {}: {}",
         count(Standing::AsExpected),
         count(Standing::Explained),
         count(Standing::Unexplained),
         count(Standing::NotExpected),
         count(Standing::NotMeasured),
-        analysis.judged.len(),
+        words::counted(analysis.judged.len(), "rule"),
         judged::answers(&analysis.judged)
     );
     text

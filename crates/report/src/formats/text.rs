@@ -354,7 +354,7 @@ fn findings(out: &mut String, analysis: &Analysis<'_>) {
         out.push_str("  no rule found anything\n");
     }
     let all = &analysis.judged;
-    line(out, &format!("  {} rules: {}", all.len(), judged::answers(all)), 4);
+    line(out, &format!("  {}: {}", words::counted(all.len(), "rule"), judged::answers(all)), 4);
     for answer in [Answer::Clear, Answer::NotApplicable] {
         let names: Vec<&str> = all
             .iter()
