@@ -13,6 +13,7 @@ use narrows_hostctl::guard::Guard;
 use narrows_model::host::Host;
 use narrows_model::load::CpuList;
 use narrows_model::options::runs;
+use narrows_model::record::{Fault, Outcome, Record};
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
@@ -34,6 +35,8 @@ const CONFIRM_UNTIL: Duration = Duration::from_secs(150);
 const WARMUP_S: f64 = 0.25;
 /// Changes that are confirmed.
 const CONFIRMED: usize = 3;
+/// Runs without a change in which the ends did not find each other: so many are no chance.
+const IN_VAIN: usize = 2;
 /// Settings of the kernel that are tried.
 const SETTINGS: usize = 4;
 /// Of what a path carries so much is payload of full segments at 1500 B, less a twentieth.
@@ -117,8 +120,12 @@ impl Session<'_> {
     fn try_all(&mut self) -> Result<(), EndedEarly> {
         let probe = self.opened.trials.len() - 1;
         let first: &[usize] = if probe > 0 { &[0, 1, 0, 0] } else { &[0, 0, 0] };
-        let steps = self.order.block(first);
-        self.make(&steps)?;
+        for step in self.order.block(first) {
+            self.make(&[step])?;
+            if self.is_apart()? {
+                return Ok(());
+            }
+        }
         self.plan_changes()?;
         for trial in self.by_likelihood()? {
             if self.began.elapsed() < TRY_UNTIL {
@@ -137,6 +144,18 @@ impl Session<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the ends did not find each other in as many runs as are no chance: no change would
+    /// help, and each would wait for its own in vain.
+    fn is_apart(&self) -> Result<bool, EndedEarly> {
+        let stored = narrows_store::read(&self.opened.file).map_err(Failure::from)?;
+        let base = &self.opened.trials[0].id;
+        let mut runs = stored.records.iter().filter(|record| record.trial == *base);
+        let in_vain =
+            |record: &Record| matches!(record.outcome, Outcome::Failed { fault: Fault::Apart, .. });
+        let made = runs.clone().count();
+        Ok(made >= IN_VAIN && runs.all(in_vain))
     }
 
     /// Makes runs one by one, each under the settings that it is to have.
