@@ -1,12 +1,14 @@
 //! `interface`: bytes, packets and drops of each interface of the own network namespace, from
-//! `/proc/net/dev`. With segmentation offload a "packet" may be a super-packet of 64 KiB.
+//! `/proc/net/dev`, and how often each lost its link. With segmentation offload a "packet" may be a
+//! super-packet of 64 KiB.
 
 use crate::{Look, Registered, Scene, watch};
+use narrows_host::ask::links;
 use narrows_model::reading::{Counter, Scope, Source, keys};
 
 pub static SOURCE: Registered = Registered {
     source: Source::Interface,
-    says: "bytes, packets, errors and drops of each interface in this network namespace",
+    says: "bytes, packets, errors, drops and lost links of each interface in this network namespace",
     is_sampled: false,
     open: |scene| watch(scene, look),
 };
@@ -24,7 +26,11 @@ const COLUMNS: [(usize, Counter); 8] = [
 ];
 
 fn look(_: &Scene<'_>) -> Option<Look> {
-    parse(&std::fs::read_to_string("/proc/thread-self/net/dev").ok()?).seen()
+    let mut look = parse(&std::fs::read_to_string("/proc/thread-self/net/dev").ok()?);
+    for (name, lost) in links::carriers_lost().unwrap_or_default() {
+        look.total(keys::CARRIER_LOST.key(Scope::Nic(name)), lost);
+    }
+    look.seen()
 }
 
 fn parse(text: &str) -> Look {

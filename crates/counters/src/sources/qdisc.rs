@@ -1,6 +1,6 @@
 //! `qdisc`: what the queueing discipline of each interface of the own network namespace dropped,
-//! held back and had handed back, as `tc -s qdisc` prints it. A shaper's `overlimits` grow while it
-//! shapes.
+//! held back and had handed back, and what waits in it, as `tc -s qdisc` prints it. A shaper's
+//! `overlimits` grow while it shapes.
 
 use crate::{Look, Registered, Scene, watch};
 use narrows_host::ask::qdiscs::{self, Qdisc};
@@ -8,7 +8,7 @@ use narrows_model::reading::{Scope, Source, keys};
 
 pub static SOURCE: Registered = Registered {
     source: Source::Qdisc,
-    says: "packets that the queueing discipline of each interface dropped, held back or requeued",
+    says: "packets that the queueing discipline of each interface dropped, held back or requeued, and those that wait",
     is_sampled: false,
     open: |scene| watch(scene, look),
 };
@@ -32,6 +32,7 @@ fn of(all: &[Qdisc]) -> Look {
         ] {
             look.total(counter.key(of()), count);
         }
+        look.state(keys::QDISC_WAITING, of(), qdisc.waiting);
     }
     look
 }
@@ -47,6 +48,7 @@ mod tests {
             dropped,
             overlimits: 7,
             requeued: 1,
+            waiting: dropped + 40,
             is_ingress: interface == "i0",
         };
         let look = of(&[qdisc("e0", 3), qdisc("e0.7", 4), qdisc("i0", 9)]);
@@ -56,5 +58,7 @@ mod tests {
         assert_eq!(look.of("qdisc", "e0.7.dropped_packets"), Some(4));
         assert_eq!(look.of("qdisc", "e0.overlimits_events"), Some(7));
         assert_eq!(look.of("qdisc", "e0.requeued_packets"), Some(1));
+        assert_eq!(look.of("qdisc", "e0.waiting_packets"), Some(43));
+        assert_eq!(look.of("qdisc", "i0.waiting_packets"), None);
     }
 }

@@ -1,5 +1,6 @@
 //! What the kernel tells of all interfaces by rtnetlink (`RTM_GETLINK`): kind, root queueing
-//! discipline, and the largest segment that the stack hands over, which no file has.
+//! discipline, and the largest segment that the stack hands over, which no file has; and how often
+//! each lost its link, which `/sys` tells of the namespace that it was mounted in alone.
 
 use super::dump::dump;
 use narrows_model::Fact;
@@ -23,6 +24,30 @@ fn lines() -> io::Result<Vec<String>> {
         }
     })?;
     Ok(lines)
+}
+
+/// How often each interface of the calling thread's network namespace lost its link since it was
+/// made; those are left out of which the kernel does not tell (Linux before 4.16).
+pub fn carriers_lost() -> io::Result<Vec<(String, u64)>> {
+    let mut all = Vec::new();
+    dump(RouteNetlinkMessage::GetLink(LinkMessage::default()), |message| {
+        if let RouteNetlinkMessage::NewLink(link) = message {
+            all.extend(carrier_lost(&link));
+        }
+    })?;
+    Ok(all)
+}
+
+fn carrier_lost(link: &LinkMessage) -> Option<(String, u64)> {
+    let (mut name, mut lost) = (None, None);
+    for attribute in &link.attributes {
+        match attribute {
+            LinkAttribute::IfName(text) => name = Some(text.clone()),
+            LinkAttribute::CarrierDownCount(count) => lost = Some((*count).into()),
+            _ => {}
+        }
+    }
+    Some((name?, lost?))
 }
 
 fn row(link: &LinkMessage) -> Option<String> {
@@ -49,6 +74,23 @@ fn row(link: &LinkMessage) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_that_was_lost_is_counted_apart_from_one_that_came_back() {
+        let mut link = LinkMessage::default();
+        link.attributes = vec![
+            LinkAttribute::CarrierUpCount(4),
+            LinkAttribute::CarrierDownCount(3),
+            LinkAttribute::CarrierChanges(7),
+        ];
+        assert_eq!(carrier_lost(&link), None, "no name");
+        link.attributes.push(LinkAttribute::IfName("e0".into()));
+        assert_eq!(carrier_lost(&link), Some(("e0".into(), 3)));
+        link.attributes.remove(1);
+        assert_eq!(carrier_lost(&link), None, "an older kernel");
+        let all = carriers_lost().expect("the kernel answers");
+        assert!(all.iter().any(|(name, _)| name == "lo"), "{all:?}");
+    }
 
     #[test]
     fn the_kernel_lists_the_loopback_device() {

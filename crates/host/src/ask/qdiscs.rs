@@ -18,6 +18,8 @@ pub struct Qdisc {
     pub overlimits: u64,
     /// Packets that the driver handed back.
     pub requeued: u64,
+    /// Packets that wait in it now.
+    pub waiting: u64,
     /// Whether it holds the filters of what comes in (ingress, clsact), and queues nothing.
     pub is_ingress: bool,
 }
@@ -55,6 +57,7 @@ fn row(qdisc: &TcMessage, interface: Option<String>) -> Option<Qdisc> {
         dropped: queue.drops.into(),
         overlimits: queue.overlimits.into(),
         requeued: queue.requeues.into(),
+        waiting: queue.qlen.into(),
         is_ingress,
     })
 }
@@ -80,7 +83,7 @@ mod tests {
     #[test]
     fn the_outermost_discipline_is_told_and_others_are_not() {
         let mut queue = TcStatsQueue::default();
-        (queue.drops, queue.overlimits, queue.requeues) = (3, 40, 5);
+        (queue.drops, queue.overlimits, queue.requeues, queue.qlen) = (3, 40, 5, 2);
         let mut message = TcMessage::with_index(2);
         message.attributes = vec![TcAttribute::Stats2(vec![TcStats2::Queue(queue)])];
         assert_eq!(row(&message, Some("e0".into())), None, "an inner one");
@@ -91,6 +94,7 @@ mod tests {
             dropped: 3,
             overlimits: 40,
             requeued: 5,
+            waiting: 2,
             is_ingress: false,
         };
         assert_eq!(told, Some(of_e0.clone()));

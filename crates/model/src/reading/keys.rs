@@ -34,6 +34,8 @@ pub const TX_PACKETS: Counter = Counter::of(Interface, "tx", Packets);
 pub const TX_DROPPED: Counter = Counter::of(Interface, "tx_dropped", Packets);
 /// Packets that an interface could not send.
 pub const TX_ERRORS: Counter = Counter::of(Interface, "tx_errors", Packets);
+/// Times that an interface lost its link (Linux 4.16).
+pub const CARRIER_LOST: Counter = Counter::of(Interface, "carrier_lost", Events);
 /// Packets that an interface's queueing discipline dropped.
 pub const QDISC_DROPPED: Counter = Counter::of(Qdisc, "dropped", Packets);
 /// Packets that filters of what comes in by an interface dropped (tc ingress, clsact).
@@ -123,6 +125,11 @@ pub const PRUNED: Counter = kernel("TcpExt.PruneCalled");
 /// Times that a sender's retransmission timer ran out, of all connections of the namespace.
 pub const KERNEL_TIMEOUTS: Counter = kernel("TcpExt.TCPTimeouts");
 
+/// Segments that a receiver rejected since their timestamp was older than what it had seen (RFC
+/// 7323, PAWS).
+pub const TIMESTAMPS_REJECTED: Counter = kernel("TcpExt.PAWSEstab");
+/// Selective acknowledgements of what a sender never sent, which it ignored.
+pub const SACK_IGNORED: Counter = kernel("TcpExt.TCPSACKDiscard");
 /// Times that the timer turned out to have run out in vain: what it sent again was only late.
 pub const SPURIOUS_TIMEOUTS: Counter = kernel("TcpExt.TCPSpuriousRTOs");
 
@@ -157,6 +164,8 @@ pub const SEND_WINDOW: Gauge = Gauge::of(TcpInfo, "send_window", Bytes);
 pub const RECEIVE_WINDOW: Gauge = Gauge::of(TcpInfo, "receive_window", Bytes);
 /// Kernel memory of what waits in a flow's socket.
 pub const WAITING: Gauge = Gauge::of(Socket, "waiting", Bytes);
+/// Packets that wait in an interface's queueing discipline.
+pub const QDISC_WAITING: Gauge = Gauge::of(Qdisc, "waiting", Packets);
 /// Largest segment that a connection sends.
 pub const SEND_MSS: Gauge = Gauge::of(TcpInfo, "send_mss", Bytes);
 /// Largest segment that a connection has received.
@@ -178,9 +187,10 @@ pub const CONGESTION_WINDOW: Gauge = Gauge::of(TcpInfo, "congestion_window", Seg
 pub const CHANGING: [Gauge; 5] =
     [WAITING, RTT, CONGESTION_WINDOW, SEND_WINDOW, ACKNOWLEDGED_SO_FAR];
 /// All gauges: what is none of them counts.
-pub const GAUGES: [Gauge; 12] = [
+pub const GAUGES: [Gauge; 13] = [
     ACKNOWLEDGED_SO_FAR,
     WAITING,
+    QDISC_WAITING,
     SEND_MSS,
     RECEIVE_MSS,
     PATH_MTU,
