@@ -59,10 +59,12 @@ names! {
     RECEIVE_WINDOW = "receive-window",
     RECEIVER_HOST_DROPS = "receiver-host-drops",
     ROUND_TRIP_TIME = "round-trip-time",
+    SACK_IGNORED = "sack-ignored",
     SAME_CPU = "same-cpu",
     SEGMENT_SIZE = "segment-size",
     SEND_BUFFER = "send-buffer",
     SENDER_PACING = "sender-pacing",
+    SLOW_START_UNFINISHED = "slow-start-unfinished",
     SOFTIRQ_BOUND = "softirq-bound",
     STACK_SETTINGS = "stack-settings",
     SUPER_PACKETS = "super-packets",
@@ -70,6 +72,7 @@ names! {
     TCP_RETRANSMITS = "tcp-retransmits",
     TCP_SACK = "tcp-sack",
     TCP_SEND_BUFFERS = "tcp-send-buffers",
+    TIMESTAMPS_REJECTED = "timestamps-rejected",
     WINDOW_SCALING = "window-scaling",
 }
 

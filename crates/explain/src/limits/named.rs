@@ -30,6 +30,16 @@ pub static NAMED: &[Named] = &[
     always(names::FRAGMENTS_LOST, "the loss of fragments", Sureness::Counted),
     always(names::PATH_CORRUPTION, "corruption of packets on the path", Sureness::Counted),
     always(names::PATH_DROPS_ECN, "the loss of packets for their ECN mark", Sureness::Inferred),
+    always(
+        names::TIMESTAMPS_REJECTED,
+        "segments that the receiver rejects for their timestamps",
+        Sureness::Counted,
+    ),
+    always(
+        names::SACK_IGNORED,
+        "loss recovery without SACK, whose sequence numbers something on the path makes wrong,",
+        Sureness::Counted,
+    ),
     Named {
         rule: names::NEIGHBOUR_CHANGED,
         what: "an address that two devices answer for",
@@ -175,6 +185,11 @@ pub static NAMED: &[Named] = &[
         sureness: Sureness::Counted,
         holds: bounds_what_travels,
     },
+    always(
+        names::SLOW_START_UNFINISHED,
+        "the length of the run, which ended while TCP was speeding up,",
+        Sureness::Inferred,
+    ),
     Named {
         rule: names::CONGESTION_WINDOW,
         what: "a congestion window that a route bounds",

@@ -90,10 +90,12 @@ mod receive_memory;
 pub mod receive_window;
 mod receiver_host_drops;
 pub mod round_trip_time;
+mod sack_ignored;
 mod same_cpu;
 pub mod segment_size;
 pub mod send_buffer;
 mod sender_pacing;
+mod slow_start_unfinished;
 mod socket_count;
 mod softirq_bound;
 mod sources_disagree;
@@ -105,6 +107,7 @@ pub mod tcp_retransmits;
 mod tcp_sack;
 pub mod tcp_send_buffers;
 mod tcp_timestamps;
+mod timestamps_rejected;
 mod transparent_huge_pages;
 mod udp_buffers;
 mod window_scaling;
@@ -206,10 +209,12 @@ pub static RULES: &[&Rule] = &[
     &receive_window::RULE,
     &receiver_host_drops::RULE,
     &round_trip_time::RULE,
+    &sack_ignored::RULE,
     &same_cpu::RULE,
     &segment_size::RULE,
     &send_buffer::RULE,
     &sender_pacing::RULE,
+    &slow_start_unfinished::RULE,
     &socket_count::RULE,
     &softirq_bound::RULE,
     &sources_disagree::RULE,
@@ -221,6 +226,7 @@ pub static RULES: &[&Rule] = &[
     &tcp_sack::RULE,
     &tcp_send_buffers::RULE,
     &tcp_timestamps::RULE,
+    &timestamps_rejected::RULE,
     &transparent_huge_pages::RULE,
     &udp_buffers::RULE,
     &window_scaling::RULE,
