@@ -1,13 +1,14 @@
 //! What a direct measurement asks further where its answer is a symptom: that something is lost
 //! does not say whether at random, by a policer or in a queue that is too short. A probe of the
 //! path tells, and a UDP stream at half of its pace and with datagrams of another size; of what is
-//! policed the same stream with another number of flows; and of each that has a class the same in
-//! best effort.
+//! policed the same stream with another number of flows; and of each that has a class, where the
+//! path limits it in any way, the same in best effort.
 
 use super::measurement::{Measurement, Opened};
 use super::variants::{best_effort, other_flows, other_size, slower};
 use crate::failure::Failure;
 use crate::output::{self, Planned};
+use narrows_explain::limits::Limit;
 use narrows_explain::names;
 use narrows_model::trial::Trial;
 use narrows_plan::{Step, direct as plan};
@@ -77,20 +78,82 @@ fn more(measurement: &Measurement<'_>, opened: &Opened) -> Result<Vec<Trial>, Fa
         return Ok(Vec::new());
     }
     let stored = narrows_store::read(&opened.file)?;
-    let limits = Analysis::of(&stored).limits;
-    let is_symptom = limits.iter().any(|limit| limit.is_symptom());
-    let mut rules = limits.iter().filter_map(|limit| limit.rule.as_deref());
-    let is_policed = rules.any(|rule| [names::PATH_POLICED, names::PATH_VOLUME].contains(&rule));
+    let mut all = asked(trial, &Analysis::of(&stored).limits);
+    all.retain(|trial| opened.far.can(std::slice::from_ref(trial)).is_ok());
+    Ok(all)
+}
+
+/// What these limits of a trial call for.
+fn asked(trial: &Trial, limits: &[Limit]) -> Vec<Trial> {
+    let is_of = |rules: &[&str]| {
+        limits.iter().any(|limit| limit.rule.as_deref().is_some_and(|rule| rules.contains(&rule)))
+    };
+    let probe = || [plan::probe(trial)];
+    if !limits.iter().any(Limit::is_symptom) {
+        // What carries so much of one class may carry more of another.
+        let class = best_effort(trial).filter(|_| is_of(&CAPACITIES));
+        return class.into_iter().flat_map(|class| [class].into_iter().chain(probe())).collect();
+    }
+    let is_policed = is_of(&[names::PATH_POLICED, names::PATH_VOLUME]);
     let flows = other_flows(trial).filter(|_| is_policed);
     let others = slower(trial).into_iter().chain(other_size(trial)).chain(flows);
-    let all = others.chain(best_effort(trial)).chain([plan::probe(trial)]);
-    let can = |trial: &Trial| opened.far.can(std::slice::from_ref(trial)).is_ok();
-    Ok(all.filter(|trial| is_symptom && can(trial)).collect())
+    others.chain(best_effort(trial)).chain(probe()).collect()
 }
+
+/// Limits that are a capacity of the path.
+const CAPACITIES: [&str; 3] =
+    [names::PATH_CAPACITY, names::PATH_PACKET_RATE, names::PATH_RATE_LIMIT];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_explain::limits::Sureness;
+    use narrows_model::load::{Params, SocketParams};
+    use narrows_model::workload::Workload;
+    use narrows_model::{Bytes, Nanos};
+
+    #[test]
+    fn a_stream_of_a_class_that_the_path_limits_is_run_in_best_effort() {
+        let of = |dscp: Option<u8>, rule: &str| {
+            let line = narrows_model::load::Timeline::new(Nanos(0), Nanos(1), Nanos(0));
+            let mut trial = narrows_plan::mesh::trial(
+                (0, 1),
+                &Workload::TCP_STREAM,
+                &Params::of_network(Bytes(65_536), 1),
+                line,
+                &["n1".into(), "n2".into()],
+            );
+            trial.params.socket = Some(SocketParams { dscp, ..SocketParams::default() });
+            let limit = Limit {
+                cell: trial.label.clone(),
+                rule: Some(rule.into()),
+                what: String::new(),
+                sureness: Sureness::Inferred,
+                excludes: Vec::new(),
+                next: None,
+                action: None,
+                worth: None,
+                second: None,
+            };
+            let all = asked(&trial, &[limit]);
+            let class = |one: &Trial| one.params.socket.as_ref().and_then(|socket| socket.dscp);
+            all.iter().map(|one| (one.kind.to_string(), class(one))).collect::<Vec<_>>()
+        };
+        let classes = |of: Vec<(String, Option<u8>)>| {
+            of.into_iter()
+                .filter(|(kind, _)| kind == "tcp-stream")
+                .map(|(_, class)| class)
+                .collect()
+        };
+        let best: Vec<Option<u8>> = classes(of(Some(8), names::PATH_CAPACITY));
+        assert_eq!(best, [Some(0)]);
+        assert!(of(Some(8), names::PATH_CAPACITY).iter().any(|(kind, _)| kind == "path-probe"));
+        assert!(of(None, names::PATH_CAPACITY).is_empty(), "no class");
+        assert!(of(Some(8), names::RECEIVE_WINDOW).is_empty(), "not of the path");
+        assert_eq!(of(None, names::TCP_RETRANSMITS).len(), 1, "a symptom is probed");
+        let best: Vec<Option<u8>> = classes(of(Some(8), names::TCP_RETRANSMITS));
+        assert_eq!(best, [Some(0)]);
+    }
 
     #[test]
     fn what_is_added_runs_after_all_that_was_planned() {
