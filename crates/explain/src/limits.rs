@@ -6,7 +6,7 @@ use crate::ends::End;
 use crate::measured::{Cell, cells, waited_share};
 use crate::names;
 use crate::rules::{
-    congestion_window, datagrams_dropped, nic_shaped, noisy_host, path_rate_limit, receive_window,
+    congestion_window, nic_shaped, noisy_host, path_outages, path_rate_limit, receive_window,
     round_trip_time, segment_size, send_buffer, tcp_retransmits,
 };
 use crate::timers;
@@ -254,6 +254,7 @@ fn small(rule: &str, cell: &Cell<'_>) -> Option<String> {
         names::CONGESTION_WINDOW => return congestion_window::of_route(cell),
         names::NIC_SHAPED => return nic_shaped::of_sender(cell),
         names::SEGMENT_SIZE => return segment_size::beside_mtu(cell),
+        names::PATH_OUTAGES => return path_outages::lost_link(cell),
         names::RECEIVE_WINDOW => receive_window::why,
         names::SEND_BUFFER => send_buffer::why,
         _ => return None,
@@ -274,7 +275,7 @@ fn losses_come(rule: &str, case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
             let row = tcp_retransmits::row(cell).filter(|row| *row >= tcp_retransmits::ROW_MIN)?;
             return Some(format!("in bursts, about {row:.0} packets at a time"));
         }
-        names::DATAGRAMS_DROPPED if !datagrams_dropped::is_at_receiver(cell) => {
+        names::DATAGRAMS_DROPPED if !cell.is_lost_at_receiver() => {
             let others: Vec<Cell<'_>> = cells(case).collect();
             path_rate_limit::is_alike_when_slower(cell, &others).filter(|alike| *alike)?;
             "at random: the same share at half of the pace"

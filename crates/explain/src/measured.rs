@@ -57,6 +57,13 @@ impl Cell<'_> {
         wanted(sends, self.of_sender(waited_share)) || wanted(takes, self.of_receiver(waited_share))
     }
 
+    /// Whether a thread of either end ran for nearly all of the time, whatever it waited for.
+    pub fn is_full(&self) -> bool {
+        let cpu = self.summary.cpu.as_ref();
+        let shares = cpu.map_or([None; 2], |cpu| [cpu.sender_share, cpu.receiver_share]);
+        shares.into_iter().any(|ran| wanted(ran, None))
+    }
+
     /// Share of the window in which the sender's TCP had something to send or unacknowledged: in
     /// the rest the program that sends gave it nothing, and the path was free.
     pub fn engaged_share(&self) -> Option<f64> {

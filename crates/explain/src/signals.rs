@@ -3,7 +3,7 @@
 use crate::measured::Cell;
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Counter, Gauge, Moment, Scope, keys};
-use narrows_stats::median;
+use narrows_stats::{LossPlace, median};
 
 /// Bytes of the headers of a packet that carries a segment: IPv4 and TCP with timestamps. With IPv6
 /// it is 20 more, which changes a rate by 1.4 %.
@@ -77,6 +77,21 @@ impl Cell<'_> {
         let low = values.iter().copied().reduce(f64::min)?;
         let high = values.iter().copied().reduce(f64::max)?;
         (middle > 0.0).then_some(Rates { middle, low, high })
+    }
+
+    /// The same of six runs or more without the one that is furthest from the middle: an accident
+    /// of one run hides nothing.
+    pub fn usual_rates(&self) -> Option<Rates> {
+        let all = self.rates()?;
+        let mut values: Vec<f64> = self.summary.values.iter().map(|value| value.value).collect();
+        let far = |value: &f64| (value - all.middle).abs();
+        values.sort_by(|a, b| far(a).total_cmp(&far(b)));
+        if values.len() >= USUAL_RUNS_MIN {
+            values.pop();
+        }
+        let low = values.iter().copied().reduce(f64::min)?;
+        let high = values.iter().copied().reduce(f64::max)?;
+        Some(Rates { middle: all.middle, low, high })
     }
 
     /// How much the rate changed between the slices of a run: standard deviation over mean, median
@@ -242,6 +257,15 @@ impl Cell<'_> {
             .any(|limit| self.limited_share(limit).is_some_and(|share| share >= BUFFERS_SHARE))
     }
 
+    /// Whether most of the datagrams that are lost reached the receiver's host, and its sockets
+    /// were not given them or had no room for them.
+    pub fn is_lost_at_receiver(&self) -> bool {
+        let loss = self.summary.loss.as_ref();
+        let most = loss.and_then(|loss| loss.places().into_iter().max_by_key(|(_, lost)| *lost));
+        let own = |place| matches!(place, LossPlace::ReceiverHost | LossPlace::ReceiverSocket);
+        most.is_some_and(|(place, lost)| own(place) && lost > 0)
+    }
+
     /// Whether someone asked for less than what goes.
     pub fn is_paced(&self) -> bool {
         self.trial.params.rate_bps.is_some_and(|rate| rate > 0)
@@ -260,6 +284,8 @@ fn of(end: &EndReport) -> Vec<f64> {
     each(end, keys::PATH_MTU, Moment::Closing)
 }
 
+/// Of fewer runs no single one is left out.
+const USUAL_RUNS_MIN: usize = 6;
 /// Fewer slices do not tell how steady a rate is.
 const SLICES_MIN: usize = 5;
 /// Fewer runs may agree by accident.

@@ -4,10 +4,9 @@ use super::{ENGAGED_MIN, LOST_SHARE, WAITED_NS, is_sender_idle, pace};
 use crate::measured::{Cell, waited_share};
 use crate::rules::tcp_retransmits::Hold;
 use crate::rules::{
-    acknowledgements_lost, congestion_control, congestion_window, datagrams_dropped, end_traced,
-    neighbour_changed, nic_shaped, other_traffic, own_queue, path_capacity, path_capacity_varies,
-    path_duplicates, path_outages, path_policed, path_reordering, path_shared, tcp_retransmits,
-    tcp_send_buffers,
+    acknowledgements_lost, congestion_control, congestion_window, end_traced, neighbour_changed,
+    nic_shaped, other_traffic, own_queue, path_capacity, path_capacity_varies, path_duplicates,
+    path_outages, path_policed, path_reordering, path_shared, tcp_retransmits, tcp_send_buffers,
 };
 use narrows_model::load::EndReport;
 use narrows_model::reading::keys;
@@ -47,7 +46,7 @@ const STOPPED_SHARE: f64 = 0.1;
 /// Where packets are lost that none of the sender's own queues dropped, something beyond it is
 /// slower still: the shaper may only be there.
 pub fn is_shaped(cell: &Cell<'_>) -> Holds {
-    if own_queue::is_lost_beyond(cell) {
+    if own_queue::is_lost_beyond(cell) || own_queue::is_mostly_empty(cell) {
         return Holds::No;
     }
     let qdisc = cell.sender().and_then(|end| end.nic()).and_then(|nic| nic.qdisc.value());
@@ -153,7 +152,7 @@ fn payload_share(packet: f64) -> f64 {
 /// Datagrams that reached the receiver's host, and that its sockets were not given or had no room
 /// for: nothing between the ends limits those.
 pub fn dropped_at_receiver(cell: &Cell<'_>) -> Holds {
-    if datagrams_dropped::is_at_receiver(cell) { Holds::Yes } else { Holds::No }
+    if cell.is_lost_at_receiver() { Holds::Yes } else { Holds::No }
 }
 
 /// Acknowledgements are covered by later ones: a loss of them holds a stream back that loses less

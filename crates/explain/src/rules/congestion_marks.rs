@@ -64,7 +64,7 @@ fn look(cell: &Cell<'_>) -> Looked {
             (says, EVERY)
         } else {
             let says = format!(
-                "Queues on the path marked {most}{percent:.2} % of the segments in {label} (ECN \
+                "The path marked {most}{percent:.2} % of the segments in {label} (ECN \
                  congestion experienced): TCP slowed down without a loss"
             );
             (says, QUEUES)

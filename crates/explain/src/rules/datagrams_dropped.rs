@@ -83,14 +83,6 @@ fn smaller(cell: &Cell<'_>, others: &[Cell<'_>]) -> Option<(u64, u64)> {
     came.max()
 }
 
-/// Whether most of what is lost reached the receiver's host, and its sockets were not given it or
-/// had no room for it.
-pub fn is_at_receiver(cell: &Cell<'_>) -> bool {
-    let loss = cell.summary.loss.as_ref();
-    let most = loss.and_then(|loss| loss.places().into_iter().max_by_key(|(_, lost)| *lost));
-    matches!(most, Some((LossPlace::ReceiverHost | LossPlace::ReceiverSocket, lost)) if lost > 0)
-}
-
 /// The size and the number of smaller datagrams that came in other runs, where the receiver's host
 /// itself, behind its interface and before its sockets, dropped all of this size.
 pub fn filtered_by_size(cell: &Cell<'_>, others: &[Cell<'_>]) -> Option<(u64, u64)> {

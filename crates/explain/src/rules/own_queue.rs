@@ -9,7 +9,7 @@ use crate::ends::End;
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::{EndReport, Role};
-use narrows_model::reading::{Counter, Scope, Source, keys};
+use narrows_model::reading::{Counter, Moment, Scope, Source, keys};
 use narrows_model::result::{Activity, Needed, Verdict, Weight};
 use narrows_stats::median;
 use std::collections::BTreeSet;
@@ -25,6 +25,9 @@ pub static RULE: Rule = Rule {
 /// Packets that had to wait for a rate, of those that left by the interface. A shaper that works
 /// holds back every one or every second packet.
 const HELD_SHARE: f64 = 0.02;
+/// A discipline that holds a stream back has packets waiting whenever one looks; one whose rate is
+/// above the path's holds each burst back for a moment, and is empty as most runs end.
+const WAITING_RUNS: f64 = 0.4;
 /// Fewer in a second are other traffic's.
 const HELD_A_SECOND: f64 = 5.0;
 /// Of the segments or datagrams that were lost so many must have been dropped by it.
@@ -46,6 +49,9 @@ struct Queue {
     filtered: f64,
     held: f64,
     sent: f64,
+    /// Share of the runs in which packets waited in it as the window closed; `None` where nobody
+    /// looked.
+    waiting: Option<f64>,
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -104,6 +110,15 @@ pub fn is_of_what_comes_in(cell: &Cell<'_>) -> bool {
     shaped.into_iter().any(|queue| matches!(does(cell, &queue, lost), Some(Does::Holds)))
 }
 
+/// Whether the discipline of the interface that a cell's sender uses was empty as most runs ended:
+/// what it holds back it lets go at once, and something slower holds the stream.
+pub fn is_mostly_empty(cell: &Cell<'_>) -> bool {
+    let ends: Vec<&EndReport> = cell.done.iter().filter_map(|record| record.sender()).collect();
+    let interface = ends.iter().find_map(|end| end.effective.interface.clone());
+    let share = interface.and_then(|interface| waiting(&ends, &interface));
+    share.is_some_and(|share| share < WAITING_RUNS)
+}
+
 /// Whether segments are lost that none of the sender's own queues dropped: beyond it something
 /// drops, and a shaper of the sender's own that is slower would have kept it from that.
 pub fn is_lost_beyond(cell: &Cell<'_>) -> bool {
@@ -156,7 +171,8 @@ enum Does {
 fn does(cell: &Cell<'_>, queue: &Queue, lost: f64) -> Option<Does> {
     let seconds = cell.of_sender(|end| Some(end.window_ns.0 as f64 / 1e9)).unwrap_or(1.0);
     let least = (HELD_SHARE * queue.sent.max(1.0)).max(HELD_A_SECOND * seconds);
-    if queue.held >= least {
+    let is_filled = queue.waiting.is_none_or(|share| share >= WAITING_RUNS);
+    if queue.held >= least && is_filled {
         return Some(Does::Holds);
     }
     let dropped = queue.dropped + queue.filtered;
@@ -248,9 +264,22 @@ fn queues(cell: &Cell<'_>, role: Role) -> Vec<Queue> {
             filtered: count(&ends, keys::INGRESS_DROPPED, &interface),
             held: count(&ends, keys::QDISC_OVERLIMITS, &interface),
             sent: count(&ends, keys::TX_PACKETS, &interface),
+            waiting: waiting(&ends, &interface),
             interface,
         })
         .collect()
+}
+
+/// Share of the runs in which packets waited in an interface's discipline as the window closed.
+fn waiting(ends: &[&EndReport], interface: &str) -> Option<f64> {
+    let scope = Scope::Nic(interface.to_owned());
+    let of = |end: &&EndReport| {
+        let mut all = end.readings.each(keys::QDISC_WAITING, Moment::Closing);
+        all.find(|(of, _)| **of == scope).map(|(_, packets)| packets)
+    };
+    let all: Vec<u64> = ends.iter().filter_map(of).collect();
+    let filled = all.iter().filter(|packets| **packets > 0).count();
+    (!all.is_empty()).then(|| filled as f64 / all.len() as f64)
 }
 
 /// A count of one interface, in the median run; 0 where it was not read.
@@ -329,6 +358,30 @@ mod tests {
         assert!(remedy.contains("show dev ifb0"), "{remedy}");
         assert!(is_clear(&of_study(&RULE, &of(100))), "one packet in two hundred");
         assert!(is_idle(&of_study(&RULE, &stream("tcp-stream"))), "no discipline");
+    }
+
+    #[test]
+    fn a_shaper_that_is_empty_as_runs_end_holds_nobody() {
+        let of = |waiting: [u64; 3]| {
+            let mut study = study(0);
+            read(&mut study, "qdisc", "e0.overlimits_events", 50_000);
+            let ends = study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender));
+            for (end, packets) in ends.zip(waiting) {
+                end.effective.interface = Some("e0".into());
+                end.readings.put_words("qdisc", "e0.waiting_packets", packets);
+            }
+            study
+        };
+        let empty = |study: &StoredStudy| {
+            let summaries = narrows_stats::summarise(study);
+            let case = Case { study, summaries: &summaries, predictions: &[] };
+            measured::cells(&case).all(|cell| is_mostly_empty(&cell))
+        };
+        assert!(says(&of([3, 90, 1])).0.contains("shaper at work"));
+        assert!(says(&of([3, 0, 1])).0.contains("shaper at work"), "two of three");
+        assert!(is_clear(&of_study(&RULE, &of([0, 0, 9]))), "one of three");
+        assert!(empty(&of([0, 0, 9])) && !empty(&of([3, 0, 1])));
+        assert!(!empty(&study(0)), "nobody looked");
     }
 
     #[test]

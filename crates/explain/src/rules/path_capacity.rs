@@ -9,7 +9,7 @@
 //! A shaper on the sender's own interface is `nic-shaped`'s to name, and a link that is full is
 //! what it should be.
 
-use super::acknowledgements_slow;
+use super::{acknowledgements_slow, own_queue};
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::probes::says_rate;
 use crate::{Case, Rule};
@@ -58,7 +58,7 @@ fn look(cell: &Cell<'_>) -> Looked {
         return Err(Blind::OtherKind);
     }
     let trips = cell.trips().ok_or_else(|| cell.lacks(Measure::TcpRoundTrips))?;
-    let rates = cell.rates().ok_or_else(|| cell.lacks(Measure::Rate))?;
+    let rates = cell.usual_rates().ok_or_else(|| cell.lacks(Measure::Rate))?;
     let unsteady = cell.unsteadiness().ok_or_else(|| cell.lacks(Measure::Slices))?;
     let waited_ns = trips.waited_ns();
     let seen = format!(
@@ -78,9 +78,12 @@ fn look(cell: &Cell<'_>) -> Looked {
     // A window that a queue fills is no limit: a larger one only makes the queue longer.
     let is_bounded = cell.is_limited_by_buffers() && !trips.are_of_a_queue();
     let free = engaged && !cell.is_busy() && !is_bounded;
+    // Trains that come no faster than the stream say that it is the path, though a thread that had
+    // little to do waited for others each time.
+    let is_paths = engaged && !cell.is_full() && !is_bounded;
     let capacity_bps = cell.in_packets(rates.middle);
     let is_elsewhere = is_own(cell, capacity_bps) || acknowledgements_slow::is_way_back(cell);
-    if let Some(carried) = cell.carried().filter(|_| free && !is_elsewhere)
+    if let Some(carried) = cell.carried().filter(|_| is_paths && !is_elsewhere)
         && (REACHED_SHARE * carried.low..=PASSED_SHARE * carried.high).contains(&capacity_bps)
     {
         let share = 100.0 * capacity_bps / carried.middle;
@@ -165,7 +168,7 @@ pub fn is_own(cell: &Cell<'_>, capacity_bps: f64) -> bool {
     let is_full = links.map(|speed| speed.0).any(|speed| capacity_bps >= LINK_SHARE * speed);
     let qdisc = cell.sender().and_then(|end| end.nic()?.qdisc.value().cloned());
     let is_shaped = qdisc.is_some_and(|qdisc| super::nic_shaped::is_shaper(&qdisc));
-    is_full || (is_shaped && !super::own_queue::is_lost_beyond(cell))
+    is_full || (is_shaped && !own_queue::is_lost_beyond(cell) && !own_queue::is_mostly_empty(cell))
 }
 
 #[cfg(test)]
@@ -216,6 +219,27 @@ mod tests {
     }
 
     #[test]
+    fn one_run_of_six_that_went_wrong_hides_no_capacity() {
+        let of = |runs: &[u64]| {
+            let mut study = study(3_000_000, 20_000);
+            let first = study.records[0].clone();
+            study.records.clear();
+            for (repeat, mbps) in (0..).zip(runs) {
+                let mut record = narrows_model::record::Record { repeat, ..first.clone() };
+                for end in record.of_mut(Role::Receiver) {
+                    end.flows[0].bytes.0 = mbps * 125_000;
+                }
+                study.records.push(record);
+            }
+            of_study(&RULE, &study)
+        };
+        let found = format!("{:?}", of(&[297, 280, 71, 283, 282, 285]));
+        assert!(found.contains("carries 293 Mb/s of packets (290 to 308)"), "{found}");
+        assert!(is_clear(&of(&[297, 280, 71, 90, 282, 285])), "two of six");
+        assert!(is_clear(&of(&[297, 280, 71, 283, 282])), "one of five");
+    }
+
+    #[test]
     fn slices_of_less_than_a_message_do_not_tell_how_steady_a_rate_is() {
         // 0.26 Mb/s of payload: in most slices no message of 64 KiB ends.
         let of = |runs: [u64; 3], least_us: u64| {
@@ -252,6 +276,18 @@ mod tests {
         let Verdict::Found { findings } = &verdict else { panic!("{verdict:?}") };
         assert!(findings[0].says.contains("reaches 94 % of that"), "{}", findings[0].says);
         assert!(is_clear(&of(2_000)), "half of what the path carries");
+        let starved = |ran_ms: u64, waited_ms: u64| {
+            let mut study = study(60_000_000, 90);
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+                end.flows[0].bytes.0 = 125_000_000;
+                end.threads[0].system_ns.0 = 1_000_000 * ran_ms;
+                end.threads[0].waited_ns = Some(narrows_model::Nanos(1_000_000 * waited_ms));
+            }
+            with_probes(&mut study, &[PathProbe { there: carries(1_100), ..PathProbe::default() }]);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&starved(100, 780)), "a thread that others put aside each time");
+        assert!(is_clear(&starved(950, 0)), "a thread that is full");
         assert!(is_clear(&of(500)), "twice what its trains tell");
     }
 

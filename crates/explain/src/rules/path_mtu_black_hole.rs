@@ -90,9 +90,54 @@ fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
     cell.saw(seen, wrong)
 }
 
+/// The interface of the sender and that of the receiver, with the MTU of each in bytes, where they
+/// differ.
+fn unlike(cell: &Cell<'_>) -> Option<[(String, u64); 2]> {
+    let ends = [cell.sender(), cell.receiver()].map(|end| {
+        let (name, mtu) = end?.nic().map(|nic| (&nic.name, nic.mtu_bytes.value()))?;
+        Some((name.clone(), mtu?.0))
+    });
+    let [Some(near), Some(far)] = ends else { return None };
+    (near.1 != far.1).then_some([near, far])
+}
+
+/// Datagrams that are larger than what the receiver's interface takes, where nobody sent a probe.
+fn look_at_mtus(cell: &Cell<'_>) -> Looked {
+    let Some([(near, own), (far, takes)]) = unlike(cell) else { return Err(Blind::OtherKind) };
+    let loss = cell.summary.loss.as_ref().ok_or(Blind::OtherKind)?;
+    let lost = loss.lost_datagrams as f64 / loss.all_datagrams().max(1) as f64;
+    let packet = cell.trial.params.message_bytes.0.saturating_add(IPV4_AND_UDP_BYTES);
+    let seen = format!(
+        "{:.1} % of datagrams in packets of {packet} B lost; {near} sends packets of up to {own} B, \
+         {far} takes {takes} B",
+        100.0 * lost
+    );
+    let is_on_the_way = !cell.is_lost_at_receiver();
+    let is_too_large = packet > takes && packet <= own;
+    let wrong = (lost >= MOST && is_too_large && is_on_the_way).then(|| {
+        let says = format!(
+            "Datagrams in packets of {packet} B vanish in {}: the ends' interfaces do not agree, {near} \
+             sends packets of up to {own} B, {far} takes {takes} B",
+            cell.trial.label
+        );
+        let remedy = mtu_remedy(&far, own, takes);
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
+    });
+    cell.saw(seen, wrong)
+}
+
+fn mtu_remedy(far: &str, own: u64, takes: u64) -> String {
+    format!(
+        "give both ends of one network the same MTU: ip link set dev {far} mtu {own} at the \
+         receiver and on the switches between, or {takes} at the sender; till then send datagrams \
+         of at most {} B (-l)",
+        takes.saturating_sub(IPV4_AND_UDP_BYTES)
+    )
+}
+
 /// Datagrams that are larger than what a probe saw pass, and of which most are lost.
 fn look_at_datagrams(cell: &Cell<'_>) -> Looked {
-    let Some((passes, vanishes)) = probed(cell) else { return Err(Blind::OtherKind) };
+    let Some((passes, vanishes)) = probed(cell) else { return look_at_mtus(cell) };
     let loss = cell.summary.loss.as_ref().ok_or(Blind::OtherKind)?;
     let lost = loss.lost_datagrams as f64 / loss.all_datagrams().max(1) as f64;
     let packet = cell.trial.params.message_bytes.0.saturating_add(IPV4_AND_UDP_BYTES);
@@ -102,17 +147,10 @@ fn look_at_datagrams(cell: &Cell<'_>) -> Looked {
         100.0 * lost
     );
     // What the receiver's interface took is dropped behind it, by a filter of its own.
-    let is_on_the_way = !datagrams_dropped::is_at_receiver(cell);
+    let is_on_the_way = !cell.is_lost_at_receiver();
     let wrong = (lost >= MOST && packet >= vanishes && is_on_the_way).then(|| {
-        let ends = [cell.sender(), cell.receiver()].map(|end| {
-            let (name, mtu) = end?.nic().map(|nic| (&nic.name, nic.mtu_bytes.value()))?;
-            Some((name.clone(), mtu?.0))
-        });
-        let unlike = match ends {
-            [Some(near), Some(far)] if near.1 != far.1 => Some((near, far)),
-            _ => None,
-        };
-        let differ = unlike.as_ref().map_or(String::new(), |((here, own), (there, far))| {
+        let unlike = unlike(cell);
+        let differ = unlike.as_ref().map_or(String::new(), |[(here, own), (there, far)]| {
             format!(
                 "; the ends' interfaces do not agree: {here} sends packets of up to {own} B, \
                  {there} takes {far} B"
@@ -124,12 +162,7 @@ fn look_at_datagrams(cell: &Cell<'_>) -> Looked {
         );
         // A driver takes some bytes more than its MTU says: no number to set.
         let remedy = match &unlike {
-            Some(((_, own), (there, far))) if own > far => format!(
-                "give both ends of one network the same MTU: ip link set dev {there} mtu {own} at \
-                 the receiver and on the switches between, or {far} at the sender; till then send \
-                 datagrams of at most {} B (-l)",
-                far.saturating_sub(IPV4_AND_UDP_BYTES)
-            ),
+            Some([(_, own), (there, far)]) if own > far => mtu_remedy(there, *own, *far),
             _ => format!(
                 "send datagrams of at most {} B (-l); or: {}",
                 passes.saturating_sub(IPV4_AND_UDP_BYTES),
@@ -368,5 +401,49 @@ mod tests {
         assert!(found.contains("at most 1472 B (-l)"), "{found}");
         assert!(!of(1400, 9_990).contains("packets of 1428 B vanish"), "they pass");
         assert!(!of(4000, 10).contains("packets of 4028 B vanish"), "most come");
+    }
+
+    #[test]
+    fn datagrams_that_the_receivers_interface_does_not_take_need_no_probe() {
+        use crate::setting::testing::known;
+        use narrows_model::Bytes;
+        use narrows_model::host::{Host, Nic};
+        use narrows_model::load::Role;
+        let of = |[own, takes]: [u64; 2], lost: u64| {
+            let mut study = stream("udp-stream");
+            study.trials[0].params.message_bytes = Bytes(1450);
+            let host = |name: &str, mtu: u64| Host {
+                nics: vec![Nic {
+                    name: name.into(),
+                    mtu_bytes: known(Bytes(mtu)),
+                    ..Nic::default()
+                }],
+                ..Host::default()
+            };
+            study.host = host("e0", own);
+            study.peer_hosts = vec![host("p0", takes)];
+            for (role, name) in [(Role::Sender, "e0"), (Role::Receiver, "p0")] {
+                for end in study.records.iter_mut().flat_map(|run| run.of_mut(role)) {
+                    end.effective.interface = Some(name.into());
+                }
+            }
+            for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Receiver)) {
+                (end.flows[0].messages, end.flows[0].lost) = (10_000 - lost, lost);
+            }
+            format!("{:?}", of_study(&RULE, &study))
+        };
+        let found = of([1500, 1400], 10_000);
+        assert!(found.contains("packets of 1478 B vanish"), "{found}");
+        assert!(found.contains("e0 sends packets of up to 1500 B, p0 takes 1400 B"), "{found}");
+        assert!(found.contains("ip link set dev p0 mtu 1500"), "{found}");
+        assert!(found.contains("at most 1372 B"), "{found}");
+        for (mtus, lost, why) in [
+            ([1500, 1400], 10, "most come"),
+            ([1500, 1480], 10_000, "they fit"),
+            ([1500, 1500], 10_000, "equal MTUs"),
+            ([1400, 1300], 10_000, "they leave in fragments, which are smaller"),
+        ] {
+            assert!(!of(mtus, lost).contains("vanish"), "{why}");
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! whole slices of the window, and the sender's timer runs out (at least 200 ms in Linux) before it
 //! goes on. The mean hides it. Where packets are lost one by one the timer runs out now and then as
 //! well, when the one that was sent again is lost too; but most losses are repaired without it.
+//! Where an end's own interface lost its link meanwhile, that is why.
 //! What drops all above a rate empties the window in this way as well: `path-policed` and the drops
 //! of the hosts themselves explain the silence then.
 
@@ -11,8 +12,10 @@ use super::{own_host_drops, path_drops_ecn, path_policed, receiver_host_drops};
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::timers;
 use crate::{Case, Rule};
-use narrows_model::reading::keys;
+use narrows_model::load::{EndReport, Role};
+use narrows_model::reading::{Scope, keys};
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
+use narrows_stats::median;
 
 /// Whether nothing came at times.
 pub static RULE: Rule = Rule {
@@ -60,14 +63,18 @@ fn look(cell: &Cell<'_>) -> Looked {
     let seen = explained.map_or(seen.clone(), |by| format!("{seen}, which {by} explains"));
     let wrong = (is_silent && explained.is_none()).then(|| {
         let says = format!(
-            "Nothing came for {:.0} ms of {:.1} s in {}, and TCP waited for its timer{}: outages",
+            "Nothing came for {:.0} ms of {:.1} s in {}, and TCP waited for its timer{}: {}",
             silent_ns / 1e6,
             window_ns / 1e9,
             cell.trial.label,
-            lengthened(cell)
+            lengthened(cell),
+            lost_link(cell).unwrap_or_else(|| "outages".to_owned())
         );
         let first = if timers::is_lengthened(cell) { OF_ROUTE } else { "" };
-        let remedy = format!("{first}{REMEDY}");
+        let remedy = match lost_link(cell) {
+            Some(_) => format!("{first}{LINK_REMEDY}"),
+            None => format!("{first}{REMEDY}"),
+        };
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
     });
     cell.saw(seen, wrong)
@@ -77,6 +84,29 @@ const OF_ROUTE: &str = "remove rto_min from the sender's route (ip route show): 
                         outage to that; ";
 const REMEDY: &str = "look for a link that flaps or a route that changes (ip monitor, the switch's \
                       log), a policer with a small burst, or bursts of loss";
+
+const LINK_REMEDY: &str = "see the cable, the transceiver and the port of that interface, its \
+                           driver's messages (dmesg) and the switch's log";
+
+/// The interface of an end that lost its link in most runs, as a clause.
+pub fn lost_link(cell: &Cell<'_>) -> Option<String> {
+    let ends = [(Role::Sender, cell.sender()), (Role::Receiver, cell.receiver())];
+    ends.into_iter().find_map(|(role, end)| {
+        let reports = cell.done.iter().filter_map(|record| record.of(role).next());
+        let all: Vec<(&str, f64)> = reports.filter_map(links_lost).collect();
+        let (name, _) = all.first()?;
+        let times = median(&all.iter().map(|(_, times)| *times).collect::<Vec<f64>>())?;
+        let at = end.map_or("", |end| end.at);
+        (times >= 1.0).then(|| format!("{name} ({at}) lost its link {times:.0} times a run"))
+    })
+}
+
+/// The interface that an end uses, and how often it lost its link in the window.
+fn links_lost(end: &EndReport) -> Option<(&str, f64)> {
+    let name = end.effective.interface.as_deref()?;
+    let times = end.readings.of(keys::CARRIER_LOST, Scope::Nic(name.to_owned()))?;
+    Some((name, times as f64))
+}
 
 /// What a route makes of TCP's timer, and with it of each outage.
 fn lengthened(cell: &Cell<'_>) -> String {
@@ -121,6 +151,20 @@ mod tests {
         read(&mut random, "netstat", "TcpExt.TCPSackRecovery_events", 22);
         assert!(is_clear(&of_study(&RULE, &random)));
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+        // The own link went.
+        let mut link = stream("tcp-stream");
+        slices(&mut link, &[9, 0, 0, 9, 9, 9, 9, 9, 9, 9]);
+        read(&mut link, "tcp-info", "flow0.timeouts_events", 1);
+        read(&mut link, "interface", "e1.carrier_lost_events", 9);
+        for end in link.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.effective.interface = Some("e0".into());
+        }
+        let other = format!("{:?}", of_study(&RULE, &link));
+        assert!(other.contains("its timer: outages"), "another interface's: {other}");
+        read(&mut link, "interface", "e0.carrier_lost_events", 2);
+        let lost = format!("{:?}", of_study(&RULE, &link));
+        assert!(lost.contains("e0 (here) lost its link 2 times a run"), "{lost}");
+        assert!(lost.contains("see the cable, the transceiver"), "{lost}");
         // A route makes each outage longer.
         let mut route = stream("tcp-stream");
         slices(&mut route, &[9, 0, 0, 9, 9, 9, 9, 9, 9, 9]);

@@ -58,6 +58,9 @@ fn told(survey: &mut Survey, faster: (&Cell<'_>, f64), slower: (&Cell<'_>, f64))
         slow.trial.label
     );
     let evidence = crate::evidence::evidence(seen.clone(), fast.runs());
+    if fast.is_lost_at_receiver() {
+        return survey.fine(seen + ": dropped in the receiver's own host", fast.runs());
+    }
     if is_share_kept(faster, slower) {
         return survey.fine(seen + ": no limit, the share stays", fast.runs());
     }
@@ -161,6 +164,26 @@ mod tests {
             study.records.extend(half.records);
         }
         study
+    }
+
+    #[test]
+    fn what_the_receivers_own_host_drops_is_no_limit_of_the_path() {
+        let of = |arrived: u64| {
+            let mut study = study(4_800, Some(5_000));
+            for one in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+                let is_receiver = one.role == narrows_model::load::Role::Receiver;
+                let (way, packets) = if is_receiver { ("rx", arrived) } else { ("tx", 10_000) };
+                let end = &mut one.report;
+                end.looked_ns = Some(end.window_ns);
+                end.effective.interface = Some("eth0".into());
+                for (unit, count) in [("packets", packets), ("bytes", packets * 1514)] {
+                    end.readings.put_words("interface", &format!("eth0.{way}_{unit}"), count);
+                }
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_clear(&of(10_000)), "its interface took them all: {:?}", of(10_000));
+        assert!(is_found(&of(4_800)), "lost on the way");
     }
 
     #[test]

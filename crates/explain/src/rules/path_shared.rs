@@ -121,8 +121,8 @@ fn back_bps(cell: &Cell<'_>) -> Option<f64> {
     .reduce(f64::min)
 }
 
-/// The shortest round trip of any run of the study whose data takes the same way.
-fn shortest_ns(cell: &Cell<'_>) -> Option<f64> {
+/// The shortest round trip of any run of the study whose data takes the same way, in nanoseconds.
+pub fn shortest_ns(cell: &Cell<'_>) -> Option<f64> {
     let same = cell.study.trials.iter().filter(|trial| {
         trial.kind == cell.trial.kind && trial.params.is_reverse() == cell.trial.params.is_reverse()
     });
