@@ -364,19 +364,31 @@ impl Readings {
 
     /// A count over all its scopes; `None` where none was read.
     pub fn total(&self, counter: Counter) -> Option<u64> {
-        let of = self.known.iter().filter(|(key, _)| counter.is(key));
+        let of = self.of_source(counter.source).filter(|(key, _)| counter.is(key));
         of.map(|(_, value)| *value).reduce(u64::saturating_add)
     }
 
     /// A state of each scope at one moment: what is of several flows does not add up.
     pub fn each(&self, gauge: Gauge, at: Moment) -> impl Iterator<Item = (&Scope, u64)> {
-        let of = self.known.iter().filter(move |(key, _)| gauge.is(key));
+        let of = self.of_source(gauge.source).filter(move |(key, _)| gauge.is(key));
         of.filter(move |(key, _)| key.kind == Kind::Gauge(at)).map(|(key, n)| (&key.scope, *n))
     }
 
     /// All readings of a source.
     pub fn from_source(&self, source: Source) -> impl Iterator<Item = (&Key, u64)> {
-        self.known.iter().filter(move |(key, _)| key.source == source).map(|(key, n)| (key, *n))
+        self.of_source(source).map(|(key, n)| (key, *n))
+    }
+
+    /// The same, found by their order: of a run's hundreds of readings a rule asks for one source's.
+    fn of_source(&self, source: Source) -> impl Iterator<Item = (&Key, &u64)> {
+        let first = Key {
+            source,
+            scope: Scope::Host,
+            name: Cow::Borrowed(""),
+            unit: Unit::Bytes,
+            kind: Kind::Counter,
+        };
+        self.known.range(first..).take_while(move |(key, _)| key.source == source)
     }
 
     /// Takes all away.
@@ -415,6 +427,36 @@ mod tests {
         let lowest = read("tcp-info", "flow0.lowest:rtt_ns");
         assert_eq!(lowest, keys::RTT.key(Scope::Flow(0), Moment::Lowest));
         assert_eq!(read("tcp-info", "flow0.sent_segments").kind, Kind::Counter);
+    }
+
+    #[test]
+    fn readings_of_a_source_are_all_of_it_and_nothing_beside() {
+        let key = |source, scope, name: &'static str, unit, kind| Key {
+            source,
+            scope,
+            name: Cow::Borrowed(name),
+            unit,
+            kind,
+        };
+        let gauge = Kind::Gauge(Moment::Opening);
+        let own = [
+            key(Source::Interface, Scope::Host, "", Unit::Bytes, Kind::Counter),
+            key(Source::Interface, Scope::Host, "a", Unit::Options, gauge),
+            key(Source::Interface, Scope::Nic("x".to_owned()), "a", Unit::Bytes, Kind::Counter),
+            key(Source::Interface, Scope::Flow(9), "z", Unit::Bytes, gauge),
+        ];
+        let beside = [
+            key(Source::Group, Scope::Flow(9), "z", Unit::Options, gauge),
+            key(Source::Netstat, Scope::Host, "", Unit::Bytes, Kind::Counter),
+        ];
+        let mut readings = Readings::default();
+        for key in own.iter().chain(&beside) {
+            readings.put(key.clone(), 1);
+        }
+        let found: Vec<&Key> =
+            readings.from_source(Source::Interface).map(|(key, _)| key).collect();
+        assert_eq!(found, own.iter().collect::<Vec<_>>());
+        assert_eq!(readings.from_source(Source::Pause).count(), 0);
     }
 
     #[test]
