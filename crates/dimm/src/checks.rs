@@ -251,3 +251,127 @@ fn is_even(board: &Board<'_>, channels: Vec<Vec<usize>>) -> bool {
     let first = held.next();
     held.all(|sizes| Some(sizes) == first)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::Bytes;
+    use narrows_model::host::{CpuSocket, Identity, Module, Slot};
+
+    /// Slots as `socket channel GiB`, 0 for an empty one, and what the checks say of them on a board
+    /// with these processors, `""` for an empty socket.
+    fn checked(
+        processors: &[&str],
+        technology: &str,
+        slots: &[(u32, &str, u64)],
+        confidence: Confidence,
+    ) -> Result<(), Contradiction> {
+        let socket = |model: &&str| CpuSocket {
+            populated: !model.is_empty(),
+            model: (!model.is_empty()).then(|| (*model).to_owned()),
+            ..CpuSocket::default()
+        };
+        let module = |gib: u64| Module {
+            size_bytes: Some(Bytes::gib(gib)),
+            technology: technology.to_owned(),
+            is_dram: true,
+            ..Module::default()
+        };
+        let fitted: Vec<CpuSocket> = processors.iter().map(socket).collect();
+        let boards: Vec<Slot> = slots
+            .iter()
+            .map(|(_, _, gib)| Slot { module: (*gib > 0).then(|| module(*gib)), ..Slot::default() })
+            .collect();
+        let places: Vec<Option<SlotPlace>> = slots
+            .iter()
+            .map(|(socket, channel, _)| {
+                let channel = (*channel).into();
+                Some(SlotPlace { socket: *socket, channel, controller: None })
+            })
+            .collect();
+        all(&Board::of_firmware(Identity::default(), &fitted, &[], &boards), &places, confidence)
+    }
+
+    const MANUAL: Confidence = Confidence::Manual;
+    const SIX: &str = "Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz";
+
+    #[test]
+    fn a_channel_has_three_slots_up_to_ddr4_and_two_since_ddr5() {
+        let deep = |technology, slots: usize| {
+            checked(
+                &[],
+                technology,
+                &[(0, "A", 16), (0, "A", 0), (0, "A", 0), (0, "A", 0)][..slots],
+                MANUAL,
+            )
+        };
+        let over =
+            |slots, most| Err(Contradiction::Deep { socket: 0, channel: "A".into(), slots, most });
+        assert_eq!([deep("DDR4", 2), deep("DDR4", 3), deep("DDR5", 2)], [Ok(()), Ok(()), Ok(())]);
+        assert_eq!([deep("DDR4", 4), deep("DDR5", 3)], [over(4, 3), over(3, 2)]);
+    }
+
+    #[test]
+    fn a_socket_has_the_channels_of_its_family_and_no_more() {
+        let named = ["A", "B", "C", "D", "E", "F", "G"].map(|channel| (0, channel, 16));
+        assert_eq!(checked(&[SIX], "DDR4", &named[..6], MANUAL), Ok(()));
+        let over = Contradiction::Channels { socket: 0, found: 7, most: 6 };
+        assert_eq!(checked(&[SIX], "DDR4", &named, MANUAL), Err(over));
+    }
+
+    #[test]
+    fn memory_is_on_processors_that_are_there() {
+        let both = [(0, "A", 16), (1, "A", 16)];
+        let one = [(0, "A", 16), (1, "A", 0)];
+        let of = |processors: &[&str], slots: &[(u32, &str, u64)]| {
+            checked(processors, "DDR4", slots, MANUAL)
+        };
+        assert_eq!(of(&[SIX, SIX], &both), Ok(()));
+        assert_eq!(of(&[], &both), Ok(()), "nothing is listed");
+        assert_eq!(of(&[SIX, ""], &both), Err(Contradiction::Sockets { found: 2, fitted: 1 }));
+        assert_eq!(of(&[SIX, ""], &one), Ok(()));
+        assert_eq!(of(&[SIX], &one), Ok(()), "firmware may leave the empty socket out");
+        let three = [(0, "A", 16), (1, "A", 0), (2, "A", 0)];
+        assert_eq!(of(&[SIX], &three), Err(Contradiction::Named { named: 3, listed: 1 }));
+        assert_eq!(of(&[SIX, ""], &three), Err(Contradiction::Named { named: 3, listed: 2 }));
+        assert_eq!(of(&[SIX, "", ""], &three), Ok(()));
+    }
+
+    #[test]
+    fn counted_slots_speak_against_themselves_where_the_other_way_is_even() {
+        let of = |slots: &[(u32, &str, u64)]| checked(&[], "DDR4", slots, Confidence::Counted);
+        let pairs = [(0, "A", 16), (0, "A", 16), (0, "B", 0), (0, "B", 0)];
+        assert_eq!(of(&pairs), Ok(()), "one channel alone is even");
+        let crossed = [(0, "A", 16), (0, "A", 8), (0, "B", 16), (0, "B", 16)];
+        assert_eq!(of(&crossed), Ok(()), "even neither way");
+        let through = [(0, "A", 16), (0, "A", 8), (0, "B", 16), (0, "B", 0)];
+        assert_eq!(of(&through), Ok(()));
+        let other = [(0, "A", 16), (0, "A", 16), (0, "B", 8), (0, "B", 8)];
+        assert_eq!(of(&other), Err(Contradiction::Pairs));
+        // A second channel that is less deep changes nothing: the deepest counts.
+        let uneven = [(0, "A", 16), (0, "A", 16), (0, "B", 8), (0, "B", 8), (1, "A", 16)];
+        assert_eq!(of(&uneven), Err(Contradiction::Pairs));
+        assert_eq!(checked(&[], "DDR4", &other, MANUAL), Ok(()));
+        let single = [(0, "A", 16), (0, "B", 8)];
+        assert_eq!(of(&single), Ok(()), "one slot a channel has no other way");
+    }
+
+    #[test]
+    fn without_a_manual_every_channel_of_every_processor_must_hold_the_same() {
+        let of = |processors: &[&str], slots: &[(u32, &str, u64)]| {
+            checked(processors, "DDR4", slots, Confidence::Evident)
+        };
+        let full = |socket, gib| ["A", "B", "C", "D", "E", "F"].map(|name| (socket, name, gib));
+        let unconfirmed = Err(Contradiction::Unconfirmed);
+        assert_eq!(of(&[SIX], &full(0, 16)), Ok(()));
+        assert_eq!(of(&[SIX, SIX], &[full(0, 16), full(1, 16)].concat()), Ok(()));
+        assert_eq!(of(&[SIX, SIX], &[full(0, 16), full(1, 8)].concat()), unconfirmed);
+        assert_eq!(of(&[SIX, SIX], &full(0, 16)), unconfirmed, "a processor without memory");
+        assert_eq!(of(&[SIX], &full(0, 16)[..5]), unconfirmed, "a channel is missing");
+        let mut holed = full(0, 16);
+        holed[3].2 = 0;
+        assert_eq!(of(&[SIX], &holed), unconfirmed);
+        holed[3].2 = 32;
+        assert_eq!(of(&[SIX], &holed), unconfirmed);
+    }
+}

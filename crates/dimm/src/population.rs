@@ -367,6 +367,8 @@ pub fn controllers_equal(sockets: &[Socket], processor: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::host::{Module, SlotPlace};
+    use narrows_model::{Bytes, Fact};
 
     /// Sockets given as lists of channels, each a list of module sizes.
     fn host(sockets: &[&[&[u64]]]) -> Vec<Socket> {
@@ -410,5 +412,75 @@ mod tests {
         assert_eq!(balance(&host(&[full, uneven]), None), Balance::Unbalanced);
         assert_eq!(balance(&host(&[&[&[32], &[16]]]), None), Balance::Unbalanced);
         assert_eq!(balance(&host(&[&[&[32], &[16, 16]]]), None), Balance::NearBalanced);
+    }
+
+    #[test]
+    fn controllers_of_two_by_three_channels_hold_the_same_or_not() {
+        const LAKE: &str = "Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz";
+        let one: &[u64] = &[32];
+        let two: &[u64] = &[32, 32];
+        let none: &[u64] = &[];
+        for (channels, equal) in [
+            ([one, one, one, one, one, one], Some(true)),
+            ([one, none, none, one, none, none], Some(true)),
+            // In any order within a controller.
+            ([two, one, none, none, two, one], Some(true)),
+            ([one, one, none, one, none, none], Some(false)),
+            ([two, one, one, one, one, one], Some(false)),
+            ([none, none, none, none, none, none], Some(true)),
+        ] {
+            assert_eq!(controllers_equal(&host(&[&channels]), LAKE), equal, "{channels:?}");
+        }
+        let uneven = [one, one, one, one, one, none];
+        assert_eq!(controllers_equal(&host(&[&[one; 6], &uneven]), LAKE), Some(false));
+        assert_eq!(controllers_equal(&host(&[&[one; 5]]), LAKE), None);
+        for other in ["Intel(R) Xeon(R) Gold 6342 CPU @ 2.80GHz", "AMD EPYC 7302", "unknown"] {
+            assert_eq!(controllers_equal(&host(&[&[one; 6]]), other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn slots_are_the_drivers_only_where_both_lists_are_one_fact() {
+        let memory = |slots: Option<&'static str>, driver: Option<&'static str>| {
+            let mut memory = Memory::default();
+            if let Some(from) = slots {
+                memory.slots = Fact::known(Vec::new(), from);
+            }
+            if let Some(from) = driver {
+                memory.controllers = Fact::known(Vec::new(), from);
+            }
+            slots_from(&memory)
+        };
+        assert_eq!(memory(Some("edac"), Some("edac")), SlotsFrom::Driver);
+        assert_eq!(memory(Some("dmi"), Some("edac")), SlotsFrom::Firmware);
+        assert_eq!(memory(Some("dmi"), None), SlotsFrom::Firmware);
+        assert_eq!(memory(None, Some("edac")), SlotsFrom::Firmware);
+        assert_eq!(memory(None, None), SlotsFrom::Firmware);
+    }
+
+    #[test]
+    fn a_host_of_no_known_family_is_one_cluster_a_socket_and_has_no_sets() {
+        let slot = |channel: &str, gib: u64| Slot {
+            at: Some(SlotPlace { socket: 0, channel: channel.into(), controller: None }),
+            module: (gib > 0).then(|| Module {
+                size_bytes: Some(Bytes::gib(gib)),
+                is_dram: true,
+                ..Module::default()
+            }),
+            ..Slot::default()
+        };
+        let of = |slots: Vec<Slot>| {
+            let mut host = Host::default();
+            host.memory.slots = Fact::known(slots, "planted");
+            Population::of(&host)
+        };
+        let both = of(vec![slot("A", 16), slot("B", 16)]).expect("a population");
+        assert_eq!((both.clusters, both.balance), (1, Balance::Balanced));
+        assert_eq!(both.sets, Err(PopulationGap::Family(FamilyFor::Sets)));
+        let one = of(vec![slot("A", 16), slot("B", 0)]).expect("a population");
+        assert_eq!((one.balance, one.is_full()), (Balance::NearBalanced, false));
+        let nameless = Slot::default();
+        let unknown = of(vec![slot("A", 16), slot("B", 16), nameless]);
+        assert_eq!(unknown.err(), Some(PopulationGap::Family(FamilyFor::NamelessSlots)));
     }
 }
