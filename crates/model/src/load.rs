@@ -458,3 +458,29 @@ pub struct EndReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<crate::profile::Profiled>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_ports_of_a_cable_are_each_others_other_end() {
+        let ports = |words: &str| {
+            let bind = Bind::of_ports(words)?;
+            assert_eq!(bind.address, None);
+            Some((bind.device?, bind.cable?))
+        };
+        let two = |one: &str, other: &str| Some((one.to_owned(), other.to_owned()));
+        assert_eq!(ports("eth0,eth1"), two("eth0", "eth1"));
+        assert_eq!(ports(" eth0 , eth1 "), two("eth0", "eth1"));
+        for other in ["eth0", "eth0,", ",eth1", "a,b,c", "10.0.0.1,eth1", "eth0,fe80::1", ""] {
+            assert_eq!(ports(other), None, "{other}");
+        }
+        let near = Bind::of_ports("eth0,eth1").expect("two ports");
+        let far = near.other_end().expect("a cable");
+        assert_eq!((far.device.as_deref(), far.cable.as_deref()), (Some("eth1"), Some("eth0")));
+        assert_eq!(Bind::from_words("eth0").other_end(), None);
+        let address = Bind::from_words("10.0.0.1");
+        assert_eq!((address.device, address.address), (None, "10.0.0.1".parse().ok()));
+    }
+}

@@ -253,3 +253,15 @@ impl Profile {
         stack.frames.iter().filter_map(|at| self.functions.get(*at as usize))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_kernels_own_threads_and_no_task_may_be_of_an_idle_cpu() {
+        let idle = |task: Task| task.may_idle();
+        assert!(idle(Task::Idle) && idle(Task::Kernel));
+        assert!(!idle(Task::Own) && !idle(Task::Keeper) && !idle(Task::Other));
+    }
+}

@@ -187,3 +187,84 @@ fn the_page_of_options_is_what_the_table_says() {
     let text = std::fs::read_to_string(&file).expect("docs/options.md");
     assert_eq!(text, page(), "NARROWS_GOLDEN=write cargo test -p narrows-model writes it anew");
 }
+
+#[test]
+fn words_that_older_agents_lack_are_these() {
+    let words: BTreeSet<&str> = narrows_model::options::capabilities().collect();
+    let known = [
+        "after",
+        "chains",
+        "gid",
+        "imix",
+        "notsent_lowat",
+        "overlap",
+        "packet-bursts",
+        "packets",
+        "profile",
+        "quickack",
+        "ranks",
+    ];
+    assert_eq!(words, BTreeSet::from(known));
+}
+
+#[test]
+fn an_option_of_kernels_is_one_that_no_network_workload_has() {
+    for (key, of_kernels) in
+        [("chains", true), ("vector", true), ("rate", false), ("flows", false), ("mtu", false)]
+    {
+        let option = find(Section::Top, key).expect(key);
+        assert_eq!(option.is_of_kernels(), of_kernels, "{key}");
+    }
+}
+
+/// A section as it is written down.
+struct Written<'a>(&'a narrows_model::options::Options, Section);
+
+impl serde::Serialize for Written<'_> {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeMap;
+        let mut map = to.serialize_map(None)?;
+        self.0.write_section(self.1, &mut map)?;
+        map.end()
+    }
+}
+
+/// Identities of studies are made of this text: what is not told is `null`, `false` or left out as
+/// older versions had it.
+#[test]
+fn a_section_is_written_in_the_order_of_the_table_with_what_older_versions_left_unset() {
+    let text =
+        |options| serde_json::to_string(&Written(&options, Section::Rdma)).expect("a section");
+    let mut options = narrows_model::options::Options::default();
+    let empty = text(options.clone());
+    let option = |key: &str| find(Section::Rdma, key).expect("an option");
+    options.set(option("depth"), Value::Number(5));
+    options.set(option("gid"), Value::Text("rocev2".to_owned()));
+    let before: Vec<String> = [
+        "device",
+        "ib_port",
+        "gid_index",
+        "connection",
+        "service",
+        "depth",
+        "post_list",
+        "signal_every",
+        "inline",
+        "path_mtu",
+        "service_level",
+        "traffic_class",
+        "relaxed_ordering",
+        "pages",
+        "via",
+        "provider",
+    ]
+    .map(|key| match key {
+        "relaxed_ordering" => format!("\"{key}\":false"),
+        _ => format!("\"{key}\":null"),
+    })
+    .to_vec();
+    let all = before.join(",");
+    assert_eq!(empty, format!("{{{all}}}"));
+    let told = all.replace("\"depth\":null", "\"depth\":5");
+    assert_eq!(text(options), format!("{{{told},\"gid\":\"rocev2\"}}"));
+}

@@ -7,12 +7,13 @@ use narrows_model::interfaces::Interfaces;
 use narrows_model::load::Role;
 use narrows_model::record::{Outcome, Record, Stamp};
 use narrows_model::study::{
-    Ended, Found, Precision, Reading, Search, Spread, StoredStudy, Study, Title,
+    Ended, Found, Precision, Reading, Search, Session, Spread, StoredStudy, Study, Title,
 };
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Placement, Trial, TrialId};
 use narrows_model::{Bytes, Fact, Nanos};
 use planted::trial;
+use std::collections::BTreeMap;
 
 const HERE: EndHost = EndHost::Controller;
 
@@ -228,4 +229,29 @@ fn a_search_plans_the_runs_that_it_made_and_drops_rates_that_it_never_tried() {
         searching.trials.iter().map(|trial| searching.is_searched(trial)).collect();
     assert_eq!(searched, [false, true, true]);
     assert_eq!(ids(searching.without_untried()), ["plain", "slow"]);
+}
+
+#[test]
+fn a_trial_is_of_the_session_that_first_measured_it() {
+    let session = |number| Session {
+        number,
+        began_unix_ns: Nanos(u64::from(number)),
+        narrows_version: String::new(),
+        host: Host::default(),
+        peer_hosts: Vec::new(),
+        path: NetworkPath::Peer,
+        levels: BTreeMap::new(),
+        cannot: BTreeMap::new(),
+        ended: None,
+    };
+    let in_session = |trial, session| Record { session, ..record(trial, 7) };
+    let trials = vec![trial("a", vec![], &[]), trial("b", vec![], &[]), trial("c", vec![], &[])];
+    let runs = vec![in_session("b", 2), in_session("a", 1), in_session("b", 1)];
+    let mut of = stored(trials, runs);
+    of.sessions = vec![session(1), session(2), session(7)];
+    let numbers: Vec<Option<u32>> =
+        of.trials.iter().map(|trial| Some(of.session_of(trial)?.number)).collect();
+    assert_eq!(numbers, [Some(1), Some(2), None], "c was not measured");
+    of.sessions.remove(0);
+    assert_eq!(of.session_of(&of.trials[0]), None, "of a session that is not kept");
 }
