@@ -112,4 +112,51 @@ mod tests {
             assert_eq!((counted.least, counted.most), (least, most), "{way:?} {program:?}");
         }
     }
+
+    #[test]
+    fn a_trials_copies_follow_from_its_way_its_calls_and_its_span() {
+        use narrows_model::load::{Params, StreamParams, Timeline};
+        use narrows_model::trial::{NetworkPath, TrialId};
+        use narrows_model::{Nanos, workload::RdmaVerb};
+        let of = |kind: Workload, stream: StreamParams, way, cache: u64| {
+            let mut params = Params::of_network(Bytes::kib(64), 1);
+            params.stream = Some(stream);
+            let trial = Trial {
+                id: TrialId("t".to_owned()),
+                label: "t".to_owned(),
+                kind,
+                params,
+                ends: Vec::new(),
+                path: NetworkPath::Peer,
+                timeline: Timeline::new(Nanos(0), Nanos(1), Nanos(0)),
+                levels: Vec::new(),
+                notes: Vec::new(),
+                engine: None,
+            };
+            of_trial(&trial, way, Bytes(cache)).map(|moves| (moves.least, moves.most))
+        };
+        let plain = StreamParams::default;
+        let (tcp, udp) = (|| Workload::TCP_STREAM, || Workload::UDP_STREAM);
+        let span = |bytes| StreamParams { span_bytes: Some(Bytes(bytes)), ..plain() };
+        let (send, receive) = (Way::Transmit, Way::Receive);
+        // The message fits the cache, or no cache is known: the buffer may be in it.
+        assert_eq!(of(tcp(), plain(), send, 1 << 20), Some((1.0, 4.0)));
+        assert_eq!(of(udp(), plain(), receive, 1 << 20), Some((2.0, 4.0)));
+        assert_eq!(of(tcp(), span(1 << 30), receive, 0), Some((2.0, 4.0)));
+        // A span beyond the cache is in memory; one as large as it need not be.
+        assert_eq!(of(tcp(), span(1 << 20), send, 1 << 20), Some((1.0, 4.0)));
+        assert_eq!(of(tcp(), span((1 << 20) + 1), send, 1 << 20), Some((2.0, 4.0)));
+        assert_eq!(of(tcp(), span((1 << 20) + 1), receive, 1 << 20), Some((4.0, 4.0)));
+        assert_eq!(of(tcp(), plain(), receive, 1 << 10), Some((4.0, 4.0)), "a message beyond it");
+        // Without a copy, at the end that does without.
+        let uncopied = UNCOPIED.first().map(|call| (*call).to_owned());
+        let sender = || StreamParams { sender: uncopied.clone(), ..plain() };
+        assert_eq!(of(tcp(), sender(), send, 0), Some((1.0, 1.0)));
+        assert_eq!(of(tcp(), sender(), receive, 0), Some((2.0, 4.0)));
+        let receiver = StreamParams { receiver: uncopied.clone(), ..plain() };
+        assert_eq!(of(tcp(), receiver, receive, 0), Some((1.0, 1.0)));
+        let rdma = Workload::Stream(Transport::Rdma(RdmaVerb::Write));
+        assert_eq!(of(rdma, plain(), send, 0), Some((1.0, 1.0)));
+        assert_eq!(of(Workload::from("memory-copy"), plain(), send, 0), None);
+    }
 }

@@ -128,3 +128,71 @@ pub(crate) fn peak(host: &Host, node: Option<u32>, kernel: &Summary) -> Result<C
         ],
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::host::{Module, Node, SlotPlace};
+    use narrows_model::{Bytes, Fact};
+
+    /// A module on a channel of a socket, at this speed; `None` where that is not known.
+    fn slot(socket: u32, channel: &str, mts: Option<u32>) -> Slot {
+        let module = Module {
+            size_bytes: Some(Bytes::gib(16)),
+            is_dram: true,
+            configured_mts: mts,
+            ..Module::default()
+        };
+        let at = SlotPlace { socket, channel: channel.into(), controller: None };
+        Slot { at: Some(at), module: Some(module), ..Slot::default() }
+    }
+
+    fn host(slots: Vec<Slot>, nodes: &[u32]) -> Host {
+        let node = |id: &u32| Node {
+            id: *id,
+            memory_bytes: Fact::known(Bytes::gib(32), "planted"),
+            ..Node::default()
+        };
+        let mut host = Host { nodes: nodes.iter().map(node).collect(), ..Host::default() };
+        host.memory.slots = Fact::known(slots, "planted");
+        host
+    }
+
+    #[test]
+    fn a_channel_carries_eight_bytes_a_transfer_at_its_slowest_modules_speed() {
+        let slots = [
+            slot(0, "A", Some(3200)),
+            slot(0, "A", Some(2933)),
+            slot(0, "B", Some(3200)),
+            slot(1, "A", Some(3200)),
+        ];
+        let peaks = socket_peaks(&slots).expect("peaks");
+        let of = |socket| (peaks[&socket].channels, peaks[&socket].rate_bytes_per_second.0);
+        assert_eq!(of(0), (2, (2933.0 + 3200.0) * 8e6));
+        assert_eq!(of(1), (1, 3200.0 * 8e6));
+        let mut empty = slot(0, "C", None);
+        empty.module = None;
+        assert_eq!(socket_peaks(&[empty]).map(|peaks| peaks.len()), Ok(0));
+        assert_eq!(socket_peaks(&[slot(0, "A", None)]), Err(NoPeak::Speed));
+        let mut nowhere = slot(0, "A", Some(3200));
+        nowhere.at = None;
+        assert_eq!(socket_peaks(&[nowhere]), Err(NoPeak::Channel));
+        let mut off = slot(0, "A", Some(3200));
+        off.module.as_mut().expect("a module").size_bytes = None;
+        assert_eq!(socket_peaks(&[off]), Err(NoPeak::Size));
+    }
+
+    #[test]
+    fn a_node_has_the_peak_of_its_socket_and_none_where_sockets_differ_and_it_is_unknown() {
+        let channels = |host: &Host, node| peak_of_node(host, node).map(|peak| peak.channels);
+        let (one, two) = (slot(0, "A", Some(3200)), slot(1, "A", Some(3200)));
+        let alike = host(vec![one.clone(), two.clone()], &[0, 1]);
+        assert_eq!([None, Some(1)].map(|node| channels(&alike, node)), [Some(1); 2]);
+        let differ = host(vec![one.clone(), two.clone(), slot(1, "B", Some(3200))], &[0, 1]);
+        let nodes = [None, Some(0), Some(1)];
+        assert_eq!(nodes.map(|node| channels(&differ, node)), [None, Some(1), Some(2)]);
+        let split = host(vec![one, two, slot(1, "B", Some(3200))], &[0, 1, 2, 3]);
+        assert_eq!(channels(&split, Some(1)), None, "nodes and sockets are not one to one");
+        assert_eq!(channels(&Host::default(), Some(0)), None);
+    }
+}

@@ -410,3 +410,34 @@ impl Server {
         self.mts.as_ref().map_or(0.0, |mts| mts.value * 8e-3)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slots_generation_is_that_of_its_lanes_rate_where_lanes_are_known() {
+        let slot = |gts: f64, raw_bps: f64| Slot {
+            gts,
+            lanes: 8,
+            raw_bps,
+            payload: 256.0,
+            from: Provenance::DataSheet("test".to_owned()),
+            payload_from: Provenance::DataSheet("test".to_owned()),
+        };
+        for (gts, generation) in [
+            (2.5, Some(1)),
+            (5.0, Some(2)),
+            (8.0, Some(3)),
+            (16.0, Some(4)),
+            (32.0, Some(5)),
+            (64.0, Some(6)),
+            (6.4, None),
+        ] {
+            let raw = pcie::raw_bps(gts, 8);
+            assert_eq!(slot(gts, raw).generation(), generation, "{gts}");
+            assert_eq!(slot(gts, raw * 1.01).generation(), None, "{gts} of a slot's rate alone");
+            assert_eq!(slot(gts, raw / 1.01).generation(), None, "{gts}");
+        }
+    }
+}

@@ -208,6 +208,26 @@ fn only_what_tells_of_the_path_calibrates_it() {
     both.trials[0].params.stream =
         Some(StreamParams { bidirectional: true, ..StreamParams::default() });
     assert!(calibration(&both).is_empty());
+    // Of several rates through the NIC the highest tells what it carries, in whatever order.
+    for (at, factor) in [(0, 2), (1, 2)] {
+        let mut two = studied(50);
+        let mut other = two.trials[0].clone();
+        other.id = TrialId("b".into());
+        other.label = "tcp-stream 2 flows".into();
+        two.trials.insert(1 - at, other);
+        for mut run in two.records.clone() {
+            run.trial = TrialId("b".into());
+            for report in &mut run.reports {
+                report.report.flows[0].bytes.0 *= factor;
+            }
+            two.records.push(run);
+        }
+        let fastest = calibration(&two).tcp_gbps;
+        assert!(fastest.as_ref().is_some_and(|tcp| (tcp.value - 20.0).abs() < 1e-9), "{fastest:?}");
+    }
+    let mut loaded = studied(50);
+    loaded.trials[0].params.rate_bps = Some(10_000_000_000);
+    assert!(calibration(&loaded).is_empty(), "a pace that was asked for");
     let mut imported = studied(50);
     imported.study.command = StudyKind::Import;
     assert!(calibration(&imported).is_empty());
