@@ -207,4 +207,13 @@ mod tests {
         assert_eq!(capped.concat(), rounds.concat(), "every pair is there, in its order");
         assert_eq!(at_most(&rounds, usize::MAX), rounds);
     }
+
+    #[test]
+    fn a_pair_warms_up_and_ranks_warm_up_by_themselves() {
+        let ms = |time: Timeline| [time.warmup_ns, time.window_ns, time.cooldown_ns];
+        let second = Nanos::from_millis(1000);
+        let side = Nanos::from_millis(300);
+        assert_eq!(ms(timeline(second)), [side, second, side]);
+        assert_eq!(ms(of_ranks(second)), [Nanos(0), second, Nanos(0)]);
+    }
 }

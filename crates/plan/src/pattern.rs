@@ -173,5 +173,14 @@ mod tests {
         assert_eq!(Pair.pairs(3), Err(NoPattern::NoPairs(Pair)));
         assert_eq!(HalfInHalfOut.pairs(4), Err(NoPattern::NoHalves(HalfInHalfOut)));
         assert_eq!(AllPairs.pairs(9), Err(NoPattern::ManyPairs { pairs: 72 }));
+        // 64 pairs at once are the most.
+        assert_eq!(Ring.pairs(64).map(|pairs| pairs.len()), Ok(64));
+        assert_eq!(Ring.pairs(65), Err(NoPattern::ManyPairs { pairs: 65 }));
+        assert_eq!(FanIn.pairs(65).map(|pairs| pairs.len()), Ok(64));
+        for (pattern, least) in [(Pair, 2), (FanIn, 2), (FanOut, 2), (AllPairs, 2), (Ring, 3)] {
+            assert!(pattern.pairs(least).is_ok(), "{pattern}");
+            let few = NoPattern::FewHosts { pattern, least, hosts: least - 1 };
+            assert_eq!(pattern.pairs(least - 1), Err(few));
+        }
     }
 }

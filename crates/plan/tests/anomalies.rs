@@ -106,3 +106,62 @@ fn nodes_are_varied_where_there_are_several_and_segments_up_to_the_paths() {
     let amounts: Vec<f64> = amounts.flatten().collect();
     assert_eq!(amounts, [524.0, 988.0, 1228.0, 1448.0, 4044.0, 8948.0]);
 }
+
+#[test]
+fn a_window_is_as_long_as_lets_400_runs_fit_between_a_fifth_of_a_second_and_one() {
+    // Beside its window a run takes 0.15 s to warm up, 0.2 s to cool down and 0.3 s to start.
+    for (minutes, window) in [(1.0, 0.2), (6.0, 0.25), (8.0, 0.55), (10.0, 0.85), (60.0, 1.0)] {
+        let space = Space::of(&wanted(minutes)).expect("a space");
+        let told = (space.window_seconds, space.run_seconds());
+        let near = (told.0 - window).abs() < 1e-9 && (told.1 - window - 0.65).abs() < 1e-9;
+        assert!(near, "{minutes} min: {told:?}");
+    }
+}
+
+/// What a search varies, an option a line: its name, the usual choice, and the amounts of all.
+#[test]
+fn what_tcp_varies_is_this() {
+    let told = |mtu_bytes: u64, has_nodes: bool| {
+        let wanted = Wanted { mtu_bytes, has_nodes, ..wanted(10.0) };
+        let space = Space::of(&wanted).expect("a space");
+        let of = &space.explored.traffic[0];
+        let line = |option: &narrows_model::explored::Explorable| {
+            let choices = option.choices.iter().map(|one| {
+                let amount = one.amount.map_or(String::new(), |amount| format!("={amount:e}"));
+                let mark = if one.is_fine { "~" } else { "" };
+                format!("{mark}{}{amount}", one.name)
+            });
+            let usual = &option.choices[option.usual].name;
+            format!("{} ({usual}): {}", option.name, choices.collect::<Vec<_>>().join(" "))
+        };
+        of.options.iter().map(line).collect::<Vec<String>>()
+    };
+    let all = told(1500, true);
+    let known = [
+        "message size (64 KiB): 64 B=6.4e1 ~128 B=1.28e2 256 B=2.56e2 ~512 B=5.12e2 1 KiB=1.024e3 \
+         ~2 KiB=2.048e3 4 KiB=4.096e3 ~8 KiB=8.192e3 16 KiB=1.6384e4 ~32 KiB=3.2768e4 \
+         64 KiB=6.5536e4 ~128 KiB=1.31072e5 256 KiB=2.62144e5",
+        "flows (1): 1=1e0 ~2=2e0 4=4e0 ~8=8e0 16=1.6e1",
+        "socket buffer (as sized): 64 KiB=6.5536e4 256 KiB=2.62144e5 1 MiB=1.048576e6 \
+         as sized=6.291456e6",
+        // 1500 less 40 of headers and 12 of timestamps.
+        "segment size (as the path): 536 B=5.24e2 1000 B=9.88e2 1240 B=1.228e3 as the path=1.448e3",
+        "pace (none): 100 Mb/s=1e8 1000 Mb/s=1e9 none=1.7976931348623157e308",
+        "direction (there): there back both ways",
+        "node (any): any the NIC's another",
+        "congestion control (as set): as set bbr",
+        "Nagle (on): on off",
+        "sender (write): write sendfile zerocopy vmsplice",
+        "receiver (recv): recv truncate",
+        "acknowledgements (delayed): delayed at once",
+    ];
+    assert_eq!(all, known);
+    // An MTU of 1500 has segments of 1460 already; what is larger has them as a choice.
+    let first = "segment size (as the path): 536 B=5.24e2 1000 B=9.88e2 1240 B=1.228e3";
+    let segments = |mtu| told(mtu, false).into_iter().find(|line| line.starts_with("segment"));
+    let larger = segments(1501).expect("segments");
+    assert_eq!(larger, format!("{first} 1460 B=1.448e3 as the path=1.449e3"));
+    let jumbo = segments(9000).expect("segments");
+    assert_eq!(jumbo, format!("{first} 1460 B=1.448e3 4056 B=4.044e3 as the path=8.948e3"));
+    assert_eq!(segments(576), None, "nothing below the path's");
+}

@@ -195,3 +195,20 @@ fn a_price_is_an_amount_of_a_level_that_there_is() {
         assert!(why.contains(says) && why.contains("report.prices"), "{why}");
     }
 }
+
+#[test]
+fn each_end_has_the_nodes_of_its_own_host_and_the_other_that_of_its_own_nic() {
+    let (here, there) = (host(2), host(4));
+    // Here eth0 is at node 1, there eth1 at node 0, and eth0 at node 3.
+    for (far, first) in [("eth1", "node 1 > node 0"), ("eth0", "node 1 > node 3")] {
+        let between = Between { far_interface: Some(far), ..between(&here, &there) };
+        let matrix = Matrix::of(&wanted(60.0), &between).expect("a matrix");
+        assert_eq!(names(&matrix)[0], first);
+        let of = |axis: Axis| {
+            let nodes: BTreeSet<u32> =
+                matrix.chosen.iter().filter_map(|seating| seating.node(axis)).collect();
+            nodes.into_iter().collect::<Vec<u32>>()
+        };
+        assert_eq!((of(Axis::ProcessHere), of(Axis::ProcessThere)), (vec![0, 1], vec![0, 1, 2, 3]));
+    }
+}

@@ -91,6 +91,7 @@ fn a_kernels_memory_may_be_of_another_node() {
         let why = refused(&format!("load = 'memory-read', memory_node = '{pair}'"));
         let says = ["cell 'x'", pair, "name one node"];
         assert!(says.iter().all(|word| why.contains(word)), "{why}");
+        assert!(why.starts_with("cell 'x': memory_node: '"), "{why}");
     }
     let why = refused("load = 'memory-read', memory_node = 'x'");
     assert!(why.contains("'x' is neither a node nor a dash"), "{why}");

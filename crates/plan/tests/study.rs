@@ -315,3 +315,89 @@ fn interrupts_and_rdma_devices_reach_the_trials() {
     assert_eq!(b.irq(), None);
     assert_eq!(b.params.rdma.clone().expect("words").service, None, "rc is what is taken anyway");
 }
+
+/// The slip's place and what is wrong, of a file with this beside its name.
+fn slip(text: &str) -> Option<(String, String)> {
+    let slip = Definition::parse(&format!("name = 'a'\n{text}\n")).err()?;
+    Some((slip.at, slip.why))
+}
+
+#[test]
+fn numbers_of_a_study_are_held_to_their_bounds() {
+    let precision = |more: &str| format!("repeats = 6\n[precision]\nwithin_percent = 5\n{more}");
+    let within = |percent: &str| {
+        format!("repeats = 6\n[precision]\nwithin_percent = {percent}\nrepeats_max = 9")
+    };
+    let spread = |sessions: u32, apart: &str| {
+        format!("repeats = 6\n[spread]\nsessions = {sessions}\napart_minutes = {apart}")
+    };
+    for (at, good, wrong) in [
+        ("repeats", "repeats = 1".to_owned(), "repeats = 0".to_owned()),
+        ("repeats", "repeats = 100000".to_owned(), "repeats = 100001".to_owned()),
+        ("precision", within("0.01"), within("0.009")),
+        ("precision", within("100"), within("100.1")),
+        ("precision", precision("repeats_max = 6"), precision("repeats_max = 5")),
+        (
+            "precision",
+            precision("repeats_max = 6\nconfidence_percent = 50"),
+            precision("repeats_max = 6\nconfidence_percent = 49.9"),
+        ),
+        (
+            "precision",
+            precision("repeats_max = 6\nconfidence_percent = 99.9"),
+            precision("repeats_max = 6\nconfidence_percent = 99.95"),
+        ),
+        ("spread", spread(2, "0"), spread(1, "0")),
+        ("spread", spread(1000, "0"), spread(1001, "0")),
+        ("spread", spread(2, "100000"), spread(2, "100001")),
+        ("spread", spread(2, "0.5"), spread(2, "-0.5")),
+    ] {
+        assert_eq!(slip(&good), None, "{good}");
+        let (found, _) = slip(&wrong).expect(&wrong);
+        assert_eq!(found, at, "{wrong}");
+    }
+}
+
+#[test]
+fn a_slip_in_a_factor_is_told_with_its_place_and_its_words() {
+    let of = |factor: &str| slip(&format!("repeats = 1\n[[factor]]\nname = 'f'\n{factor}"));
+    for (factor, at, why) in [
+        ("by = 'foot'\nlevels = ['x']", "factor 'f'", "by = \"foot\": only \"hand\" is known"),
+        ("levels = []", "factor 'f'", "has no levels"),
+        ("by = 'hand'\nlevels = ['x', 'y', 'x']", "factor 'f'", "level 'x' is given twice"),
+        (
+            "levels = [{ name = 'x', when = { populated = ['A1'] } }]",
+            "factor 'f'",
+            "level 'x' has `when`: then it is by = \"hand\"",
+        ),
+        ("levels = [{ length = 64 }]", "factor 'f'", "a level has no name"),
+        (
+            "by = 'hand'\nlevels = ['x']\n[[factor]]\nname = 'f'\nby = 'hand'\nlevels = ['y']",
+            "factor 'f'",
+            "is given twice",
+        ),
+        (
+            "by = 'hand'\nlevels = ['x']\n[[exclude]]\ng = 'x'",
+            "exclude or report",
+            "there is no factor 'g', but f",
+        ),
+        (
+            "by = 'hand'\nlevels = ['x']\n[[exclude]]\nf = 'y'",
+            "exclude",
+            "factor 'f' has no level 'y'",
+        ),
+        (
+            "by = 'hand'\nlevels = ['x']\n[report]\nprices = { y = 1.0 }",
+            "report.prices",
+            "factor 'f' has no level 'y'",
+        ),
+        (
+            "by = 'hand'\nlevels = ['x']\n[report]\nprices = { x = -1.0 }",
+            "report.prices",
+            "-1 is not a price",
+        ),
+    ] {
+        assert_eq!(of(factor), Some((at.to_owned(), why.to_owned())), "{factor}");
+    }
+    assert_eq!(of("by = 'hand'\nlevels = ['x']\n[report]\nprices = { x = 0.0 }"), None);
+}
