@@ -335,4 +335,33 @@ mod tests {
             assert_eq!(class_for(task, &stack), class, "{task:?}");
         }
     }
+
+    #[test]
+    fn a_class_has_its_key_its_name_and_whether_packets_pass() {
+        use Class::*;
+        for (class, key, name, is_network) in [
+            (Copy, "copy", "copy", false),
+            (TcpUdpIp, "tcp-udp-ip", "TCP/UDP/IP", true),
+            (Buffers, "buffers", "packet buffers and pages", false),
+            (Socket, "socket", "socket layer", false),
+            (Driver, "driver", "driver and NAPI", true),
+            (Rdma, "rdma", "RDMA in the kernel", true),
+            (Interrupts, "interrupts", "interrupts", false),
+            (Timers, "timers", "timers and clocks", false),
+            (Scheduler, "scheduler", "scheduler and wake-up", false),
+            (Locks, "locks", "locks", false),
+            (Entry, "entry", "system-call entry", false),
+            (Mitigations, "mitigations", "mitigations", false),
+            (FilterAndQueueing, "filter-and-queueing", "packet filter and queueing", true),
+            (MemoryMaps, "memory-maps", "page faults and maps", false),
+            (Files, "files", "files and rights", false),
+            (User, "user", "user", false),
+            (Idle, "idle", "idle", false),
+            (Profiling, "profiling", "profiling", false),
+            (Unclassified, "unclassified", "unclassified", false),
+        ] {
+            assert_eq!((class.key(), class.name(), class.is_network()), (key, name, is_network));
+            assert_eq!(class.to_string(), name);
+        }
+    }
 }
