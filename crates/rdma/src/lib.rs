@@ -92,3 +92,31 @@ impl NativeError {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_says_what_helps() {
+        let call = |number| NativeError::number("opening", number).hint();
+        let starts = |hint: Option<String>, with: &str| {
+            assert!(hint.as_deref().is_some_and(|hint| hint.contains(with)), "{hint:?}");
+        };
+        // Numbers come as they are or negated.
+        for number in [libc::EACCES, -libc::EACCES, libc::EPERM] {
+            starts(call(number), "/dev/infiniband");
+        }
+        starts(call(libc::ENOMEM), "ulimit -l");
+        starts(call(-libc::ENOENT), "modprobe -a ib_uverbs rdma_ucm");
+        assert_eq!(call(libc::EINVAL), None);
+        starts(NativeError::Kernel.hint(), "modprobe -a ib_uverbs rdma_ucm");
+        assert_eq!(NativeError::Cannot("no".to_owned()).hint(), None);
+        let (library, packages) = ("libibverbs.so.1", "libibverbs1");
+        let missing = NativeError::Missing { library, packages, why: "no file".to_owned() };
+        assert_eq!(missing.hint().as_deref(), Some("install it: apt-get install libibverbs1"));
+        assert_eq!(missing.to_string(), "libibverbs.so.1 cannot be loaded: no file");
+        let told = NativeError::number("opening", -libc::ENOENT).to_string();
+        assert!(told.starts_with("opening: No such file"), "{told}");
+    }
+}

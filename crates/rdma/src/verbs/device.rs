@@ -282,3 +282,27 @@ pub(crate) fn status_words(status: u32) -> String {
     let words = unsafe { CStr::from_ptr(verbs.ibv_wc_status_str(status)) };
     format!("{} (status {status})", words.to_string_lossy())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identifier_has_its_address_and_only_that_of_udp_is_version_two() {
+        let gid = |bytes: [u8; 16], kind: Option<&str>| Gid {
+            index: 3,
+            bytes,
+            kind: kind.map(str::to_owned),
+        };
+        let mut mapped = [0; 16];
+        (mapped[10], mapped[11]) = (0xff, 0xff);
+        mapped[12..].copy_from_slice(&[10, 0, 0, 7]);
+        assert_eq!(gid(mapped, None).address().to_string(), "10.0.0.7");
+        let mut link = [0; 16];
+        (link[0], link[1], link[15]) = (0xfe, 0x80, 1);
+        assert_eq!(gid(link, None).address().to_string(), "fe80::1");
+        let is_v2 = |kind| gid(link, kind).is_v2();
+        assert!(is_v2(Some("RoCE v2")));
+        assert!(!is_v2(Some("IB/RoCE v1")) && !is_v2(None));
+    }
+}
