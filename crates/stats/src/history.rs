@@ -155,4 +155,18 @@ mod tests {
         assert_eq!(files_for(0.01), 10);
         assert!(turns(&[1.0, 1.0, 1.0, 2.0, 2.0, 2.0], told_below(1)).is_empty());
     }
+
+    /// Of three levels the first border is where most is left, and the other on either side of it.
+    #[test]
+    fn both_sides_of_a_step_are_looked_at() {
+        for (levels, ratios) in [([1.0, 2.0, 8.0], [2.0, 4.0]), ([8.0, 2.0, 1.0], [0.25, 0.5])] {
+            let values: Vec<f64> = (0..36).map(|at| levels[at / 12]).collect();
+            let found = turns(&values, told_below(1));
+            assert_eq!(found.iter().map(|turn| turn.at).collect::<Vec<_>>(), [12, 24]);
+            let told: Vec<[f64; 2]> = found.iter().map(|turn| [turn.before, turn.after]).collect();
+            assert_eq!(told, [[levels[0], levels[1]], [levels[1], levels[2]]]);
+            assert_eq!([found[0].ratio(), found[1].ratio()], ratios);
+        }
+        assert_eq!([told_below(1), told_below(5), told_below(1000)], [0.01, 0.002, 0.001]);
+    }
 }
