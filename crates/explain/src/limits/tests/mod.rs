@@ -39,3 +39,45 @@ fn shaped() -> StoredStudy {
     }
     study
 }
+
+#[test]
+fn a_limit_is_named_where_it_was_counted_and_a_symptom_where_a_probe_tells_more() {
+    let limit = |sureness, rule: Option<&str>| Limit {
+        cell: "tcp-stream".to_owned(),
+        rule: rule.map(str::to_owned),
+        what: "something".to_owned(),
+        sureness,
+        excludes: vec!["the CPU".to_owned(), "the wire".to_owned()],
+        next: None,
+        action: None,
+        worth: None,
+        second: None,
+    };
+    use Sureness::{Compared, Counted, Inferred, Possible, Unexplained};
+    for (sureness, is_named) in [
+        (Compared, true),
+        (Counted, true),
+        (Inferred, true),
+        (Possible, false),
+        (Unexplained, false),
+    ] {
+        assert_eq!(limit(sureness, None).is_named(), is_named, "{sureness:?}");
+    }
+    for (rule, is_symptom) in [
+        (Some(names::TCP_RETRANSMITS), true),
+        (Some(names::DATAGRAMS_DROPPED), true),
+        (Some(names::PATH_MTU_BLACK_HOLE), true),
+        (Some(names::HANDSHAKE_LOSS), true),
+        (Some(names::PATH_POLICED), true),
+        (Some(names::PATH_VOLUME), true),
+        (Some(names::PATH_OUTAGES), true),
+        (Some(names::CONGESTION_CONTROL), false),
+        (None, false),
+    ] {
+        assert_eq!(limit(Counted, rule).is_symptom(), is_symptom, "{rule:?}");
+    }
+    let told = limit(Counted, None).to_string();
+    assert_eq!(told, "tcp-stream: something limits (counted); not the CPU, not the wire");
+    let told = limit(Unexplained, None).to_string();
+    assert_eq!(told, "tcp-stream: something; not the CPU, not the wire");
+}
