@@ -428,4 +428,58 @@ mod tests {
         // Letters that do not begin a socket are a board's own: then counts alone decide.
         assert_eq!(lettered(ROME, 'B', "ACEG"), [4]);
     }
+
+    #[test]
+    fn a_channel_has_the_controller_that_is_told_or_that_of_its_labels_place() {
+        let of = |slots: &[Slot]| {
+            let sets = sets(slots, named("Xeon Gold 6248").expect("platform"), 1).expect("sets");
+            let told: Vec<(u32, String, u32)> = sets
+                .controllers
+                .into_iter()
+                .map(|((socket, channel), controller)| (socket, channel.to_string(), controller))
+                .collect();
+            (told, sets.by_label_order)
+        };
+        let all = |socket: u32, of: [u32; 6]| {
+            let channels = of.into_iter().enumerate();
+            channels.map(|(at, of)| (socket, at.to_string(), of)).collect::<Vec<_>>()
+        };
+        let mut slots = [socket(0, &[ONE; 6]), socket(1, &[ONE; 6])].concat();
+        let both = [all(0, [0, 0, 0, 1, 1, 1]), all(1, [0, 0, 0, 1, 1, 1])].concat();
+        assert_eq!(of(&slots), (both, true));
+        // Told for all, against the order of the labels.
+        for at in slots.iter_mut().filter_map(|slot| slot.at.as_mut()) {
+            let channel: u32 = at.channel.to_string().parse().expect("a number");
+            at.controller = Some((channel + 1 + at.socket) % 2);
+        }
+        let told = [all(0, [1, 0, 1, 0, 1, 0]), all(1, [0, 1, 0, 1, 0, 1])].concat();
+        assert_eq!(of(&slots), (told, false));
+        // One that is not told leaves its socket to the labels, and so does one beyond the family.
+        for wrong in [None, Some(2)] {
+            let mut some = slots.clone();
+            some[0].at.as_mut().expect("a place").controller = wrong;
+            let by_label = [all(0, [0, 0, 0, 1, 1, 1]), all(1, [0, 1, 0, 1, 0, 1])].concat();
+            assert_eq!(of(&some), (by_label, true), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_layer_runs_at_its_slowest_module_and_one_of_unknown_speed_has_no_peak() {
+        let platform = named("Xeon Gold 6248").expect("platform");
+        let peaks = |change: &dyn Fn(&mut Vec<Slot>)| {
+            let mut slots = socket(0, &[ONE; 6]);
+            change(&mut slots);
+            let sets = sets(&slots, platform, 1).expect("sets");
+            sets.by_socket[&0].iter().map(|set| set.peak_bytes_per_second).collect::<Vec<_>>()
+        };
+        let speed = |slots: &mut Vec<Slot>, at: usize, mts: Option<u32>| {
+            let modules = slots.iter_mut().filter_map(|slot| slot.module.as_mut());
+            modules.skip(at).take(1).for_each(|module| module.configured_mts = mts);
+        };
+        let six = |mts: f64| vec![Some(BytesPerSecond(mts * 8e6 * 6.0))];
+        assert_eq!(peaks(&|_| {}), six(2933.0));
+        assert_eq!(peaks(&|slots| speed(slots, 3, Some(2400))), six(2400.0));
+        assert_eq!(peaks(&|slots| speed(slots, 3, Some(3200))), six(2933.0));
+        assert_eq!(peaks(&|slots| speed(slots, 0, None)), [None]);
+    }
 }

@@ -405,4 +405,55 @@ mod tests {
         assert!(!is_row(&[(0, 1), (0, 1)]));
         assert!(!is_row(&[(0, 2), (0, 1)]));
     }
+
+    #[test]
+    fn controllers_follow_the_order_of_slots_or_their_arrays() {
+        use crate::platform::named;
+        use narrows_model::host::{Identity, Slot};
+        // Four numbered controllers of two channels each, which are two that interleave.
+        let platform = named("Xeon Gold 5416S");
+        let placed = |arrays: &[Option<u16>], sockets: &[u32], by_order: bool| {
+            let array = |array: &Option<u16>| Slot { array: *array, ..Slot::default() };
+            let slots: Vec<Slot> = arrays.iter().map(array).collect();
+            let identity = Identity::default();
+            let board = Board { identity, sockets: &[], arrays: &[], slots: &slots, platform };
+            let place = |(at, socket): (usize, &u32)| {
+                let channel = ChannelId::numbered(at);
+                Some(SlotPlace { socket: *socket, channel, controller: None })
+            };
+            let mut places: Read = sockets.iter().enumerate().map(place).collect();
+            if by_order {
+                controllers_by_order(&board, &mut places);
+            } else {
+                controllers_by_arrays(&board, &mut places);
+            }
+            places.into_iter().map(|at| at.expect("a place").controller).collect::<Vec<_>>()
+        };
+        let eight = [0, 0, 1, 1, 2, 2, 3, 3].map(Some);
+        assert_eq!(placed(&[None; 8], &[0; 8], true), eight);
+        // Each socket counts for itself, however they take turns.
+        let turns = placed(&[None; 8], &[0, 1, 0, 1, 0, 1, 0, 1], true);
+        assert_eq!(turns, [0, 0, 0, 0, 1, 1, 1, 1].map(Some));
+        // An array is two of the numbered ones, in the order in which they first come.
+        let arrays = [7, 7, 3, 3].map(Some);
+        assert_eq!(placed(&arrays, &[0; 4], false), [0, 0, 2, 2].map(Some));
+        let both = [7, 3, 5, 9].map(Some);
+        assert_eq!(placed(&both, &[0, 0, 1, 1], false), [0, 2, 0, 2].map(Some));
+        // As many arrays as controllers in all, and not on each socket.
+        assert_eq!(placed(&both, &[0, 0, 0, 1], false), [None; 4]);
+        assert_eq!(placed(&[7; 4].map(Some), &[0; 4], false), [None; 4], "one array");
+    }
+
+    #[test]
+    fn slots_are_shared_evenly_in_the_order_of_their_numbers() {
+        assert_eq!(even(2, vec![1, 2, 3, 4]), Ok(vec![0, 0, 1, 1]));
+        assert_eq!(even(2, vec![8, 1, 7, 2]), Ok(vec![1, 0, 1, 0]));
+        assert_eq!(even(1, vec![5, 6]), Ok(vec![0, 0]));
+        let count = |found, wanted| Err(WhyNot::Count { what: "slots", found, wanted });
+        assert_eq!(even(2, vec![1, 2, 3]), count(3, 2));
+        assert_eq!(even(0, vec![1, 2]), count(2, 0));
+        assert_eq!(even(2, vec![1, 1, 2, 3]), Err(WhyNot::Gaps));
+        assert_eq!(by_units(&[3, 1, 7, 1], 1), [1, 0, 2, 0]);
+        assert_eq!(by_units(&[3, 1, 7, 9], 2), [0, 0, 1, 1]);
+    }
 }
