@@ -95,4 +95,29 @@ mod tests {
         let counted = clock.read().expect("read") - before;
         assert!(counted >= 15_000_000, "{counted} ns");
     }
+
+    #[test]
+    fn seconds_and_microseconds_are_nanoseconds() {
+        for (tv_sec, tv_usec, ns) in
+            [(0, 0, 0), (0, 1, 1_000), (0, 999_999, 999_999_000), (2, 5, 2_000_005_000)]
+        {
+            assert_eq!(micros(libc::timeval { tv_sec, tv_usec }), Nanos(ns), "{tv_sec} {tv_usec}");
+        }
+    }
+
+    #[test]
+    fn time_of_a_thread_runs_on_and_is_no_longer_than_its_wall() {
+        let first = usage();
+        let mut sum = 0u64;
+        while usage().wall_ns.0 - first.wall_ns.0 < 5_000_000 {
+            sum = std::hint::black_box(sum + 1);
+        }
+        let then = usage();
+        let wall = then.wall_ns.0 - first.wall_ns.0;
+        let cpu = then.user_ns.0 + then.system_ns.0 - first.user_ns.0 - first.system_ns.0;
+        // The kernel may count by its clock's ticks, of 10 ms at most.
+        assert!(cpu <= wall + 10_000_000, "{cpu} of {wall} ns");
+        assert!(then.voluntary_switches >= first.voluntary_switches);
+        assert!(then.involuntary_switches >= first.involuntary_switches);
+    }
 }

@@ -153,6 +153,7 @@ impl Pmu {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::Machine;
     use super::*;
 
     #[test]
@@ -171,6 +172,66 @@ mod tests {
         assert_eq!(numbers("0-2,28"), Some(vec![0, 1, 2, 28]));
         for text in ["", "3-1", "x", "0-4294967295", "1,,2"] {
             assert_eq!(numbers(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_named_events_count_is_so_many_bytes() {
+        let machine = Machine::new("scales");
+        let pmu = Pmu { name: "imc".to_owned(), kind: 12, cpus: vec![0] };
+        let at = format!("{DEVICES}/imc");
+        machine.put(&format!("{at}/format/event"), "config:0-7");
+        machine.put(&format!("{at}/events/reads"), "event=0x05");
+        let bytes = |scale: &str, unit: &str| {
+            machine.put(&format!("{at}/events/reads.scale"), scale);
+            machine.put(&format!("{at}/events/reads.unit"), unit);
+            pmu.code(&machine.root(), &Asked::Alias("reads".to_owned()), Scale::Driver)
+        };
+        let code = Code { kind: 12, config: [5, 0, 0] };
+        for (scale, unit, size) in [
+            ("64", "Bytes", 64.0),
+            ("0.0625", "KiB", 64.0),
+            ("64e-6", "MB", 64.0),
+            ("6.103515625e-5", "MiB", 64.0),
+        ] {
+            assert_eq!(bytes(scale, unit), Ok((code, size)), "{unit}");
+        }
+        for (scale, unit) in [("0", "MiB"), ("-1", "MiB"), ("inf", "MiB"), ("1", "GiB")] {
+            assert!(bytes(scale, unit).is_err(), "{scale} {unit}");
+        }
+        let by_file = pmu.code(
+            &machine.root(),
+            &Asked::Fields(vec![("event".to_owned(), 0xff)]),
+            Scale::File(64, 4),
+        );
+        assert_eq!(by_file, Ok((Code { kind: 12, config: [0xff, 0, 0] }, 16.0)));
+        let unscaled = Asked::Fields(vec![("event".to_owned(), 1)]);
+        assert!(pmu.code(&machine.root(), &unscaled, Scale::Driver).is_err());
+    }
+
+    #[test]
+    fn a_fields_value_lies_where_the_format_says_low_bits_first() {
+        let machine = Machine::new("fields");
+        let pmu = Pmu { name: "imc".to_owned(), kind: 3, cpus: vec![0] };
+        let placed = |format: &str, value: u64| {
+            machine.put(&format!("{DEVICES}/imc/format/f"), format);
+            let mut code = Code::default();
+            pmu.place(&machine.root(), "f", value, &mut code).map(|()| code.config)
+        };
+        for (format, value, config) in [
+            ("config:0-7", 0xa5, [0xa5, 0, 0]),
+            ("config:8-15", 0xa5, [0xa500, 0, 0]),
+            ("config:0-3,32-35", 0xa5, [0xa_0000_0005, 0, 0]),
+            ("config1:63", 1, [0, 1 << 63, 0]),
+            ("config2:4", 1, [0, 0, 16]),
+            ("config:0-63", u64::MAX, [u64::MAX, 0, 0]),
+        ] {
+            assert_eq!(placed(format, value), Ok(config), "{format}");
+        }
+        for (format, value) in
+            [("config:0-7", 0x100), ("config3:0", 1), ("config:64", 0), ("config", 1)]
+        {
+            assert!(placed(format, value).is_err(), "{format}");
         }
     }
 }
