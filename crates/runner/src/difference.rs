@@ -180,4 +180,76 @@ mod tests {
         assert!(parts(&total(64 << 30), &total((64 << 30) - (100 << 20))).is_empty());
         assert_eq!(parts(&total(64 << 30), &total(32 << 30)), [MachinePart::Population]);
     }
+
+    #[test]
+    fn each_part_is_named_with_what_it_was_and_is() {
+        let fact = |text: &str| Fact::known(text.to_owned(), "test");
+        let nic = |name: &str, driver: Option<&str>| narrows_model::host::Nic {
+            name: name.to_owned(),
+            physical: true,
+            driver: driver.map_or_else(Fact::default, fact),
+            ..Default::default()
+        };
+        let base = || {
+            let mut host = host("Xeon Gold 6248", 32, &["A1"]);
+            (host.name, host.product) = (fact("node7"), fact("R740"));
+            (host.kernel, host.cpu.online) = (fact("6.1.0"), Fact::known(vec![0, 1, 2], "test"));
+            host.nics = vec![nic("eth1", Some("ice")), nic("eth0", None)];
+            host
+        };
+        let changed = |change: &dyn Fn(&mut Host)| {
+            let mut now = base();
+            change(&mut now);
+            let all = differences(&base(), &now);
+            all.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert!(changed(&|_| {}).is_empty());
+        for (change, says) in [
+            (&|host: &mut Host| host.name = fact("node8\n") as _, "name: was node7, is node8"),
+            (&|host: &mut Host| host.product = fact("R750"), "product: was R740, is R750"),
+            (&|host: &mut Host| host.kernel = fact("6.2.0"), "kernel: was 6.1.0, is 6.2.0"),
+            (
+                &|host: &mut Host| host.cpu.model = Fact::default(),
+                "processor: was Xeon Gold 6248, is not known",
+            ),
+            (
+                &|host: &mut Host| host.cpu.online = Fact::known(vec![0, 1], "test"),
+                "CPUs online: was 3, is 2",
+            ),
+            (
+                &|host: &mut Host| host.nics[0] = nic("eth1", Some("i40e")),
+                "network cards: was eth0 (not known), eth1 (ice), is eth0 (not known), eth1 (i40e)",
+            ),
+        ] as [(&dyn Fn(&mut Host), &str); 6]
+        {
+            assert_eq!(changed(change), [says]);
+        }
+        // A card that is not physical, and the order of cards, are no difference.
+        let order = |host: &mut Host| {
+            host.nics.reverse();
+            host.nics
+                .push(narrows_model::host::Nic { name: "lo".to_owned(), ..Default::default() });
+        };
+        assert!(changed(&order).is_empty());
+    }
+
+    #[test]
+    fn without_a_list_of_modules_memory_differs_from_a_twentieth_on() {
+        let total = |bytes: u64| {
+            let mut host = Host::default();
+            host.memory.total_bytes = Fact::known(Bytes(bytes), "test");
+            host
+        };
+        let says = |was: u64, now: u64| {
+            let all = differences(&total(was << 30), &total(now << 30));
+            all.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert!(says(100, 104).is_empty() && says(100, 96).is_empty());
+        assert_eq!(says(100, 106), ["memory population: was about 100 GiB, is about 106 GiB"]);
+        assert_eq!(says(100, 94), ["memory population: was about 100 GiB, is about 94 GiB"]);
+        // With a list on one side there is one to compare, however near.
+        let told = host("", 32, &["A1"]);
+        let parts = differences(&told, &total(32)).into_iter().map(|one| one.part);
+        assert!(parts.collect::<Vec<_>>().contains(&MachinePart::Population));
+    }
 }
