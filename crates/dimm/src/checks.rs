@@ -258,7 +258,7 @@ mod tests {
     use narrows_model::Bytes;
     use narrows_model::host::{CpuSocket, Identity, Module, Slot};
 
-    /// Slots as `socket channel GiB`, 0 for an empty one, and what the checks say of them on a board
+    /// What the checks say of slots as `socket channel GiB`, 0 for an empty one, on a board
     /// with these processors, `""` for an empty socket.
     fn checked(
         processors: &[&str],

@@ -118,7 +118,8 @@ fn a_window_is_as_long_as_lets_400_runs_fit_between_a_fifth_of_a_second_and_one(
     }
 }
 
-/// What a search varies, an option a line: its name, the usual choice, and the amounts of all.
+/// What a search varies, an option a line: its name, the usual choice, and all with their
+/// amounts and the nanoseconds that they cost a message.
 #[test]
 fn what_tcp_varies_is_this() {
     let told = |mtu_bytes: u64, has_nodes: bool| {
@@ -129,7 +130,12 @@ fn what_tcp_varies_is_this() {
             let choices = option.choices.iter().map(|one| {
                 let amount = one.amount.map_or(String::new(), |amount| format!("={amount:e}"));
                 let mark = if one.is_fine { "~" } else { "" };
-                format!("{mark}{}{amount}", one.name)
+                let cost = if one.message_ns > 0.0 {
+                    format!("+{}", one.message_ns)
+                } else {
+                    String::new()
+                };
+                format!("{mark}{}{amount}{cost}", one.name)
             });
             let usual = &option.choices[option.usual].name;
             format!("{} ({usual}): {}", option.name, choices.collect::<Vec<_>>().join(" "))
@@ -150,10 +156,10 @@ fn what_tcp_varies_is_this() {
         "direction (there): there back both ways",
         "node (any): any the NIC's another",
         "congestion control (as set): as set bbr",
-        "Nagle (on): on off",
-        "sender (write): write sendfile zerocopy vmsplice",
-        "receiver (recv): recv truncate",
-        "acknowledgements (delayed): delayed at once",
+        "Nagle (on): on off+10000",
+        "sender (write): write sendfile+10000 zerocopy+10000 vmsplice+10000",
+        "receiver (recv): recv truncate+10000",
+        "acknowledgements (delayed): delayed at once+10000",
     ];
     assert_eq!(all, known);
     // An MTU of 1500 has segments of 1460 already; what is larger has them as a choice.

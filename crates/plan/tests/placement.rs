@@ -212,3 +212,20 @@ fn each_end_has_the_nodes_of_its_own_host_and_the_other_that_of_its_own_nic() {
         assert_eq!((of(Axis::ProcessHere), of(Axis::ProcessThere)), (vec![0, 1], vec![0, 1, 2, 3]));
     }
 }
+
+#[test]
+fn a_nic_that_was_asked_for_is_named_and_flows_are_counted_in_words() {
+    let host = host(2);
+    let of = |nics: &[&str], flows: u32| {
+        let nics = nics.iter().map(|name| (*name).to_owned()).collect();
+        let wanted = Wanted { nics, flows, ..wanted(60.0) };
+        Matrix::of(&wanted, &between(&host, &host)).expect("a matrix")
+    };
+    assert_eq!(names(&of(&[], 4))[0], "node 1 > node 1");
+    assert_eq!(names(&of(&["eth0"], 4))[0], "eth0: node 1 > node 1");
+    assert_eq!(names(&of(&["eth1"], 4))[0], "eth1: node 0 > node 1");
+    for (flows, name) in [(1, "\"TCP, 1 flow\""), (2, "\"TCP, 2 flows\"")] {
+        let text = of(&[], flows).definition;
+        assert!(text.contains(name) && text.contains(&format!("parallel = {flows} ")), "{text}");
+    }
+}
