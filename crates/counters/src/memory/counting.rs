@@ -36,18 +36,24 @@ pub struct Kernel;
 /// What a read gives besides the count.
 const TIMES: u32 = sys::PERF_FORMAT_TOTAL_TIME_ENABLED | sys::PERF_FORMAT_TOTAL_TIME_RUNNING;
 
+/// What the kernel is told of a counter. Drivers of uncore PMUs refuse to leave user, kernel or
+/// hypervisor out.
+fn attributes(code: Code) -> sys::perf_event_attr {
+    let mut attributes = sys::perf_event_attr {
+        size: size_of::<sys::perf_event_attr>() as u32,
+        type_: code.kind,
+        config: code.config[0],
+        read_format: u64::from(TIMES),
+        ..Default::default()
+    };
+    attributes.__bindgen_anon_3.config1 = code.config[1];
+    attributes.__bindgen_anon_4.config2 = code.config[2];
+    attributes
+}
+
 impl Opens for Kernel {
     fn open(&self, code: Code, cpu: u32) -> io::Result<Box<dyn Counting>> {
-        // Drivers of uncore PMUs refuse to leave user, kernel or hypervisor out.
-        let mut attributes = sys::perf_event_attr {
-            size: size_of::<sys::perf_event_attr>() as u32,
-            type_: code.kind,
-            config: code.config[0],
-            read_format: u64::from(TIMES),
-            ..Default::default()
-        };
-        attributes.__bindgen_anon_3.config1 = code.config[1];
-        attributes.__bindgen_anon_4.config2 = code.config[2];
+        let mut attributes = attributes(code);
         let flags = libc::c_ulong::from(sys::PERF_FLAG_FD_CLOEXEC);
         // SAFETY: the attributes are whole and live throughout the call, which only reads them and
         // writes their size.
@@ -92,5 +98,19 @@ mod tests {
             closing.enabled_ns - opening.enabled_ns,
             "no other shares a clock"
         );
+    }
+
+    #[test]
+    fn the_kernel_is_told_a_counters_code_and_leaves_nothing_out() {
+        let told = attributes(Code { kind: 21, config: [0x304, 5, 6] });
+        assert_eq!((told.type_, told.config), (21, 0x304));
+        // SAFETY: both members of each union are whole numbers, of which any bits are one.
+        let more = unsafe { [told.__bindgen_anon_3.config1, told.__bindgen_anon_4.config2] };
+        assert_eq!(more, [5, 6]);
+        // PERF_FORMAT_TOTAL_TIME_ENABLED and _RUNNING (perf_event_open(2)).
+        assert_eq!(told.read_format, 0b11);
+        let left_out = [told.exclude_user(), told.exclude_kernel(), told.exclude_hv()];
+        assert_eq!(left_out, [0; 3]);
+        assert_eq!(told.disabled(), 0, "it counts from the start");
     }
 }

@@ -187,4 +187,13 @@ mod tests {
         assert_eq!(stacks[0].frames.len(), FRAMES_OF_RARE);
         assert_eq!(stacks[1].samples, 50);
     }
+
+    #[test]
+    fn a_process_is_this_one_none_or_another() {
+        assert_eq!(task(std::process::id()), Task::Own);
+        assert_eq!(task(0), Task::Idle);
+        assert_eq!(task(std::os::unix::process::parent_id()), Task::Other);
+        // Gone by now, or never there: no number of a process is so large.
+        assert_eq!(task(1 << 30), Task::Other);
+    }
 }

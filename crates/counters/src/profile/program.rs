@@ -259,4 +259,17 @@ mod tests {
         assert!(name.is_some_and(|name| name.ends_with("a_function_with_a_name")));
         assert!(programs.find(1).is_none());
     }
+
+    #[test]
+    fn a_table_beyond_256_mib_is_not_read() {
+        let file = File::open("/proc/self/exe").expect("this program");
+        let kind = |length| bytes(&file, 0, length).expect_err("a short file").kind();
+        assert_eq!(kind((256 << 20) + 1), io::ErrorKind::InvalidData);
+        let short = File::open("/dev/null").expect("nothing");
+        let within = bytes(&short, 0, 256 << 20).expect_err("nothing in it").kind();
+        assert_eq!(within, io::ErrorKind::UnexpectedEof);
+        assert_eq!(bytes(&file, 0, 4).expect("a head"), *b"\x7fELF");
+        let eight = [1, 2, 0, 0, 0, 0, 0, 9];
+        assert_eq!([number(&eight, 0, 2), number(&eight, 1, 1), number(&eight, 7, 1)], [513, 2, 9]);
+    }
 }
