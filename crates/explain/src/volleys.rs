@@ -242,3 +242,77 @@ pub mod testing {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::{Bytes, Nanos};
+
+    /// Full packets, of which the second half came more slowly.
+    fn train() -> Train {
+        Train {
+            packet_bytes: Bytes(1500),
+            sent: 100,
+            sent_ns: Nanos(1_200_000),
+            came: 81,
+            came_ns: Nanos(9_600_000),
+            tail: 40,
+            tail_ns: Nanos(6_000_000),
+            ..Train::default()
+        }
+    }
+
+    #[test]
+    fn a_trains_rates_are_bits_over_the_time_between_its_arrivals() {
+        // 100 packets of 12,000 bits in 1.2 ms; 80 after the first in 9.6 ms; 40 in 6 ms.
+        let of = |train: &Train| [sent_bps(train), came_bps(train), tail_bps(train)];
+        assert_eq!(of(&train()), [Some(1e9), Some(1e8), Some(8e7)]);
+        let few = Train { came: 15, ..train() };
+        assert_eq!(of(&few), [Some(1e9), None, None], "fewer than 16 tell no rate");
+        let least = Train { came: 16, ..train() };
+        assert_eq!(came_bps(&least), Some(12_000.0 * 15.0 / 9.6e-3));
+        let none = Nanos(0);
+        let at_once = Train { sent_ns: none, came_ns: none, tail_ns: none, ..train() };
+        assert_eq!(of(&at_once), [None; 3]);
+    }
+
+    #[test]
+    fn two_trains_at_once_carry_their_sum_in_the_time_of_the_longer() {
+        let other = Train { came: 19, came_ns: Nanos(4_800_000), ..train() };
+        // 81 and 19 packets of 12,000 bits in 9.6 ms.
+        for pair in [(&train(), &other), (&other, &train())] {
+            assert_eq!(pair_bps(pair), Some(1.25e8));
+        }
+        let few = Train { came: 15, ..train() };
+        assert_eq!(pair_bps((&few, &few)), None);
+        assert!(pair_bps((&few, &train())).is_some(), "one of them is long enough");
+    }
+
+    #[test]
+    fn four_trains_make_a_range_with_its_median() {
+        let four = range(&[4.0, 1.0, 2.0, 9.0]).expect("a range");
+        assert_eq!((four.low, four.middle, four.high), (1.0, 3.0, 9.0));
+        assert!(range(&[4.0, 1.0, 2.0]).is_none() && range(&[]).is_none());
+    }
+
+    #[test]
+    fn a_marks_share_counts_no_packet_twice_and_its_rates_are_of_second_halves() {
+        let twice = Train { came: 120, ..train() };
+        let marked = |trains: Vec<Train>| Marked { trains, ..Marked::default() };
+        assert_eq!(came_share(&marked(vec![train(), twice.clone()])), 181.0 / 200.0);
+        assert_eq!(came_share(&marked(Vec::new())), 0.0);
+        let all = marked(vec![train(), train(), twice, train()]);
+        assert_eq!(rates(&all).map(|range| range.middle), Some(8e7));
+    }
+
+    #[test]
+    fn a_pace_was_kept_within_half_as_long_again() {
+        // 100 packets 2.08 ms apart are 208 ms.
+        let even = |sent: u32, ms: u64| {
+            is_even_sent(&Train { sent, sent_ns: Nanos(ms * 1_000_000), ..train() })
+        };
+        assert!(even(100, 208) && even(100, 312));
+        assert!(!even(100, 313) && !even(16, 1));
+        assert!(even(17, 1));
+    }
+}
