@@ -304,3 +304,189 @@ fn slice_rates(end: &EndReport) -> Vec<f64> {
 fn each(end: &EndReport, gauge: Gauge, at: Moment) -> Vec<f64> {
     end.readings.each(gauge, at).map(|(_, value)| value as f64).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Case;
+    use crate::measured::cells;
+    use crate::measured::testing::{read, read_receiver, slices, stream};
+    use narrows_model::study::StoredStudy;
+
+    /// What is asked of the only cell of a study.
+    fn asked<T>(study: &StoredStudy, ask: impl Fn(&Cell<'_>) -> T) -> T {
+        let summaries = narrows_stats::summarise(study);
+        let case = Case { study, summaries: &summaries, predictions: &[] };
+        let answer = cells(&case).next().map(|cell| ask(&cell));
+        answer.expect("a cell")
+    }
+
+    fn with(readings: &[(&str, u64)]) -> StoredStudy {
+        let mut study = stream("tcp-stream");
+        readings.iter().for_each(|(key, value)| read(&mut study, "tcp-info", key, *value));
+        study
+    }
+
+    #[test]
+    fn slices_tell_how_steady_a_rate_is_its_fastest_and_its_silence() {
+        // Ten of 0.1 s: 5 MB/s and 15 MB/s in turn, and none in the last two.
+        let mut study = stream("tcp-stream");
+        let (slow, fast) = (500_000, 1_500_000);
+        slices(&mut study, &[slow, fast, slow, fast, slow, fast, slow, fast, 0, 0]);
+        // A mean of 0.8 MB; squares of eight about it and of two that are empty.
+        let squares = 4.0 * 0.3f64.powi(2) + 4.0 * 0.7f64.powi(2) + 2.0 * 0.8f64.powi(2);
+        let spread = asked(&study, |cell| cell.unsteadiness()).expect("slices");
+        assert!((spread - (squares / 10.0).sqrt() / 0.8).abs() < 1e-9, "{spread}");
+        assert_eq!(asked(&study, |cell| cell.silent_ns()), Some(2e8));
+        let told = asked(&study, |cell| cell.fastest_slices()).expect("slices");
+        assert_eq!([told.low, told.middle, told.high], [1.2e8; 3]);
+        assert_eq!(told.spread(), 0.0);
+        assert_eq!(asked(&study, |cell| cell.fastest_alike(0.1)), None, "three runs");
+        let mut four = study.clone();
+        four.records.push(four.records[0].clone());
+        for (at, bytes) in [(1, 1_650_000), (3, 1_800_000)] {
+            let end = four.records[at].of_mut(narrows_model::load::Role::Receiver).next();
+            end.expect("a receiver").intervals[1].bytes.0 = bytes;
+        }
+        // 120, 132, 120 and 144 Mb/s: the middle one is 126.
+        let near = |share: f64| asked(&four, |cell| cell.fastest_alike(share));
+        assert_eq!([near(0.01), near(0.05), near(0.15)], [Some(0.0), Some(0.75), Some(1.0)]);
+        slices(&mut study, &[1, 1, 1, 1]);
+        assert_eq!(asked(&study, |cell| cell.unsteadiness()), None, "four slices");
+        assert_eq!(asked(&study, |cell| cell.silent_ns()), None);
+        slices(&mut study, &[7; 5]);
+        assert_eq!(asked(&study, |cell| cell.unsteadiness()), Some(0.0));
+    }
+
+    #[test]
+    fn a_short_rest_of_a_run_is_no_slice() {
+        let mut study = stream("tcp-stream");
+        slices(&mut study, &[100; 6]);
+        for record in &mut study.records {
+            let end = record.of_mut(narrows_model::load::Role::Receiver).next().expect("an end");
+            let whole = end.intervals[0].length_ns.0;
+            (end.intervals[4].length_ns.0, end.intervals[4].bytes.0) = (whole / 2, 50);
+            (end.intervals[5].length_ns.0, end.intervals[5].bytes.0) = (whole / 3, 1_000_000);
+        }
+        let fastest = asked(&study, |cell| cell.fastest_slices()).expect("slices").high;
+        assert!((fastest - 8.0 * 600.0).abs() < 0.01, "{fastest}");
+    }
+
+    #[test]
+    fn round_trips_are_the_shortest_of_all_flows_and_those_of_the_window() {
+        let study = with(&[
+            ("flow0.rtt_min_ns", 2_000_000),
+            ("flow1.rtt_min_ns", 1_000_000),
+            ("flow0.rtt_ns", 7_000_000),
+            ("flow1.rtt_ns", 9_000_000),
+            ("flow0.lowest:rtt_ns", 4_000_000),
+            ("flow1.lowest:rtt_ns", 6_000_000),
+            ("flow0.highest:rtt_ns", 20_000_000),
+            ("flow1.highest:rtt_ns", 30_000_000),
+        ]);
+        let trips = asked(&study, |cell| cell.trips()).expect("round trips");
+        assert_eq!([trips.shortest_ns, trips.least_ns, trips.middle_ns], [1e6, 5e6, 8e6]);
+        assert_eq!(trips.waited_ns(), 4e6);
+        assert!(trips.are_of_a_queue());
+        assert_eq!(asked(&study, |cell| cell.longest_trip_ns()), Some(3e7));
+        assert!(asked(&stream("tcp-stream"), |cell| cell.trips()).is_none());
+        let queue = |shortest_ns: f64, least_ns: f64| {
+            Trips { shortest_ns, least_ns, middle_ns: least_ns }.are_of_a_queue()
+        };
+        assert!(queue(1e6, 3e6), "two milliseconds, and three times the shortest");
+        assert!(!queue(1e6, 2.99e6) && !queue(0.5e6, 2.49e6) && !queue(4e6, 1e6));
+        assert!(queue(0.5e6, 2.5e6) && !queue(2e6, 5.9e6) && queue(2e6, 6e6));
+    }
+
+    #[test]
+    fn what_came_already_was_late_and_not_lost() {
+        let mut study = with(&[
+            ("flow0.sent_segments", 600),
+            ("flow1.sent_segments", 400),
+            ("flow0.retransmitted_segments", 50),
+        ]);
+        let [duplicates, early] = [keys::DUPLICATES, keys::OUT_OF_ORDER]
+            .map(|counter| counter.key(Scope::Flow(0)).to_string());
+        read(&mut study, "tcp-info", &duplicates, 20);
+        read_receiver(&mut study, "tcp-info", &early, 30);
+        let losses = asked(&study, |cell| cell.losses()).expect("counts");
+        let shares = [losses.lost, losses.had, losses.again, losses.early];
+        assert_eq!((shares, losses.sent), ([0.03, 0.02, 0.05, 0.03], 1000.0));
+        read(&mut study, "tcp-info", &duplicates, 60);
+        assert_eq!(asked(&study, |cell| cell.losses()).expect("counts").lost, 0.0);
+        let none = with(&[("flow0.sent_segments", 0), ("flow0.retransmitted_segments", 0)]);
+        assert!(asked(&none, |cell| cell.losses()).is_none());
+    }
+
+    #[test]
+    fn of_several_flows_the_largest_segment_and_window_and_the_smallest_mtu_count() {
+        let mut study = with(&[
+            ("flow0.send_mss_bytes", 1000),
+            ("flow1.send_mss_bytes", 1448),
+            ("flow0.path_mtu_bytes", 1500),
+            ("flow1.path_mtu_bytes", 1400),
+        ]);
+        let window = |flow, at| keys::CONGESTION_WINDOW.key(Scope::Flow(flow), at).to_string();
+        for (flow, at, segments) in
+            [(0, Moment::Closing, 40), (1, Moment::Closing, 30), (1, Moment::Highest, 50)]
+        {
+            read(&mut study, "tcp-info", &window(flow, at), segments);
+        }
+        assert_eq!(asked(&study, |cell| cell.segment_bytes()), Some(1448.0));
+        assert_eq!(asked(&study, |cell| cell.path_mtu_bytes()), Some(1400.0));
+        assert_eq!(asked(&study, |cell| cell.congestion_window()), Some(40.0));
+        assert_eq!(asked(&study, |cell| cell.under_way()), Some(50.0), "the highest window");
+        // Ten gigabits a second for 2 ms are 2.5 MB.
+        read(&mut study, "tcp-info", "flow0.rtt_ns", 2_000_000);
+        read(&mut study, "tcp-info", "flow0.rtt_min_ns", 1_000_000);
+        let under_way = asked(&study, |cell| cell.under_way()).expect("a rate");
+        assert!((under_way - 2.5e6 / 1448.0).abs() < 1e-6, "{under_way}");
+        study.trials[0].params.streams = 4;
+        let each = asked(&study, |cell| cell.under_way()).expect("a rate");
+        assert!((each - 2.5e6 / 4.0 / 1448.0).abs() < 1e-6, "{each}");
+        // 52 bytes of headers beside 1448.
+        assert_eq!(asked(&study, |cell| cell.in_packets(1448.0)), 1500.0);
+        assert_eq!(asked(&stream("tcp-stream"), |cell| cell.in_packets(2896.0)), 3000.0);
+    }
+
+    #[test]
+    fn packets_are_those_of_the_senders_interface_and_options_those_that_all_agreed_on() {
+        let mut study = with(&[("flow0.agreed_options", 0b110), ("flow1.agreed_options", 0b010)]);
+        for (key, value) in [
+            ("eth0.tx_packets", 1_000),
+            ("eth0.tx_bytes", 9_000_000),
+            ("eth1.tx_packets", 1),
+            ("eth1.tx_bytes", 1),
+        ] {
+            read(&mut study, "interface", key, value);
+        }
+        assert_eq!(asked(&study, |cell| cell.packet_bytes()), None, "which interface is not known");
+        for record in &mut study.records {
+            let end = record.of_mut(narrows_model::load::Role::Sender).next().expect("an end");
+            end.effective.interface = Some("eth0".to_owned());
+        }
+        assert_eq!(asked(&study, |cell| cell.packet_bytes()), Some(9_000.0));
+        let agreed = |bit| asked(&study, |cell| cell.agreed(bit));
+        assert_eq!(
+            [agreed(0b010), agreed(0b100), agreed(0b001)],
+            [Some(true), Some(false), Some(false)]
+        );
+        assert_eq!(asked(&stream("tcp-stream"), |cell| cell.agreed(1)), None);
+        let limited = |key: Counter, share: u64| {
+            let key = key.key(Scope::Flow(0)).to_string();
+            let mut study = stream("tcp-stream");
+            read(&mut study, "tcp-info", &key, share * 10_000_000);
+            asked(&study, |cell| cell.is_limited_by_buffers())
+        };
+        for key in [keys::LIMITED_BY_WINDOW, keys::LIMITED_BY_BUFFER] {
+            assert!(limited(key, 25) && !limited(key, 24), "a quarter of the time");
+        }
+        assert!(!limited(keys::BUSY, 100));
+        let paced = |rate: Option<u64>| {
+            let mut study = stream("tcp-stream");
+            study.trials[0].params.rate_bps = rate;
+            asked(&study, |cell| cell.is_paced())
+        };
+        assert_eq!([paced(None), paced(Some(0)), paced(Some(1))], [false, false, true]);
+    }
+}
