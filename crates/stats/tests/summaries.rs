@@ -315,3 +315,21 @@ fn the_copy_costs_what_leaving_it_out_saves() {
     assert!((share.dropped_seconds_per_gigabyte - 0.2).abs() < 1e-12);
     assert!((share.share - 0.5).abs() < 1e-12);
 }
+
+#[test]
+fn what_another_tool_states_is_the_value_of_its_run_in_the_cells_unit() {
+    let trial = trial("tcp-stream", "tcp-stream");
+    let of =
+        |repeat: u32, value: f64, unit| Record { repeat, ..told::told(&trial, 9, value, unit) };
+    let bits = Unit::BitsPerSecond;
+    let mut broken = of(4, 8e9, bits);
+    broken.outcome =
+        Outcome::Failed { at: Stage::Run, why: "it broke".into(), fault: Fault::default() };
+    // Out of order; one in another unit, and one that failed, state nothing.
+    let other = of(3, 7.0, Unit::Nanos);
+    let records = vec![of(2, 3e9, bits), of(0, 1e9, bits), broken, of(1, 2e9, bits), other];
+    let summary = one(trial.clone(), records);
+    let values: Vec<(u32, f64)> = summary.values.iter().map(|v| (v.repeat, v.value)).collect();
+    assert_eq!(values, [(0, 1e9), (1, 2e9), (2, 3e9)]);
+    assert_eq!(middle(&summary), (2e9, bits));
+}
