@@ -212,10 +212,10 @@ fn slips_about_hosts_say_where_they_are() {
         ("peers = ['a', 'b']\npattern = 'star'", "pattern: 'star' is none of pair, fan-in"),
         (
             "peers = ['a', 'b']\npattern = 'pair'\nload = 'rdma-write-stream'",
-            "rdma-write-stream has none",
+            "pattern: rdma-write-stream has none",
         ),
-        ("peers = ['a', 'b']\npattern = 'pair'\nbind = 'eth0'", "bind is of this host"),
-        ("peers = ['a', 'b']\npattern = 'pair'\nmtu = 9000", "mtu is of this host"),
+        ("peers = ['a', 'b']\npattern = 'pair'\nbind = 'eth0'", "pattern: bind is of this host"),
+        ("peers = ['a', 'b']\npattern = 'pair'\nmtu = 9000", "pattern: mtu is of this host"),
         ("peers = ['a', 'b']\npattern = 'pair'\naffinity = '0,1'", "affinity: '0': of a pattern"),
         ("peers = ['a', 'b']\npattern = 'pair'\naffinity = 'c=1'", "'c' is not a host"),
     ] {
