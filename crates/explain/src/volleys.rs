@@ -299,7 +299,7 @@ mod tests {
     fn a_marks_share_counts_no_packet_twice_and_its_rates_are_of_second_halves() {
         let twice = Train { came: 120, ..train() };
         let marked = |trains: Vec<Train>| Marked { trains, ..Marked::default() };
-        assert_eq!(came_share(&marked(vec![train(), twice.clone()])), 181.0 / 200.0);
+        assert_eq!(came_share(&marked(vec![train(), twice])), 181.0 / 200.0);
         assert_eq!(came_share(&marked(Vec::new())), 0.0);
         let all = marked(vec![train(), train(), twice, train()]);
         assert_eq!(rates(&all).map(|range| range.middle), Some(8e7));

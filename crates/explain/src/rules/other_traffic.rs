@@ -220,9 +220,11 @@ fn seen(cell: &Cell<'_>) -> Vec<Seen> {
 
 /// Medians over the runs, of the end of one role, and the sum where it is one in each.
 fn passed(cell: &Cell<'_>, role: Role, way: Way) -> Option<(Passed, Option<f64>)> {
+    let others = Others::of(cell);
     let runs = cell.done.iter().filter_map(|record| {
         let run = passed_in(cell.trial, record, role, way)?;
-        Some(Passed { is_blurred: run.is_blurred || is_beside(cell, record, role), ..run })
+        let is_beside = others.are_beside(cell.trial, record, role);
+        Some(Passed { is_blurred: run.is_blurred || is_beside, ..run })
     });
     let runs: Vec<Passed> = runs.collect();
     let of = |value: fn(&Passed) -> f64| median(&runs.iter().map(value).collect::<Vec<f64>>());
@@ -237,19 +239,43 @@ fn passed(cell: &Cell<'_>, role: Role, way: Way) -> Option<(Passed, Option<f64>)
     Some((middle, is_one.then_some(all_bps)))
 }
 
-/// Whether a run of another trial of the study, one that was made together with this one, used the
-/// interface of an end meanwhile: what it moved is not others'.
-fn is_beside(cell: &Cell<'_>, record: &Record, role: Role) -> bool {
-    let Some((host, end)) = placed(cell.trial, record, role).next() else { return false };
-    cell.study.records.iter().any(|other| {
-        let is_another = other.trial != record.trial && other.session == record.session;
-        let trial = cell.study.trials.iter().find(|trial| trial.id == other.trial);
-        let ends = trial.into_iter().flat_map(|trial| {
-            ENDS.into_iter().flat_map(move |(role, _)| placed(trial, other, role))
-        });
-        let mut ends = ends.filter(|_| is_another && !has(other, end));
-        ends.any(|(at, there)| at == host && is_meanwhile(there, end))
-    })
+/// The ends of all runs of a study's other trials, in the order in which their windows opened: few
+/// of many thousand runs are looked at for each.
+struct Others<'a> {
+    ends: Vec<(EndHost, &'a EndReport, &'a Record)>,
+    /// The longest of their windows.
+    longest_ns: u64,
+}
+
+impl<'a> Others<'a> {
+    fn of(cell: &Cell<'a>) -> Self {
+        let mut ends = Vec::new();
+        for trial in cell.study.trials.iter().filter(|trial| trial.id != cell.trial.id) {
+            for record in cell.study.records_of(trial) {
+                for (role, _) in ENDS {
+                    let of = placed(trial, record, role);
+                    ends.extend(of.map(|(host, end)| (host, end, record)));
+                }
+            }
+        }
+        ends.sort_by_key(|(_, end, _)| end.opened_ns);
+        let longest_ns = ends.iter().map(|(_, end, _)| end.window_ns.0).max().unwrap_or(0);
+        Self { ends, longest_ns }
+    }
+
+    /// Whether one of them, made together with this run, used the interface of an end meanwhile:
+    /// what it moved is not others'.
+    fn are_beside(&self, trial: &Trial, record: &Record, role: Role) -> bool {
+        let Some((host, end)) = placed(trial, record, role).next() else { return false };
+        let from = end.opened_ns.0.saturating_sub(self.longest_ns);
+        let first = self.ends.partition_point(|(_, other, _)| other.opened_ns.0 < from);
+        let meanwhile = self.ends[first..].iter();
+        let mut meanwhile = meanwhile.take_while(|(_, other, _)| other.opened_ns.0 < close(end));
+        meanwhile.any(|(at, there, other)| {
+            let is_another = other.session == record.session && !has(other, end);
+            *at == host && is_another && is_meanwhile(there, end)
+        })
+    }
 }
 
 /// Whether a record has the report of an end: of a trial of many pairs, taken apart, each has

@@ -253,8 +253,10 @@ fn queues(cell: &Cell<'_>, role: Role) -> Vec<Queue> {
         _ => None,
     });
     // A driver's own queue may be full too: a ring, or that of a TAP, which is its queue's length.
-    let used = ends.iter().filter_map(|end| end.effective.interface.clone());
-    let used = used.filter(|name| count(&ends, keys::TX_DROPPED, name) > 0.0);
+    // Each once: a look at all runs for each of them is their square.
+    let used: BTreeSet<String> =
+        ends.iter().filter_map(|end| end.effective.interface.clone()).collect();
+    let used = used.into_iter().filter(|name| count(&ends, keys::TX_DROPPED, name) > 0.0);
     let names: BTreeSet<String> = named.chain(used).collect();
     names
         .into_iter()

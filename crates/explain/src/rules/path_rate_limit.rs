@@ -176,7 +176,7 @@ mod tests {
                 let end = &mut one.report;
                 end.looked_ns = Some(end.window_ns);
                 end.effective.interface = Some("eth0".into());
-                for (unit, count) in [("packets", packets), ("bytes", packets * 1514)] {
+                for (unit, count) in [("packets", packets), ("bytes", packets * (65_536 + 42))] {
                     end.readings.put_words("interface", &format!("eth0.{way}_{unit}"), count);
                 }
             }

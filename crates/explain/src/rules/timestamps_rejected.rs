@@ -42,8 +42,8 @@ fn look(cell: &Cell<'_>) -> Looked {
         let at = cell.receiver().map_or("at the receiver", |end| end.at);
         let says = format!(
             "The receiver's TCP ({at}) rejects segments for their timestamps in {}: {rejected:.0} in the \
-             median run, which the sender takes for losses; something on the path rewrites them, or \
-             two hosts share an address",
+             median run, which the sender takes for losses; something on the path rewrites them, \
+             or two hosts share an address",
             cell.trial.label
         );
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY)
