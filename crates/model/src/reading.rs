@@ -379,7 +379,8 @@ impl Readings {
         self.of_source(source).map(|(key, n)| (key, *n))
     }
 
-    /// The same, found by their order: of a run's hundreds of readings a rule asks for one source's.
+    /// The same, found by their order: of a run's hundreds of readings a rule asks for those of one
+    /// source.
     fn of_source(&self, source: Source) -> impl Iterator<Item = (&Key, &u64)> {
         let first = Key {
             source,

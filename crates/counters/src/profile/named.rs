@@ -193,6 +193,11 @@ mod tests {
         assert_eq!(task(std::process::id()), Task::Own);
         assert_eq!(task(0), Task::Idle);
         let mut other = std::process::Command::new("sleep").arg("9").spawn().expect("sleep");
+        // Until it has its own words it looks like a thread of the kernel.
+        let words = format!("/proc/{}/cmdline", other.id());
+        while std::fs::read(&words).is_ok_and(|text| text.is_empty()) {
+            std::thread::yield_now();
+        }
         let told = task(other.id());
         other.kill().and_then(|()| other.wait()).expect("it ends");
         assert_eq!(told, Task::Other);
