@@ -97,7 +97,8 @@ pub fn lost_link(cell: &Cell<'_>) -> Option<String> {
         let (name, _) = all.first()?;
         let times = median(&all.iter().map(|(_, times)| *times).collect::<Vec<f64>>())?;
         let at = end.map_or("", |end| end.at);
-        (times >= 1.0).then(|| format!("{name} ({at}) lost its link {times:.0} times a run"))
+        let often = if times < 1.5 { "once".to_owned() } else { format!("{times:.0} times") };
+        (times >= 1.0).then(|| format!("{name} {at} lost its link {often} a run"))
     })
 }
 
@@ -163,8 +164,11 @@ mod tests {
         assert!(other.contains("its timer: outages"), "another interface's: {other}");
         read(&mut link, "interface", "e0.carrier_lost_events", 2);
         let lost = format!("{:?}", of_study(&RULE, &link));
-        assert!(lost.contains("e0 (here) lost its link 2 times a run"), "{lost}");
+        assert!(lost.contains("e0 here lost its link 2 times a run"), "{lost}");
         assert!(lost.contains("see the cable, the transceiver"), "{lost}");
+        read(&mut link, "interface", "e0.carrier_lost_events", 1);
+        let once = format!("{:?}", of_study(&RULE, &link));
+        assert!(once.contains("e0 here lost its link once a run"), "{once}");
         // A route makes each outage longer.
         let mut route = stream("tcp-stream");
         slices(&mut route, &[9, 0, 0, 9, 9, 9, 9, 9, 9, 9]);
