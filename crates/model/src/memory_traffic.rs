@@ -67,6 +67,8 @@ pub enum Quantity {
     DeviceWritten,
     /// Of these, those whose line was not in the last-level cache.
     DeviceWrittenMissed,
+    /// Lines that the cores asked for and the last-level cache did not hold.
+    CacheMissed,
     /// Memory traffic of the end's own threads (resctrl group of their own).
     OwnThreads,
     /// Of it, to and from memory of the same node.
@@ -83,6 +85,7 @@ impl Quantity {
             Self::SocketLinkSent => "sent over links between sockets",
             Self::DeviceWritten => "written by devices",
             Self::DeviceWrittenMissed => "written by devices past the last-level cache",
+            Self::CacheMissed => "brought to the cores past the last-level cache",
             Self::OwnThreads => "memory traffic of the end's threads",
             Self::OwnThreadsLocal => "memory traffic of the end's threads, same node",
         }

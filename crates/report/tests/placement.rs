@@ -84,7 +84,9 @@ fn use_of_the_link_is_drawn_in_per_cent_of_what_it_carries() {
             counters: 2,
             ran_thousandths: None,
         };
-        let counts = vec![sent(0, share), sent(1, 0.01)];
+        // A tenth of that is what the cores miss.
+        let missed = Count { of: Quantity::CacheMissed, ..sent(0, 0.1 * share) };
+        let counts = vec![sent(0, share), sent(1, 0.01), missed];
         let span_ns = Nanos(1_000_000_000);
         let memory = MemoryTraffic { span_ns, counts, ..MemoryTraffic::default() };
         let end = EndReport { memory: Some(Box::new(memory)), ..EndReport::default() };
@@ -99,6 +101,10 @@ fn use_of_the_link_is_drawn_in_per_cent_of_what_it_carries() {
     let use_of =
         |name: &&(String, String)| name.0 == "placement-tcp-4-flows-use-of-the-busiest-socket";
     let (_, bars) = drawn.iter().find(use_of).expect("bars");
+    let misses =
+        |name: &&(String, String)| name.0 == "placement-tcp-4-flows-cache-misses-of-the-cores";
+    let (_, missed) = drawn.iter().find(misses).expect("bars of misses");
+    assert!(missed.contains(">2.42 GB/s<") && missed.contains(">0.269 GB/s<"), "{missed}");
     assert!(bars.contains(">7 %<") && bars.contains(">63 %<"), "{bars}");
     let text = narrows_report::formats::format("text").expect("a format").write;
     let text = text(&analysis);

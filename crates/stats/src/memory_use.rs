@@ -8,6 +8,7 @@ use narrows_model::load::{EndReport, Role};
 use narrows_model::memory_traffic::{MemoryTraffic, Quantity, Uncounted};
 use narrows_model::units::Unit;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Memory traffic of one end's host, medians over the runs in which it was counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,6 +38,10 @@ pub struct MemoryUse {
     /// Share of these to and from memory of another node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_threads_remote_share: Option<f64>,
+    /// What the cores of each processor asked for and the last-level cache did not hold, where the
+    /// cores count it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cache_missed: Vec<CacheMissed>,
     /// Share of the bytes that devices wrote whose lines the last-level cache held already.
     pub device_writes_in_cache_share: Option<f64>,
     /// Share of the time, in thousandths, in which the counter ran that ran least; `None` where all
@@ -46,6 +51,15 @@ pub struct MemoryUse {
     /// What could not be counted, each reason once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Uncounted>,
+}
+
+/// What the last-level cache did not hold of what the cores of a processor asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CacheMissed {
+    /// Physical package; `None` where the kernel does not tell it.
+    pub processor: Option<u32>,
+    /// Whole lines, median of the runs.
+    pub bytes_per_second: f64,
 }
 
 /// Bytes for each byte of payload: the median of the runs and its interval of 95 %, or with too few
@@ -83,6 +97,13 @@ impl Run<'_> {
 
     fn per_network_byte(&self) -> Option<f64> {
         Some(self.both_ways()? / self.network.filter(|rate| *rate > 0.0)?)
+    }
+
+    /// Lines that a processor's cores missed, a second.
+    fn cache_missed(&self, processor: Option<u32>) -> Option<f64> {
+        let mut counts = self.traffic.counts.iter();
+        let one = counts.find(|one| one.of == Quantity::CacheMissed && one.package == processor)?;
+        self.per_second(one.bytes)
     }
 
     fn busiest_link(&self) -> Option<f64> {
@@ -129,6 +150,18 @@ fn rate(runs: &[Run<'_>], of: Quantity) -> Option<f64> {
     median(&runs.iter().filter_map(|run| run.rate(of)).collect::<Vec<f64>>())
 }
 
+/// What each processor's cores missed, medians of the runs.
+fn cache_missed(runs: &[Run<'_>]) -> Vec<CacheMissed> {
+    let counts = runs.iter().flat_map(|run| &run.traffic.counts);
+    let missed = counts.filter(|count| count.of == Quantity::CacheMissed);
+    let processors: BTreeSet<Option<u32>> = missed.map(|count| count.package).collect();
+    let of = |processor: Option<u32>| {
+        let rates: Vec<f64> = runs.iter().filter_map(|run| run.cache_missed(processor)).collect();
+        median(&rates).map(|bytes_per_second| CacheMissed { processor, bytes_per_second })
+    };
+    processors.into_iter().filter_map(of).collect()
+}
+
 fn over(end: Role, both_ends: bool, runs: &[Run<'_>]) -> MemoryUse {
     let both_ways: Vec<f64> = runs.iter().filter_map(Run::both_ways).collect();
     let ratios: Vec<f64> = runs.iter().filter_map(Run::per_network_byte).collect();
@@ -158,6 +191,7 @@ fn over(end: Role, both_ends: bool, runs: &[Run<'_>]) -> MemoryUse {
         socket_link_bytes_per_second: median(&links),
         own_threads_bytes_per_second: rate(runs, Quantity::OwnThreads),
         own_threads_remote_share: median(&remote),
+        cache_missed: cache_missed(runs),
         device_writes_in_cache_share: median(&in_cache),
         ran_thousandths: counts.filter_map(|count| count.ran_thousandths).min(),
         missing,
@@ -194,6 +228,8 @@ mod tests {
             count(Quantity::SocketLinkSent, 1, 70),
             count(Quantity::DeviceWritten, 0, 400),
             count(Quantity::DeviceWrittenMissed, 0, 100),
+            count(Quantity::CacheMissed, 0, 64),
+            count(Quantity::CacheMissed, 1, 192),
             count(Quantity::OwnThreads, 0, 600),
             count(Quantity::OwnThreads, 1, 200),
             count(Quantity::OwnThreadsLocal, 0, 600),
@@ -212,6 +248,9 @@ mod tests {
         // The busier of two sockets, and three of four lines in the cache.
         assert_eq!(seen.socket_link_bytes_per_second, Some(140.0));
         assert_eq!(seen.device_writes_in_cache_share, Some(0.75));
+        // Each processor's own, in half a second.
+        let missed = seen.cache_missed.iter().map(|one| (one.processor, one.bytes_per_second));
+        assert_eq!(missed.collect::<Vec<_>>(), [(Some(0), 128.0), (Some(1), 384.0)]);
         // Eight hundred bytes in half a second, a quarter of them through the other socket.
         assert_eq!(seen.own_threads_bytes_per_second, Some(1600.0));
         assert_eq!(seen.own_threads_remote_share, Some(0.25));

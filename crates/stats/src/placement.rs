@@ -89,6 +89,8 @@ pub struct HostLoad {
     pub cpu_share: Option<f64>,
     /// Bytes that were read from and written to its memory each second.
     pub memory_bytes_per_second: Option<f64>,
+    /// Bytes that its cores asked for and the last-level caches did not hold, each second.
+    pub cache_missed_bytes_per_second: Option<f64>,
     /// Bytes of data that were sent over the links between its sockets each second.
     pub link_bytes_per_second: Option<f64>,
     /// Of these what the socket sent that sent most, to be held against what its links carry.
@@ -103,6 +105,9 @@ impl HostLoad {
         Self {
             cpu_share: over(&host_share),
             memory_bytes_per_second: over(&|end| per_second(end, MemoryTraffic::both_ways)),
+            cache_missed_bytes_per_second: over(&|end| {
+                per_second(end, |traffic| traffic.bytes(Quantity::CacheMissed))
+            }),
             link_bytes_per_second: over(&|end| {
                 per_second(end, |traffic| traffic.bytes(Quantity::SocketLinkSent))
             }),

@@ -79,6 +79,8 @@ pub enum Counts {
     /// What left over the links to other sockets.
     SocketLinks,
     Devices,
+    /// What the cores did not find in the last-level cache.
+    CacheMisses,
 }
 
 /// One processor family.
@@ -212,6 +214,7 @@ impl EventRow {
             Quantity::Read | Quantity::Written | Quantity::ReadAndWritten => Some(Counts::Memory),
             Quantity::SocketLinkSent => Some(Counts::SocketLinks),
             Quantity::DeviceWritten | Quantity::DeviceWrittenMissed => Some(Counts::Devices),
+            Quantity::CacheMissed => Some(Counts::CacheMisses),
             Quantity::OwnThreads | Quantity::OwnThreadsLocal => None,
         };
         if own == Some(counts) {

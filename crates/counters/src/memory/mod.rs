@@ -25,6 +25,11 @@ use std::time::Instant;
 /// Below this share of its time, in thousandths, a counter was shared with other users of it.
 const RAN_THOUSANDTHS: u32 = 995;
 
+/// In the order in which they are opened: where descriptors run out, those of whole machines' CPUs,
+/// which are the most, come last.
+const ALL_COUNTS: [Counts; 4] =
+    [Counts::Memory, Counts::SocketLinks, Counts::Devices, Counts::CacheMisses];
+
 /// Counters that are open, each with what it told as the window opened.
 pub struct MemoryMeters {
     family: Option<String>,
@@ -127,7 +132,7 @@ impl MemoryMeters {
         let what = family.unsourced.iter().cloned();
         self.gaps.extend(what.map(|what| Uncounted::NotSourced { what }));
         let is_alone = family::packages(root) < 2;
-        for counts in [Counts::Memory, Counts::SocketLinks, Counts::Devices] {
+        for counts in ALL_COUNTS {
             // A processor alone in its host has no link to another.
             if is_alone && counts == Counts::SocketLinks {
                 continue;

@@ -9,6 +9,9 @@ use narrows_model::Fact;
 /// Where all PMUs are.
 pub const DEVICES: &str = "sys/bus/event_source/devices";
 
+/// The unit of the cores themselves, where all are alike.
+const CORES: &str = "cpu";
+
 /// A unit that counts, as the kernel lists it in sysfs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pmu {
@@ -70,11 +73,19 @@ pub fn numbers(text: &str) -> Option<Vec<u32>> {
     Some(ranges?.into_iter().flatten().collect())
 }
 
+/// CPUs on which a unit counts. The cores' own has no mask and counts on each that is online.
+fn mask(root: &Root, name: &str) -> Fact<String> {
+    match name {
+        CORES => root.text("sys/devices/system/cpu/online"),
+        _ => root.text(&format!("{DEVICES}/{name}/cpumask")),
+    }
+}
+
 impl Pmu {
     /// Reads the unit of a name from sysfs.
     pub fn read(root: &Root, name: &str) -> Result<Self, Unclear> {
         let text = |file: &str| root.text(&format!("{DEVICES}/{name}/{file}"));
-        let (kind, mask) = (text("type"), text("cpumask"));
+        let (kind, mask) = (text("type"), mask(root, name));
         let number = kind.value().and_then(|kind| kind.parse().ok());
         let cpus = mask.value().and_then(|mask| numbers(mask));
         Ok(Self {

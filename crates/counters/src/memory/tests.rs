@@ -54,6 +54,7 @@ impl Machine {
         machine.pmu("uncore_upi_0", 30, "0-1", &format);
         let wide = [("event", "config:0-7"), ("umask", "config:8-15,32-55")];
         machine.pmu("uncore_cha_0", 40, "0-1", &wide);
+        machine.pmu("cpu", 4, "", &format).put("sys/devices/system/cpu/online", "0-1\n");
         machine
     }
 
@@ -136,6 +137,7 @@ fn channels_links_and_slices_add_up_by_socket_in_bytes() {
             (20 | 21, 0x3004) => 3,
             (30, 0x0f02) => 90,
             (40, _) => 7,
+            (4, 0x412e) => 5 + u64::from(cpu),
             other => panic!("{other:x?}"),
         }))
     });
@@ -147,6 +149,8 @@ fn channels_links_and_slices_add_up_by_socket_in_bytes() {
     // Nine flits are a line.
     assert_eq!(all(Quantity::SocketLinkSent), [(Some(0), 640, 1, None), (Some(1), 640, 1, None)]);
     assert_eq!(traffic.bytes(Quantity::DeviceWritten), Some(2 * 2 * 7 * 64));
+    // The cores' own counters are opened on each CPU.
+    assert_eq!(all(Quantity::CacheMissed), [(Some(0), 320, 1, None), (Some(1), 384, 1, None)]);
     assert_eq!((traffic.both_ways(), &*traffic.gaps), (Some(1280 + 1408 + 768), &[][..]));
     // The umask's upper part is where this PMU's format puts it.
     let wide = asked.iter().find(|(code, _)| code.kind == 40).expect("a slice");
@@ -282,6 +286,16 @@ fn an_older_kernel_counts_by_the_pmu_that_it_has() {
     assert_eq!(traffic.bytes(Quantity::Read), Some(12 * 2 * 2 * 64));
     let last = Code { kind: 9, config: [0xdf | 0xfe << 8 | 0x7 << 24 | 0x2 << 32, 0, 0] };
     assert!(asked.iter().any(|(code, _)| *code == last), "{asked:x?}");
+    // Two complexes of cores, each with a cache of its own, that the driver counts at one CPU each.
+    let cores = [("event", "config:0-7"), ("umask", "config:8-15")];
+    machine.pmu("amd_l3", 10, "0-1", &cores);
+    let (traffic, asked) = counted(&machine, &|_, cpu| Ok(grows(3 + u64::from(cpu))));
+    let missed = Code { kind: 10, config: [0x0104, 0, 0] };
+    assert!(asked.contains(&(missed, 0)) && asked.contains(&(missed, 1)), "{asked:x?}");
+    assert_eq!(
+        of(&traffic, Quantity::CacheMissed),
+        [(Some(0), 192, 1, None), (Some(1), 256, 1, None)]
+    );
     let umc = [("event", "config:0-7"), ("rdwrmask", "config:8-9")];
     machine.pmu("amd_umc_0", 14, "0", &umc).pmu("amd_umc_12", 15, "1", &umc);
     let (traffic, _) = counted(&machine, &|_, _| Ok(grows(1)));

@@ -63,13 +63,14 @@ const TOPICS: [(Topic, &str); 17] = [
     (Topic::Firmware, "firmware"),
 ];
 
-const QUANTITIES: [(Quantity, &str); 8] = [
+const QUANTITIES: [(Quantity, &str); 9] = [
     (Quantity::Read, "read from memory"),
     (Quantity::Written, "written to memory"),
     (Quantity::ReadAndWritten, "read from and written to memory"),
     (Quantity::SocketLinkSent, "sent over links between sockets"),
     (Quantity::DeviceWritten, "written by devices"),
     (Quantity::DeviceWrittenMissed, "written by devices past the last-level cache"),
+    (Quantity::CacheMissed, "brought to the cores past the last-level cache"),
     (Quantity::OwnThreads, "memory traffic of the end's threads"),
     (Quantity::OwnThreadsLocal, "memory traffic of the end's threads, same node"),
 ];

@@ -39,11 +39,14 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<Picture> {
 
 /// What the host of an end had to do, of which there are bars of both.
 type Load = fn(&Analysis<'_>, &PlacedCell, Role) -> Option<f64>;
-const LOADS: [(&str, Unit, Load); 4] = [
+const LOADS: [(&str, Unit, Load); 5] = [
     ("CPU of whole hosts", Unit::Share, |_, cell, end| of(cell, end).cpu_share),
     ("use of the busiest socket's links", Unit::Share, link_share),
     ("link between sockets", Unit::BytesPerSecond, |_, cell, end| {
         of(cell, end).link_bytes_per_second
+    }),
+    ("cache misses of the cores", Unit::BytesPerSecond, |_, cell, end| {
+        of(cell, end).cache_missed_bytes_per_second
     }),
     ("memory traffic", Unit::BytesPerSecond, |_, cell, end| of(cell, end).memory_bytes_per_second),
 ];
