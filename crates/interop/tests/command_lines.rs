@@ -61,24 +61,31 @@ fn iperf_has_its_window_at_both_ends_and_a_pace_a_flow() {
 }
 
 #[test]
-fn iperf3_is_told_the_congestion_control_and_the_direction() {
+fn iperf3_is_told_the_pace_the_congestion_control_and_the_direction() {
     let mut reverse = asked("tcp-stream");
     reverse.params.stream = Some(StreamParams { reverse: true, ..StreamParams::default() });
     let engine = ENGINES.iter().find(|engine| engine.name == "iperf3").expect("a tool");
     let reach = (engine.reach)("192.0.2.1".parse().expect("an address"), 7000).join(" ");
     assert!(reach.contains("-c 192.0.2.1 -p 7000"), "{reach}");
-    let client = format!("iperf3 {reach} -t 3 -l 8192 -P 4 -w 1048576 -C cubic -R");
+    let client = format!("iperf3 {reach} -t 3 -l 8192 -P 4 -w 1048576 -b 20000000 -C cubic -R");
     called("iperf3", &reverse, ["iperf3 -s -p 7000", &client]);
+    let mut marked = trial("tcp-stream");
+    marked.params.socket = Some(SocketParams { dscp: Some(46), ..SocketParams::default() });
+    let client = format!("iperf3 {reach} -t 3 -l 8192 -P 4 --dscp 46");
+    called("iperf3", &marked, ["iperf3 -s -p 7000", &client]);
 }
 
 #[test]
-fn nuttcp_takes_kibibytes_and_megabits() {
+fn nuttcp_takes_kibibytes_and_kilobits_and_never_less_than_asked() {
     let server = "nuttcp -S --nofork -P 7000";
     called("nuttcp", &trial("tcp-stream"), [server, "nuttcp -T3 -l8192 -N4 -P 7000 192.0.2.1"]);
     let mut one = asked("udp-stream");
     one.params.streams = 1;
-    let client = "nuttcp -T3 -l8192 -u -R80m -w1024k -P 7000 192.0.2.1";
+    let client = "nuttcp -T3 -l8192 -u -R80000 -w1024 -P 7000 192.0.2.1";
     called("nuttcp", &one, [server, client]);
+    one.params.rate_bps = Some(1_500_100);
+    one.params.socket_buffer_bytes = Some(Bytes(512));
+    called("nuttcp", &one, [server, "nuttcp -T3 -l8192 -u -R1501 -w1 -P 7000 192.0.2.1"]);
 }
 
 #[test]

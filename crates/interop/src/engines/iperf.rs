@@ -1,7 +1,7 @@
 //! iperf 2, printing in words and kilobits: its values with commas leave out the server's report.
 
 use super::words::Takes;
-use super::{Engine, Runs, flows, options};
+use super::{Engine, Runs, of_flows, options};
 use narrows_model::workload::Workload;
 
 /// How iperf is called at both ends, and what it tells.
@@ -11,6 +11,7 @@ pub static ENGINE: Engine = Engine {
     runs: Runs::ClientAndServer,
     package: "iperf",
     kinds: &[Workload::TCP_STREAM, Workload::UDP_STREAM],
+    takes: &["length", "parallel", "window", "bitrate", "congestion"],
     port: 5001,
     server: |trial, port| {
         let udp = trial.kind.is_udp().then(String::new);
@@ -20,7 +21,7 @@ pub static ENGINE: Engine = Engine {
     },
     client: |trial, address, port| {
         let mut all = (ENGINE.reach)(address, port);
-        all.extend(options(&flows(trial)));
+        all.extend(options(&of_flows(trial)));
         all.extend(options(&[("-Z", trial.params.congestion.clone())]));
         all
     },

@@ -2,7 +2,7 @@
 //! `iperf3/`.
 
 use super::words::Takes;
-use super::{Engine, Runs, flows, options};
+use super::{Engine, Runs, of_flows, options};
 use narrows_model::workload::Workload;
 
 /// How iperf3 is called at both ends, and what it tells.
@@ -12,14 +12,17 @@ pub static ENGINE: Engine = Engine {
     runs: Runs::ClientAndServer,
     package: "iperf3",
     kinds: &[Workload::TCP_STREAM, Workload::UDP_STREAM],
+    takes: &["length", "parallel", "window", "bitrate", "congestion", "reverse", "dscp"],
     port: 5201,
     server: |_, port| options(&[("-s", Some(String::new())), ("-p", Some(port.to_string()))]),
     client: |trial, address, port| {
         let congestion = trial.params.congestion.clone();
+        let socket = trial.params.socket.as_ref();
+        let dscp = socket.and_then(|socket| socket.dscp).map(|point| point.to_string());
         let reverse = trial.params.is_reverse().then(String::new);
         let mut all = (ENGINE.reach)(address, port);
-        all.extend(options(&flows(trial)));
-        all.extend(options(&[("-C", congestion), ("-R", reverse)]));
+        all.extend(options(&of_flows(trial)));
+        all.extend(options(&[("-C", congestion), ("--dscp", dscp), ("-R", reverse)]));
         all
     },
     client_words: &[

@@ -1,6 +1,7 @@
 //! Outside tools as the load of a trial: their own programs, under our placement, told apart from
 //! ours for ever after. Only a study's file on this host names them; no peer can.
 
+mod choice;
 mod iperf;
 mod iperf3;
 mod mpi;
@@ -12,12 +13,12 @@ mod sockperf;
 pub mod words;
 
 use crate::import::{self, Unusable};
+pub use choice::{NoEngine, engine};
 use narrows_control::tools::ToolServer;
 use narrows_control::{ControlError, Denial, MachineError};
 use narrows_model::load::Role;
-use narrows_model::options::{runs, told};
 use narrows_model::record::{External, Stage};
-use narrows_model::trial::{NetworkPath, Placement, Trial};
+use narrows_model::trial::{Placement, Trial};
 use narrows_model::workload::Workload;
 use process::{NotStarted, Running};
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,9 @@ pub struct Engine {
     pub package: &'static str,
     /// The loads that it can make.
     pub kinds: &'static [Workload],
+    /// Keys of the options that it can be told by its flags. With any other it would measure
+    /// something else than the trial is.
+    pub takes: &'static [&'static str],
     /// The port that it takes by itself.
     pub port: u16,
     /// What its server is called with for a trial.
@@ -80,126 +84,6 @@ pub static ENGINES: &[&Engine] = &[
     &qperf::ENGINE,
     &sockperf::ENGINE,
 ];
-
-/// Why no outside tool makes a trial's load.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum NoEngine {
-    /// No tool of this name is known.
-    #[error("engine '{0}' is none of {names}", names = names(ENGINES.iter().map(|e| e.name)))]
-    Unknown(String),
-    /// The tool makes other loads.
-    #[error("{tool} runs {}, not {workload}", names(.makes.iter().map(Workload::as_str)))]
-    OtherLoad {
-        /// Name of the tool.
-        tool: &'static str,
-        makes: &'static [Workload],
-        /// What the trial asks for.
-        workload: Workload,
-    },
-    /// The trial goes through a library that the tool does not use.
-    #[error("{tool} does not go through {library}")]
-    Library {
-        /// Name of the tool.
-        tool: &'static str,
-        /// Name of the library.
-        library: String,
-    },
-    /// The trial is told an option that the tool has not.
-    #[error("{tool} does not take '{option}'")]
-    Option {
-        /// Name of the tool.
-        tool: &'static str,
-        /// Key of the option.
-        option: &'static str,
-    },
-    /// The tool's ranks are on two hosts, and one is named.
-    #[error("ranks of {0} are on two hosts: name the other with --peer")]
-    OneHost(&'static str),
-    /// Ranks are placed, and told all else, by their launcher.
-    #[error("{tool} does not take '{option}': the launcher places its ranks")]
-    Launched {
-        /// Name of the tool.
-        tool: &'static str,
-        /// Key of the option.
-        option: &'static str,
-    },
-    /// The program is not on the path.
-    #[error("{program} is not installed: apt install {package}")]
-    NotInstalled {
-        /// Name of the program.
-        program: &'static str,
-        /// The Debian package that has it.
-        package: &'static str,
-    },
-}
-
-fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
-    all.collect::<Vec<_>>().join(", ")
-}
-
-/// The tool that makes a trial's load; an error says why it cannot.
-pub fn engine(trial: &Trial) -> Result<&'static Engine, NoEngine> {
-    let name = trial.engine.as_ref().map_or("", |engine| engine.tool.as_str());
-    let engine = ENGINES
-        .iter()
-        .copied()
-        .find(|engine| engine.name == name)
-        .ok_or_else(|| NoEngine::Unknown(name.to_owned()))?;
-    if !engine.kinds.contains(&trial.kind) {
-        return Err(NoEngine::OtherLoad {
-            tool: engine.name,
-            makes: engine.kinds,
-            workload: trial.kind.clone(),
-        });
-    }
-    if engine.runs == Runs::Ranks {
-        if trial.path != NetworkPath::Peer {
-            return Err(NoEngine::OneHost(engine.name));
-        }
-        if let Some(option) = not_of_ranks(trial) {
-            return Err(NoEngine::Launched { tool: engine.name, option });
-        }
-    }
-    let via = trial.params.rdma.as_ref().and_then(|rdma| rdma.via.as_deref());
-    if let Some(library) = via {
-        return Err(NoEngine::Library { tool: engine.name, library: library.to_owned() });
-    }
-    let has_ranks = engine.runs == Runs::Ranks;
-    let mut needs = told(&trial.params).filter(|(option, _)| option.capability.is_some());
-    if let Some((option, _)) = needs.find(|(option, _)| !(has_ranks && option.key == RANKS)) {
-        return Err(NoEngine::Option { tool: engine.name, option: option.key });
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let program = (engine.program)(trial);
-    if std::env::split_paths(&path).any(|dir| dir.join(program).is_file()) {
-        Ok(engine)
-    } else {
-        Err(NoEngine::NotInstalled { program, package: engine.package })
-    }
-}
-
-/// Key of the option that only launchers of ranks take.
-const RANKS: &str = runs::RANKS.declared.key;
-
-/// What a trial is told that ranks of a launcher cannot be; a figure without it would be of
-/// something else.
-fn not_of_ranks(trial: &Trial) -> Option<&'static str> {
-    if trial.params.streams > 1 {
-        return Some("parallel");
-    }
-    let told = told(&trial.params).map(|(option, _)| option.key);
-    told.into_iter().find(|key| !["length", "parallel", RANKS].contains(key)).or_else(|| {
-        trial.ends.iter().find_map(|end| {
-            let placed = [
-                (end.bind.is_some(), "bind"),
-                (end.container.is_some(), "in"),
-                (!end.place.cpus.is_empty(), "affinity"),
-                (end.place.node.is_some(), "memory_node"),
-            ];
-            placed.into_iter().find(|(is_told, _)| *is_told).map(|(_, key)| key)
-        })
-    })
-}
 
 /// Whether a tool's ends are ranks, which a launcher starts on both hosts.
 pub fn has_ranks(trial: &Trial) -> bool {
@@ -523,63 +407,24 @@ fn options(options: &[(&str, Option<String>)]) -> Vec<String> {
 }
 
 /// What is asked of a trial's flows, as most tools name it.
-fn flows(trial: &Trial) -> Vec<(&'static str, Option<String>)> {
+fn of_flows(trial: &Trial) -> Vec<(&'static str, Option<String>)> {
     let params = &trial.params;
     let udp = trial.kind.is_udp();
+    let each = |rate_bps: u64| (rate_bps / u64::from(params.streams.max(1))).to_string();
     vec![
         ("-t", Some(seconds(trial))),
         ("-l", Some(params.message_bytes.0.to_string())),
         ("-P", Some(params.streams.to_string())),
         ("-w", params.socket_buffer_bytes.map(|bytes| bytes.0.to_string())),
         ("-u", udp.then(String::new)),
-        // The tools pace each flow by itself.
-        (
-            "-b",
-            udp.then(|| {
-                (params.rate_bps.unwrap_or(0) / u64::from(params.streams.max(1))).to_string()
-            }),
-        ),
+        // The tools pace each flow by itself. Without a rate UDP is to go as fast as it can.
+        ("-b", params.rate_bps.or(udp.then_some(0)).map(each)),
     ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::load::{Params, StreamParams, Timeline};
-    use narrows_model::trial::{EndSpec, TrialId};
-    use narrows_model::{Bytes, Nanos};
-
-    #[test]
-    fn ranks_of_a_launcher_are_refused_what_they_cannot_be() {
-        let trial = |params: Params, ends| {
-            not_of_ranks(&Trial {
-                id: TrialId(String::new()),
-                label: String::new(),
-                kind: Workload::from("mpi-latency"),
-                params,
-                ends,
-                path: NetworkPath::Peer,
-                timeline: Timeline::new(Nanos(0), Nanos(1), Nanos(0)),
-                levels: Vec::new(),
-                notes: Vec::new(),
-                engine: None,
-            })
-        };
-        let ends = || EndSpec::anywhere(false);
-        let plain = || Params::of_network(Bytes(8), 1);
-        assert_eq!(trial(plain(), ends()), None);
-        let mut eight = plain();
-        eight.told.tell(&runs::RANKS, 8);
-        assert_eq!(trial(eight, ends()), None);
-        assert_eq!(trial(Params { streams: 4, ..plain() }, ends()), Some("parallel"));
-        assert_eq!(trial(Params { rate_bps: Some(1), ..plain() }, ends()), Some("bitrate"));
-        let reverse = StreamParams { reverse: true, ..StreamParams::default() };
-        let params = Params { stream: Some(reverse), ..plain() };
-        assert_eq!(trial(params, ends()), Some("reverse"));
-        let mut placed = ends();
-        placed[0].place.node = Some(1);
-        assert_eq!(trial(plain(), placed), Some("memory_node"));
-    }
 
     #[test]
     fn a_launcher_that_the_user_stopped_says_nothing_of_the_host() {

@@ -33,6 +33,7 @@ pub static ENGINE: Engine = Engine {
     runs: Runs::Ranks,
     package: "openmpi-bin",
     kinds: KINDS,
+    takes: &["length", "ranks"],
     port: 0,
     server: |_, _| Vec::new(),
     client: |trial, address, _| words(trial, &with_here(address)),

@@ -11,6 +11,7 @@ pub static ENGINE: Engine = Engine {
     runs: Runs::ClientAndServer,
     package: "nuttcp",
     kinds: &[Workload::TCP_STREAM, Workload::UDP_STREAM],
+    takes: &["length", "parallel", "window", "bitrate"],
     port: 5000,
     server: |_, port| {
         let foreground = Some(String::new());
@@ -23,9 +24,11 @@ pub static ENGINE: Engine = Engine {
     client: |trial, address, port| {
         let params = &trial.params;
         let udp = trial.kind.is_udp().then(String::new);
-        let rate = params.rate_bps.map(|bps| format!("-R{}m", bps / 1_000_000));
+        // Rates in kb/s and windows in KiB, both whole; none is rounded down to "as it likes".
+        let rate = params.rate_bps.map(|bps| format!("-R{}", bps.div_ceil(1000).max(1)));
         let many = (params.streams > 1).then(|| format!("-N{}", params.streams));
-        let window = params.socket_buffer_bytes.map(|bytes| format!("-w{}k", bytes.0 / 1024));
+        let window =
+            params.socket_buffer_bytes.map(|bytes| format!("-w{}", bytes.0.div_ceil(1024).max(1)));
         let mut all =
             vec![format!("-T{}", seconds(trial)), format!("-l{}", params.message_bytes.0)];
         all.extend(options(&[("-u", udp)]));

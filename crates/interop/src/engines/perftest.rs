@@ -25,6 +25,23 @@ pub static ENGINE: Engine = Engine {
         Latency(Rdma(Write)),
         Stream(Rdma(Write)),
     ],
+    takes: &[
+        "length",
+        "parallel",
+        "wait",
+        "bidirectional",
+        "device",
+        "ib_port",
+        "gid_index",
+        "connection",
+        "service",
+        "depth",
+        "post_list",
+        "signal_every",
+        "inline",
+        "path_mtu",
+        "service_level",
+    ],
     port: 18515,
     server: |trial, port| {
         let rdma = trial.params.rdma.clone().unwrap_or_default();

@@ -23,6 +23,7 @@ pub static ENGINE: Engine = Engine {
         Latency(Udp),
         Stream(Udp),
     ],
+    takes: &["length", "connection"],
     port: 19765,
     server: |_, port| options(&[("-lp", Some(port.to_string()))]),
     client: |trial, address, port| {

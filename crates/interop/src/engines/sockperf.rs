@@ -11,6 +11,7 @@ pub static ENGINE: Engine = Engine {
     runs: Runs::ClientAndServer,
     package: "sockperf",
     kinds: &[Workload::Latency(Transport::Tcp), Workload::Latency(Transport::Udp)],
+    takes: &["length"],
     port: 11111,
     server: |trial, port| {
         let tcp = trial.kind.is_tcp().then(String::new);

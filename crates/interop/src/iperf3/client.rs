@@ -232,8 +232,7 @@ fn their_report(trial: &Trial, theirs: &Results) -> Result<EndReport, Iperf3Erro
         if !(seconds > 0.0 && seconds < 1e6) {
             return Err(Iperf3Error::Nonsense(Nonsense::Seconds(seconds)));
         }
-        let window_ns = (seconds * 1e9) as u64;
-        report.window_ns = Nanos(report.window_ns.0.max(window_ns));
+        report.window_ns = report.window_ns.max(Nanos::from_seconds(seconds));
         // What was lost while warming up does not count.
         let lost = (stream.errors - stream.omitted_errors.max(0)).max(0) as u64;
         let packets = (stream.packets - stream.omitted_packets.max(0)).max(0) as u64;
@@ -243,7 +242,7 @@ fn their_report(trial: &Trial, theirs: &Results) -> Result<EndReport, Iperf3Erro
             lost,
             stretch: udp.then(|| whole_run(stream, ends)),
             jitter_ns: (stream.jitter > 0.0 && stream.jitter < 1e3)
-                .then_some(Nanos((stream.jitter * 1e9) as u64)),
+                .then_some(Nanos::from_seconds(stream.jitter)),
             sends: ends == Role::Sender,
             ..FlowTally::default()
         });

@@ -1,0 +1,237 @@
+//! Which tool makes a trial's load, or why none does: a tool that cannot be told what a trial is
+//! would measure something else under its name.
+
+use super::{ENGINES, Engine, Runs};
+use narrows_model::options::{flows, told};
+use narrows_model::trial::{NetworkPath, Trial};
+use narrows_model::workload::Workload;
+use thiserror::Error;
+
+/// Why no outside tool makes a trial's load.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NoEngine {
+    /// No tool of this name is known.
+    #[error("engine '{0}' is none of {names}", names = names(ENGINES.iter().map(|e| e.name)))]
+    Unknown(String),
+    /// The tool makes other loads.
+    #[error("{tool} runs {}, not {workload}", names(.makes.iter().map(Workload::as_str)))]
+    OtherLoad {
+        /// Name of the tool.
+        tool: &'static str,
+        makes: &'static [Workload],
+        /// What the trial asks for.
+        workload: Workload,
+    },
+    /// The trial goes through a library that the tool does not use.
+    #[error("{tool} does not go through {library}")]
+    Library {
+        /// Name of the tool.
+        tool: &'static str,
+        /// Name of the library.
+        library: String,
+    },
+    /// The trial is told an option that the tool has not.
+    #[error("{tool} does not take '{option}'")]
+    Option {
+        /// Name of the tool.
+        tool: &'static str,
+        /// Key of the option.
+        option: &'static str,
+    },
+    /// The tool's ranks are on two hosts, and one is named.
+    #[error("ranks of {0} are on two hosts: name the other with --peer")]
+    OneHost(&'static str),
+    /// Ranks are placed, and told all else, by their launcher.
+    #[error("{tool} does not take '{option}': the launcher places its ranks")]
+    Launched {
+        /// Name of the tool.
+        tool: &'static str,
+        /// Key of the option.
+        option: &'static str,
+    },
+    /// The program is not on the path.
+    #[error("{program} is not installed: apt install {package}")]
+    NotInstalled {
+        /// Name of the program.
+        program: &'static str,
+        /// The Debian package that has it.
+        package: &'static str,
+    },
+}
+
+fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
+    all.collect::<Vec<_>>().join(", ")
+}
+
+/// The tool that makes a trial's load; an error says why it cannot.
+pub fn engine(trial: &Trial) -> Result<&'static Engine, NoEngine> {
+    let name = trial.engine.as_ref().map_or("", |engine| engine.tool.as_str());
+    let engine = ENGINES
+        .iter()
+        .copied()
+        .find(|engine| engine.name == name)
+        .ok_or_else(|| NoEngine::Unknown(name.to_owned()))?;
+    if !engine.kinds.contains(&trial.kind) {
+        return Err(NoEngine::OtherLoad {
+            tool: engine.name,
+            makes: engine.kinds,
+            workload: trial.kind.clone(),
+        });
+    }
+    if engine.runs == Runs::Ranks {
+        if trial.path != NetworkPath::Peer {
+            return Err(NoEngine::OneHost(engine.name));
+        }
+        if let Some(option) = engine.cannot_say(trial).or_else(|| placed_by_launcher(trial)) {
+            return Err(NoEngine::Launched { tool: engine.name, option });
+        }
+    }
+    let via = trial.params.rdma.as_ref().and_then(|rdma| rdma.via.as_deref());
+    if let Some(library) = via {
+        return Err(NoEngine::Library { tool: engine.name, library: library.to_owned() });
+    }
+    if let Some(option) = engine.cannot_say(trial) {
+        return Err(NoEngine::Option { tool: engine.name, option });
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let program = (engine.program)(trial);
+    if std::env::split_paths(&path).any(|dir| dir.join(program).is_file()) {
+        Ok(engine)
+    } else {
+        Err(NoEngine::NotInstalled { program, package: engine.package })
+    }
+}
+
+const PARALLEL: &str = flows::PARALLEL.declared.key;
+const CONGESTION: &str = flows::CONGESTION.declared.key;
+
+/// Where a trial puts its ends, which the launcher of ranks decides.
+fn placed_by_launcher(trial: &Trial) -> Option<&'static str> {
+    trial.ends.iter().find_map(|end| {
+        let placed = [
+            (end.bind.is_some(), "bind"),
+            (end.container.is_some(), "in"),
+            (!end.place.cpus.is_empty(), "affinity"),
+            (end.place.node.is_some(), "memory_node"),
+        ];
+        placed.into_iter().find(|(is_told, _)| *is_told).map(|(_, key)| key)
+    })
+}
+
+impl Engine {
+    /// Key of the first option of a trial that it cannot be told; a figure without it would be of
+    /// something else.
+    fn cannot_say(&self, trial: &Trial) -> Option<&'static str> {
+        let is_said = |key: &str| match key {
+            // One flow is what each does by itself.
+            PARALLEL => trial.params.streams <= 1 || self.takes.contains(&key),
+            // Routes of namespaces ask for it in a tool's place, and UDP has none.
+            CONGESTION if trial.path == NetworkPath::Namespaces || !trial.kind.is_tcp() => true,
+            _ => self.takes.contains(&key),
+        };
+        told(&trial.params).map(|(option, _)| option.key).find(|key| !is_said(key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::load::{Params, StreamParams, Timeline};
+    use narrows_model::options::runs;
+    use narrows_model::trial::{EndSpec, TrialId};
+    use narrows_model::{Bytes, Nanos};
+
+    fn of(tool: &str, kind: &str, params: Params) -> Trial {
+        Trial {
+            id: TrialId(String::new()),
+            label: String::new(),
+            kind: Workload::from(kind),
+            params,
+            ends: EndSpec::anywhere(false),
+            path: NetworkPath::Peer,
+            timeline: Timeline::new(Nanos(0), Nanos(1), Nanos(0)),
+            levels: Vec::new(),
+            notes: Vec::new(),
+            engine: Some(narrows_model::trial::Engine {
+                tool: tool.to_owned(),
+                ..narrows_model::trial::Engine::default()
+            }),
+        }
+    }
+
+    /// What a trial with these settings is refused for, whether or not the tool is installed.
+    fn refused(trial: &Trial) -> Option<String> {
+        match engine(trial) {
+            Ok(_) | Err(NoEngine::NotInstalled { .. }) => None,
+            Err(why) => Some(why.to_string()),
+        }
+    }
+
+    #[test]
+    fn a_tool_that_cannot_be_told_an_option_is_refused() {
+        let plain = || Params::of_network(Bytes(1000), 1);
+        let told = |change: fn(&mut Params)| {
+            let mut params = plain();
+            change(&mut params);
+            params
+        };
+        let reversed = || {
+            told(|of| of.stream = Some(StreamParams { reverse: true, ..StreamParams::default() }))
+        };
+        let paced = || told(|of| of.rate_bps = Some(1_000_000));
+        let prompt = || told(|of| of.told.tell(&flows::QUICKACK, true));
+        let cubic = || told(|of| of.congestion = Some("cubic".to_owned()));
+        let several = || Params::of_network(Bytes(1000), 4);
+        let ranks = || told(|of| of.told.tell(&runs::RANKS, 8));
+        for (tool, kind, params, option) in [
+            ("iperf3", "tcp-stream", reversed(), None),
+            ("iperf3", "tcp-stream", paced(), None),
+            ("iperf3", "tcp-stream", several(), None),
+            ("iperf3", "tcp-stream", prompt(), Some("quickack")),
+            ("iperf3", "tcp-stream", ranks(), Some("ranks")),
+            ("iperf", "tcp-stream", reversed(), Some("reverse")),
+            ("nuttcp", "udp-stream", paced(), None),
+            ("nuttcp", "tcp-stream", reversed(), Some("reverse")),
+            ("qperf", "tcp-stream", several(), Some("parallel")),
+            ("qperf", "tcp-stream", paced(), Some("bitrate")),
+            ("iperf3", "tcp-stream", cubic(), None),
+            ("nuttcp", "tcp-stream", cubic(), Some("congestion")),
+            ("nuttcp", "udp-stream", cubic(), None),
+            ("sockperf", "tcp-latency", plain(), None),
+            ("sockperf", "tcp-latency", several(), Some("parallel")),
+            ("mpi", "mpi-latency", plain(), None),
+            ("mpi", "mpi-latency", ranks(), None),
+            ("mpi", "mpi-latency", several(), Some("parallel")),
+            ("mpi", "mpi-latency", paced(), Some("bitrate")),
+        ] {
+            let why = refused(&of(tool, kind, params));
+            let says = option.map(|option| format!("{tool} does not take '{option}'"));
+            match says {
+                Some(says) => assert!(
+                    why.as_ref().is_some_and(|why| why.starts_with(&says)),
+                    "{says}: {why:?}"
+                ),
+                None => assert_eq!(why, None, "{tool} {kind}"),
+            }
+        }
+    }
+
+    #[test]
+    fn routes_of_namespaces_ask_for_a_congestion_control_in_a_tools_place() {
+        let cubic = Some("cubic".to_owned());
+        let params = Params { congestion: cubic, ..Params::of_network(Bytes(1000), 1) };
+        let mut trial = of("nuttcp", "tcp-stream", params);
+        trial.path = NetworkPath::Namespaces;
+        assert_eq!(refused(&trial), None);
+        trial.path = NetworkPath::Loopback;
+        assert!(refused(&trial).is_some());
+    }
+
+    #[test]
+    fn a_launcher_places_its_ranks_itself() {
+        let mut trial = of("mpi", "mpi-latency", Params::of_network(Bytes(8), 1));
+        trial.ends[0].place.node = Some(1);
+        let why = refused(&trial).expect("refused");
+        assert_eq!(why, "mpi does not take 'memory_node': the launcher places its ranks");
+    }
+}
