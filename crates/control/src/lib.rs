@@ -18,6 +18,8 @@ mod heart;
 pub mod key;
 pub mod limits;
 pub mod listen;
+pub mod net;
+pub mod not_granted;
 pub mod offers;
 pub mod oom;
 mod peer;

@@ -1,20 +1,19 @@
 //! What an agent lets a peer order: the end of a network workload that listens, within limits that
 //! its owner sets, and nothing of where and as what it runs.
 
-use crate::responses::{self, NotHeld};
-use crate::session::Order;
+use crate::net::Net;
+use crate::not_granted::NotGranted;
+use crate::responses;
+use crate::session::{Order, WORKERS_MAX};
 use narrows_model::Bytes;
 use narrows_model::load::{Bind, Grant, Job, Role};
 use narrows_model::options::packets::BURST;
-use narrows_model::record::Fault;
 use narrows_model::workload::Workload;
-use narrows_workloads::LoadError;
 use narrows_workloads::harness::grant::VALID_MAX;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-use thiserror::Error;
 
 /// How long a worker may take beside its time line: to be ordered, to prepare, to meet the other
 /// end.
@@ -39,177 +38,6 @@ pub struct Limits {
     pub allowed: Vec<Net>,
     /// Addresses of other agents that ends here may meet, as callers or as targets; empty is none.
     pub peers: Vec<Net>,
-}
-
-/// Most workers of one session.
-pub const WORKERS_MAX: usize = 64;
-
-/// Addresses with a common beginning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Net {
-    address: IpAddr,
-    bits: u8,
-}
-
-/// Why a text names no addresses with a common beginning.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum NotNet {
-    /// What is before the stroke.
-    #[error("'{text}' is neither an address nor ADDRESS/BITS")]
-    Address {
-        /// The whole text.
-        text: String,
-    },
-    /// What is behind the stroke.
-    #[error("'{text}' has no number of bits up to {bits_max}")]
-    Bits {
-        /// The whole text.
-        text: String,
-        /// Bits of an address of the family: 32 or 128.
-        bits_max: u8,
-    },
-}
-
-impl std::str::FromStr for Net {
-    type Err = NotNet;
-
-    fn from_str(text: &str) -> Result<Self, NotNet> {
-        let (address, bits) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
-        let address: IpAddr =
-            address.parse().map_err(|_| NotNet::Address { text: text.to_owned() })?;
-        let bits_max = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.map_or(Ok(bits_max), str::parse).ok().filter(|bits| *bits <= bits_max);
-        let bits = bits.ok_or_else(|| NotNet::Bits { text: text.to_owned(), bits_max })?;
-        Ok(Self { address, bits })
-    }
-}
-
-/// Why an agent does not run what a peer orders.
-#[derive(Debug, Error)]
-pub enum NotGranted {
-    /// It connects, and not to this end, or is of this host alone.
-    #[error("an agent runs only the end of a network workload that listens")]
-    DoesNotListen,
-    /// A background load, which would go on until somebody ends it.
-    #[error("an agent runs no load without a time limit")]
-    Endless,
-    /// The owner has not said that ends here may meet another agent's.
-    #[error(
-        "this agent's limits: no end here meets another agent's at {peer}; its owner allows \
-             that with --peers"
-    )]
-    Peer {
-        /// The other agent, by the controller's words.
-        peer: IpAddr,
-    },
-    /// A grant without an end.
-    #[error("a grant of {asked_s} s, at most {} s", VALID_MAX.as_secs())]
-    Valid {
-        /// How long the grant is to be good for, in whole seconds.
-        asked_s: u64,
-    },
-    /// An order to connect to somebody that the end's grant does not name.
-    #[error("an order to connect to {asked}, which the end has no grant to meet")]
-    Target {
-        /// Where it says to go.
-        asked: IpAddr,
-    },
-    /// Too many ends at once.
-    #[error("more than {WORKERS_MAX} ends at once")]
-    Workers,
-    #[error(transparent)]
-    Senseless(#[from] LoadError),
-    /// A run that is too long for the owner.
-    #[error("this agent's limits: a run of {asked_s} s, at most {most_s}")]
-    Seconds {
-        /// Length of the time line, in whole seconds.
-        asked_s: u64,
-        /// The owner's limit in seconds.
-        most_s: u32,
-    },
-    /// Too many flows for the owner.
-    #[error("this agent's limits: {asked} flows, at most {most}")]
-    Flows {
-        /// Flows of both directions.
-        asked: u32,
-        /// The owner's limit.
-        most: u32,
-    },
-    /// Too much memory for the owner.
-    #[error("this agent's limits: {asked} of buffers ({sockets} of them sockets'), at most {most}")]
-    Memory {
-        /// All that the end would take.
-        asked: Bytes,
-        /// What sockets' queues would take of it.
-        sockets: Bytes,
-        /// The owner's limit.
-        most: Bytes,
-    },
-    /// This end would send without a pace, or above the owner's.
-    #[error("this agent's limits: it sends at most {} Mb/s; name a pace (-b)", most_bps / 1_000_000)]
-    Rate {
-        /// The owner's limit in bits a second.
-        most_bps: u64,
-    },
-    /// This end would send bursts, which have no pace.
-    #[error(
-        "this agent's limits: it sends at most {} Mb/s, and bursts go as fast as they can: they \
-         need an agent without --max-rate",
-        most_bps / 1_000_000
-    )]
-    Bursts {
-        /// The owner's limit in bits a second.
-        most_bps: u64,
-    },
-    /// Responses that cannot be held to the owner's rate.
-    #[error(transparent)]
-    Responses(#[from] NotHeld),
-    /// All ends here together would send above the owner's rate.
-    #[error(
-        "this agent's limits: its ends send at most {} Mb/s together, and {:.0} Mb/s were asked for",
-        most_bps / 1_000_000, *asked_bps as f64 / 1e6
-    )]
-    Rates {
-        /// The paces of all ends that send, in bits a second.
-        asked_bps: u64,
-        /// The owner's limit in bits a second.
-        most_bps: u64,
-    },
-}
-
-impl NotGranted {
-    /// Whether the owner's limits are the reason, or the order itself.
-    pub fn fault(&self) -> Fault {
-        match self {
-            Self::DoesNotListen | Self::Endless | Self::Senseless(_) => Fault::Machine,
-            Self::Seconds { .. }
-            | Self::Flows { .. }
-            | Self::Memory { .. }
-            | Self::Rate { .. }
-            | Self::Bursts { .. }
-            | Self::Rates { .. }
-            | Self::Responses(_)
-            | Self::Peer { .. }
-            | Self::Valid { .. }
-            | Self::Target { .. }
-            | Self::Workers => Fault::Beyond,
-        }
-    }
-}
-
-impl Net {
-    /// Whether an address begins like this. An IPv4 address in IPv6's clothes is what it is.
-    pub fn has(&self, address: IpAddr) -> bool {
-        let common = |a: u128, b: u128, width: u32| {
-            let rest = width - u32::from(self.bits);
-            rest >= width || (a ^ b) >> rest == 0
-        };
-        match (self.address, address.to_canonical()) {
-            (IpAddr::V4(a), IpAddr::V4(b)) => common(u32::from(a).into(), u32::from(b).into(), 32),
-            (IpAddr::V6(a), IpAddr::V6(b)) => common(a.into(), b.into(), 128),
-            _ => false,
-        }
-    }
 }
 
 impl Limits {
@@ -371,6 +199,7 @@ fn aimed(grant: &Grant, targets: &[SocketAddr]) -> Result<(), NotGranted> {
 mod tests {
     use super::*;
     use narrows_model::load::{Job, Params, StreamParams, Timeline, TripParams};
+    use narrows_model::record::Fault;
     use narrows_model::{Bytes, Nanos};
 
     fn order(kind: &str, end: Role) -> Order {

@@ -28,6 +28,9 @@ use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use thiserror::Error;
 
+/// Most workers of one session.
+pub const WORKERS_MAX: usize = 64;
+
 /// From a controller to an end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]

@@ -1,13 +1,14 @@
 //! The half of an agent that starts workers. It speaks with nobody but the listener, through a
 //! socketpair, and trusts it with nothing: it takes short, typed calls, holds every order to the
-//! owner's limits itself, and has one worker at a time.
+//! owner's limits itself, and keeps each session to `WORKERS_MAX` workers.
 
 use crate::end::{End, WorkerProcess};
 use crate::error::{ControlError, HalvesError, MachineError};
 use crate::halves::{CALL_BYTES_MAX, Call, Link, SAID_BYTES_MAX, Said, Setup};
-use crate::limits::{Given, LINE_MAX, Limits, NotGranted, WORKER_SPARE, WORKERS_MAX};
+use crate::limits::{Given, LINE_MAX, Limits, WORKER_SPARE};
+use crate::not_granted::NotGranted;
 use crate::offers::Offers;
-use crate::session::{Answer, Order};
+use crate::session::{Answer, Order, WORKERS_MAX};
 use crate::tools::{GrantedTool, Tools};
 use crate::wire::{Reply, Request};
 use narrows_hostctl::child;

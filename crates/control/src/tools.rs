@@ -144,7 +144,7 @@ impl GrantedTool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::Net;
+    use crate::net::Net;
     use narrows_model::load::{Params, Timeline};
     use narrows_model::trial::{EndSpec, Engine, NetworkPath, TrialId};
     use narrows_model::{Bytes, Nanos};

@@ -46,7 +46,7 @@ pub use tune::TuneArgs;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use narrows_control::limits::Net;
+use narrows_control::net::Net;
 use narrows_model::workload::Kernel;
 use narrows_model::{BitsPerSecond, Bytes};
 use narrows_predict::{Kit, NoKit};
