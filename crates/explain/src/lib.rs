@@ -11,6 +11,7 @@ mod evidence;
 pub mod limits;
 mod measured;
 pub mod names;
+mod own_flows;
 mod pairs;
 mod peers;
 mod probes;

@@ -9,6 +9,7 @@ use crate::rules::{
     congestion_window, nic_shaped, noisy_host, path_outages, path_rate_limit, receive_window,
     round_trip_time, segment_size, send_buffer, tcp_retransmits,
 };
+use crate::signals::BUFFERS_SHARE;
 use crate::timers;
 use crate::worth::{Worth, worth};
 use crate::{Case, Judged, findings, is_of_host};
@@ -197,7 +198,7 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
     let both = slower.as_ref().filter(|_| !is_cap);
     let shared = both.and_then(|slower| slower.shared(case, cell, found));
     let leads = both.filter(|_| !is_starved(cell) && shared.is_none());
-    let (rule, what, sureness) = leads
+    let Answer { rule, what, sureness } = leads
         .map(Slower::answer)
         .or(shared)
         .or(named)
@@ -206,8 +207,10 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
             let of = all.iter().find(|named| (named.holds)(cell) == Holds::Perhaps);
             of.map(|named| named.answer(Sureness::Possible, case, cell))
         })
-        .unwrap_or_else(|| {
-            (None, "nothing that was checked explains the rate".to_owned(), Sureness::Unexplained)
+        .unwrap_or_else(|| Answer {
+            rule: None,
+            what: "nothing that was checked explains the rate".to_owned(),
+            sureness: Sureness::Unexplained,
         });
     let next = next(case, cell);
     Limit {
@@ -236,14 +239,26 @@ fn concerns(finding: &Finding, cell: &Cell<'_>) -> bool {
     is_of_host(&finding.rule) || finding.evidence.iter().any(|seen| seen.from == runs)
 }
 
-/// The rule that names a limit, what it names, and how sure that is.
-type Answer = (Option<String>, String, Sureness);
+/// What limits a cell.
+struct Answer {
+    /// The rule that names it, where one does.
+    rule: Option<String>,
+    what: String,
+    sureness: Sureness,
+}
+
+impl Answer {
+    /// What was counted of the ends, and no rule names.
+    fn counted(what: String) -> Self {
+        Self { rule: None, what, sureness: Sureness::Counted }
+    }
+}
 
 impl Named {
     fn answer(&self, sureness: Sureness, case: &Case<'_>, cell: &Cell<'_>) -> Answer {
         let why = small(self.rule, cell).or_else(|| losses_come(self.rule, case, cell));
         let why = why.map_or(String::new(), |why| format!(" ({why})"));
-        (Some(self.rule.to_owned()), format!("{}{why}", self.what), sureness)
+        Answer { rule: Some(self.rule.to_owned()), what: format!("{}{why}", self.what), sureness }
     }
 }
 
@@ -365,7 +380,7 @@ fn stalled(cell: &Cell<'_>) -> Option<Answer> {
             "TCP's timer, which a route makes at least {:.1} s and which what was lost waits for,",
             least_ns / 1e9
         );
-        (None, what, Sureness::Inferred)
+        Answer { rule: None, what, sureness: Sureness::Inferred }
     })
 }
 
@@ -394,25 +409,25 @@ fn full_cpu(cell: &Cell<'_>) -> Option<Answer> {
     let waited = [cell.of_sender(waited_share), cell.of_receiver(waited_share)];
     let [sends, takes] = waited.map(|share| share.unwrap_or(0.0));
     let ends = [
-        ("sender", cpu.sender_share.unwrap_or(0.0), sends),
-        ("receiver", cpu.receiver_share.unwrap_or(0.0), takes),
+        ("sender", cell.sender(), cpu.sender_share.unwrap_or(0.0), sends),
+        ("receiver", cell.receiver(), cpu.receiver_share.unwrap_or(0.0), takes),
     ];
-    let (end, ran, waited) = ends.into_iter().max_by(|a, b| (a.1 + a.2).total_cmp(&(b.1 + b.2)))?;
+    let (end, host, ran, waited) =
+        ends.into_iter().max_by(|a, b| (a.2 + a.3).total_cmp(&(b.2 + b.3)))?;
     let mut what = format!("the {end}'s thread, {:.0} % of a CPU,", 100.0 * ran);
     if waited >= WAITED_SHARE {
-        let host = if end == "sender" { cell.sender() } else { cell.receiver() };
         let waited = 100.0 * waited;
         // Others' work explains the wait by itself.
         if are_others_known(cell) {
             what += &format!(" which waited {waited:.0} % of the time for a CPU that others used,");
-            return Some((None, what, Sureness::Counted));
+            return Some(Answer::counted(what));
         }
         what += &format!(" which waited for a CPU {waited:.0} % of the time,");
         if host.is_some_and(|end| hides_quota(&end)) {
             what += " for others or for a quota of its group, which it cannot read,";
         }
     }
-    Some((None, what, Sureness::Counted))
+    Some(Answer::counted(what))
 }
 
 /// Whether other processes were counted on the CPUs of a host that both ends are on: what is
@@ -449,7 +464,7 @@ fn disturbed(cell: &Cell<'_>) -> Option<Answer> {
     let has_work = cell.is_busy() || is_sender_idle(cell);
     (cell.is_disturbed() && has_work).then(|| {
         let what = format!("CPU time that other processes took{}", noisy_host::at_end(cell));
-        (Some(names::NOISY_HOST.to_owned()), what, Sureness::Counted)
+        Answer { rule: Some(names::NOISY_HOST.to_owned()), ..Answer::counted(what) }
     })
 }
 
@@ -460,7 +475,7 @@ fn idle_sender(cell: &Cell<'_>) -> Option<Answer> {
         let idle = 100.0 * (1.0 - engaged);
         let what =
             format!("the sender, which gave TCP nothing to send for {idle:.0} % of the time,");
-        (None, what, Sureness::Counted)
+        Answer::counted(what)
     })
 }
 
@@ -473,7 +488,7 @@ fn is_sender_idle(cell: &Cell<'_>) -> bool {
 fn pace(cell: &Cell<'_>) -> Option<Answer> {
     let asked = cell.trial.params.rate_bps.filter(|rate| *rate > 0)? as f64;
     let held = cell.rates()?.middle >= HELD_SHARE * asked;
-    held.then(|| (None, "the requested pace".to_owned(), Sureness::Counted))
+    held.then(|| Answer::counted("the requested pace".to_owned()))
 }
 
 /// What was counted and is not at its limit.
@@ -488,7 +503,7 @@ fn excluded(cell: &Cell<'_>, rule: Option<&str>) -> Vec<String> {
     if !cell.is_tcp_stream() {
         return all;
     }
-    let is_free = |counter| cell.limited_share(counter).is_some_and(|share| share < 0.25);
+    let is_free = |counter| cell.limited_share(counter).is_some_and(|share| share < BUFFERS_SHARE);
     if rule != Some(names::RECEIVE_WINDOW) && is_free(keys::LIMITED_BY_WINDOW) {
         all.push("the window".to_owned());
     }

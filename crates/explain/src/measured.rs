@@ -351,6 +351,15 @@ fn limited_finding(rule: &Rule, cell: &Cell<'_>, limit: &Limit, share: f64) -> F
     finding(rule, cell, Weight::Advice, says, seen, &remedy)
 }
 
+/// How often, in words: `once`, `twice`, `7 times`.
+pub fn times(count: f64) -> String {
+    match count.round() as u64 {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        count => format!("{count} times"),
+    }
+}
+
 #[cfg(test)]
 pub mod testing {
     //! A measured stream, and what a rule says of it.

@@ -1,5 +1,6 @@
 //! What probes of the path found, beside a cell whose packets took the same path.
 
+use crate::controls;
 use crate::measured::Cell;
 use narrows_model::load::Params;
 use narrows_model::probe::{PathProbe, WayProbe};
@@ -114,7 +115,7 @@ fn pace_of(study: &StoredStudy, trial: &Trial) -> Option<Pace> {
             (end.window_ns.0 > 0).then(|| bytes as f64 / (end.window_ns.0 as f64 / 1e9))
         })
         .collect();
-    let minds_loss = matches!(used.as_str(), "cubic" | "reno");
+    let minds_loss = controls::slows_down(&used);
     (rates.len() >= RUNS_LEAST)
         .then(|| median(&rates))
         .flatten()

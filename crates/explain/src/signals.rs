@@ -3,7 +3,7 @@
 use crate::measured::Cell;
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Counter, Gauge, Moment, Scope, keys};
-use narrows_stats::{LossPlace, median};
+use narrows_stats::{Loss, LossPlace, median};
 
 /// Bytes of the headers of a packet that carries a segment: IPv4 and TCP with timestamps. With IPv6
 /// it is 20 more, which changes a rate by 1.4 %.
@@ -27,9 +27,9 @@ impl Rates {
 }
 
 /// Shorter waits are those of wake-ups and of CPUs that others use.
-const QUEUED_MIN_NS: f64 = 2e6;
+pub const QUEUED_MIN_NS: f64 = 2e6;
 /// Round trips that are so many times the shortest are mostly waiting.
-const QUEUED_TIMES: f64 = 3.0;
+pub const QUEUED_TIMES: f64 = 3.0;
 
 /// Round trips of a cell in nanoseconds.
 pub struct Trips {
@@ -186,12 +186,7 @@ impl Cell<'_> {
         let again = self.sent_count(keys::RETRANSMITTED)?;
         let had = self.sent_count(keys::DUPLICATES).unwrap_or(0.0);
         let early = self.received_count(keys::OUT_OF_ORDER).unwrap_or(0.0);
-        let lost = self.of_sender(|end| {
-            let again = end.readings.total(keys::RETRANSMITTED)?;
-            // What the receiver had already was late, and not lost (duplicate SACK, RFC 2883).
-            let had = end.readings.total(keys::DUPLICATES).unwrap_or(0);
-            Some(again.saturating_sub(had) as f64)
-        })?;
+        let lost = self.of_sender(|end| segments_lost(end).map(|lost| lost as f64))?;
         Some(Losses {
             lost: lost / sent,
             had: had / sent,
@@ -210,13 +205,16 @@ impl Cell<'_> {
 
     /// The smallest MTU of the flows' paths that TCP knew of as the window closed.
     pub fn path_mtu_bytes(&self) -> Option<f64> {
-        self.of_sender(|end| of(end).into_iter().reduce(f64::min))
+        self.of_sender(|end| {
+            each(end, keys::PATH_MTU, Moment::Closing).into_iter().reduce(f64::min)
+        })
     }
 
     /// The largest congestion window of the flows as the window closed, in segments.
     pub fn congestion_window(&self) -> Option<f64> {
-        let of = |end: &EndReport| each(end, keys::CONGESTION_WINDOW, Moment::Closing);
-        self.of_sender(|end| of(end).into_iter().reduce(f64::max))
+        self.of_sender(|end| {
+            each(end, keys::CONGESTION_WINDOW, Moment::Closing).into_iter().reduce(f64::max)
+        })
     }
 
     /// Segments of each flow that are under way at once, at the most: what the rate makes of a
@@ -261,9 +259,18 @@ impl Cell<'_> {
     /// were not given them or had no room for them.
     pub fn is_lost_at_receiver(&self) -> bool {
         let loss = self.summary.loss.as_ref();
-        let most = loss.and_then(|loss| loss.places().into_iter().max_by_key(|(_, lost)| *lost));
-        let own = |place| matches!(place, LossPlace::ReceiverHost | LossPlace::ReceiverSocket);
-        most.is_some_and(|(place, lost)| own(place) && lost > 0)
+        let (place, lost) = loss.map_or((LossPlace::Unknown, 0), Loss::main_place);
+        matches!(place, LossPlace::ReceiverHost | LossPlace::ReceiverSocket) && lost > 0
+    }
+
+    /// The shortest round trip that any TCP flow of the study saw between the same addresses, in
+    /// nanoseconds: that of a nearer peer is another path's.
+    pub fn shortest_ns(&self) -> Option<f64> {
+        let alike = self.study.trials.iter().filter(|trial| self.is_beside(trial));
+        let ends = alike.flat_map(|trial| self.study.records_of(trial));
+        let all = ends.filter_map(|record| record.sender());
+        let all = all.flat_map(|end| end.readings.each(keys::RTT_MIN, Moment::Closing));
+        all.map(|(_, ns)| ns as f64).filter(|ns| *ns > 0.0).reduce(f64::min)
     }
 
     /// Whether someone asked for less than what goes.
@@ -271,17 +278,21 @@ impl Cell<'_> {
         self.trial.params.rate_bps.is_some_and(|rate| rate > 0)
     }
 
-    /// An option that the ends of a connection agreed on, by its bit; `None` where it was not read.
+    /// Whether the ends of all connections agreed on an option, by its bit; `None` where it was not
+    /// read.
     pub fn agreed(&self, option: u64) -> Option<bool> {
-        let flags = self.of_sender(|end| {
-            each(end, keys::TCP_OPTIONS, Moment::Closing).into_iter().reduce(f64::min)
-        })?;
-        Some(flags as u64 & option != 0)
+        let ends = self.done.iter().filter_map(|record| record.sender());
+        let flags = ends.flat_map(|end| end.readings.each(keys::TCP_OPTIONS, Moment::Closing));
+        let common = flags.map(|(_, flags)| flags).reduce(|all, flags| all & flags)?;
+        Some(common & option != 0)
     }
 }
 
-fn of(end: &EndReport) -> Vec<f64> {
-    each(end, keys::PATH_MTU, Moment::Closing)
+/// Segments of an end that were sent again, without those that the receiver had already: they were
+/// late, and not lost (duplicate SACK, RFC 2883).
+pub fn segments_lost(end: &EndReport) -> Option<u64> {
+    let had = end.readings.total(keys::DUPLICATES).unwrap_or(0);
+    Some(end.readings.total(keys::RETRANSMITTED)?.saturating_sub(had))
 }
 
 /// Of fewer runs no single one is left out.
@@ -291,7 +302,7 @@ const SLICES_MIN: usize = 5;
 /// Fewer runs may agree by accident.
 const ALIKE_RUNS_MIN: usize = 4;
 /// From this share of the time on, a window or a buffer is a limit beside others.
-const BUFFERS_SHARE: f64 = 0.25;
+pub const BUFFERS_SHARE: f64 = 0.25;
 
 /// Rates of a run's slices; a short rest at its end is left out.
 fn slice_rates(end: &EndReport) -> Vec<f64> {
@@ -451,7 +462,8 @@ mod tests {
 
     #[test]
     fn packets_are_those_of_the_senders_interface_and_options_those_that_all_agreed_on() {
-        let mut study = with(&[("flow0.agreed_options", 0b110), ("flow1.agreed_options", 0b010)]);
+        // The least number of the two is the first, and has a bit that the second has not.
+        let mut study = with(&[("flow0.agreed_options", 0b0110), ("flow1.agreed_options", 0b1010)]);
         for (key, value) in [
             ("eth0.tx_packets", 1_000),
             ("eth0.tx_bytes", 9_000_000),

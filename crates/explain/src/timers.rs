@@ -3,6 +3,8 @@
 use crate::measured::Cell;
 use narrows_model::reading::{Counter, keys};
 
+/// What the kernel's delayed acknowledgement takes, and what is near it (`TCP_DELACK_MIN`, 40 ms).
+pub const DELAYED_ACK_NS: std::ops::Range<f64> = 36e6..56e6;
 /// What the timer lasts at the least beyond the round trip (`TCP_RTO_MIN`).
 const TIMER_LEAST_NS: f64 = 200e6;
 /// The setting of that, in microseconds (Linux 6.11).

@@ -119,6 +119,12 @@ impl Loss {
         ]
     }
 
+    /// The place at which most were lost, and how many there.
+    pub fn main_place(&self) -> (LossPlace, u64) {
+        let most = self.places().into_iter().max_by_key(|(_, lost)| *lost);
+        most.unwrap_or((LossPlace::Unknown, 0))
+    }
+
     fn add(mut self, way: &Way<'_>) -> Self {
         let (received, lost, is_whole) = way.counted();
         let placed = way.placed(lost);
@@ -221,8 +227,8 @@ impl Way<'_> {
 
     /// Received and lost, and whether the last ones are among them.
     pub(crate) fn counted(&self) -> (u64, u64, bool) {
-        let sent = self.from.and_then(|end| stretch(end, true));
-        let received = stretch(self.to, false);
+        let sent = self.from.and_then(|end| stretch(end, |flow| flow.sends));
+        let received = stretch(self.to, |flow| !flow.sends);
         match sent.zip(received).filter(|(sent, received)| sent.of == received.of) {
             Some((sent, received)) => {
                 let came = received.datagrams.min(sent.datagrams);
@@ -330,10 +336,11 @@ fn is_joined(datagrams: u64, packets: u64) -> bool {
     datagrams > packets.saturating_add(packets / 2)
 }
 
-/// What an end counted of a stretch over its flows that send, or receive; `None` unless all did.
-fn stretch(end: &EndReport, sends: bool) -> Option<Stretch> {
-    let flows = end.flows.iter().filter(|flow| flow.sends == sends).map(|flow| flow.stretch);
-    let all: Vec<Stretch> = flows.collect::<Option<_>>()?;
+/// What an end counted of a stretch over those of its flows that are asked for; `None` unless all
+/// did.
+fn stretch(end: &EndReport, is_asked: fn(&FlowTally) -> bool) -> Option<Stretch> {
+    let flows = end.flows.iter().filter(|flow| is_asked(flow));
+    let all: Vec<Stretch> = flows.map(|flow| flow.stretch).collect::<Option<_>>()?;
     let of = all.first()?.of;
     let datagrams = total(all.iter().map(|stretch| stretch.datagrams));
     all.iter().all(|stretch| stretch.of == of).then_some(Stretch { of, datagrams })

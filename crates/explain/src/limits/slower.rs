@@ -42,8 +42,11 @@ impl<'a> Slower<'a> {
     }
 
     pub fn answer(&self) -> Answer {
-        let rule = names::CONGESTION_CONTROL.to_owned();
-        (Some(rule), format!("the congestion control, {},", self.name), Sureness::Compared)
+        Answer {
+            rule: Some(names::CONGESTION_CONTROL.to_owned()),
+            what: format!("the congestion control, {},", self.name),
+            sureness: Sureness::Compared,
+        }
     }
 
     pub fn second(self) -> Second {

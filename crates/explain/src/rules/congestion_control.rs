@@ -66,7 +66,7 @@ fn judge(case: &Case<'_>) -> Verdict {
             let says = format!("{default} was not clearly slower than {other} here");
             survey.fine(says, "tcp-stream, measured in this study");
         }
-        (None, "cubic" | "reno") => {
+        (None, used) if slows_down(used) => {
             survey.fine(format!("{SETTING} is {default}, which does not pace"), PLACE);
         }
         (None, _) if measured(case.study) => {
@@ -136,7 +136,7 @@ fn slower(setting: &str, default: &Summary, other: &Summary) -> Option<Finding> 
             ),
         ],
         worth: Some(gain),
-        remedy: match matches!(used.as_str(), "cubic" | "reno") {
+        remedy: match slows_down(&used) {
             true => format!(
                 "on a network without loss or long distance: sysctl -w {SETTING}={used}; keep \
                  {name} for traffic over the internet"

@@ -26,8 +26,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, Needed::Udp, None, |cell| {
         let loss = cell.summary.loss.as_ref().ok_or(Blind::OtherKind)?;
         let all = loss.all_datagrams().max(1);
-        let most = loss.places().into_iter().max_by_key(|(_, lost)| *lost);
-        let (place, most) = most.ok_or(Blind::OtherKind)?;
+        let (place, most) = loss.main_place();
         let share = |lost: u64| lost as f64 / all as f64;
         let by = if loss.last_datagrams_known { "both ends' counts" } else { "sequence numbers" };
         let seen = format!("{} of {all} lost, by {by} and counters", loss.lost_datagrams);
@@ -87,7 +86,7 @@ fn smaller(cell: &Cell<'_>, others: &[Cell<'_>]) -> Option<(u64, u64)> {
 /// itself, behind its interface and before its sockets, dropped all of this size.
 pub fn filtered_by_size(cell: &Cell<'_>, others: &[Cell<'_>]) -> Option<(u64, u64)> {
     let loss = cell.summary.loss.as_ref()?;
-    let (place, _) = loss.places().into_iter().max_by_key(|(_, lost)| *lost)?;
+    let (place, _) = loss.main_place();
     let is_all = loss.lost_datagrams as f64 >= ALL * loss.all_datagrams().max(1) as f64;
     let is_filter = place == LossPlace::ReceiverHost && is_all && loss.lost_datagrams > 0;
     is_filter.then(|| smaller(cell, others)).flatten()

@@ -63,7 +63,7 @@ fn look(cell: &Cell<'_>, attainable_gb_s: Option<f64>) -> Looked {
 
 fn per_byte(of: &MemoryUse) -> String {
     let ratio = of.per_network_byte.as_ref();
-    ratio.map_or(String::new(), |ratio| format!(", {:.1} bytes a network byte", ratio.value))
+    ratio.map_or(String::new(), |ratio| format!(", {:.1} bytes per network byte", ratio.value))
 }
 
 #[cfg(test)]
@@ -127,7 +127,7 @@ mod tests {
         let full = verdict(&study(20, Some(20)));
         assert!(is_found(&full), "{full:?}");
         let Verdict::Found { findings } = &full else { return };
-        assert!(findings[0].says.contains("16.0 bytes a network byte"), "{}", findings[0].says);
+        assert!(findings[0].says.contains("16.0 bytes per network byte"), "{}", findings[0].says);
         assert!(is_clear(&verdict(&study(20, Some(18)))));
     }
 

@@ -7,7 +7,7 @@
 //! other end may answer with the addresses of several of its ports (balance-alb, bonding.rst): that
 //! is no fault. The table of neighbours is asked before a run and after it, and heard of in it.
 
-use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::measured::{self, Blind, Cell, Looked, finding, times};
 use crate::{Case, Rule};
 use narrows_model::host::{Host, Nic};
 use narrows_model::load::{NextHop, Role};
@@ -43,8 +43,11 @@ fn look(cell: &Cell<'_>) -> Looked {
     let hop = if told.is_router { "router" } else { "way to the other end" };
     let bond = if told.is_bond { "; the other end's interface is a bond" } else { "" };
     let seen = format!(
-        "the link-layer address of the {}'s {hop} changed {} times, in {} of {} runs{bond}",
-        told.at, told.changes, told.runs, told.of
+        "the link-layer address of the {}'s {hop} changed {}, in {} of {} runs{bond}",
+        told.at,
+        times(told.changes as f64),
+        told.runs,
+        told.of
     );
     let wrong = (told.changes > 0 && !told.is_bond).then(|| {
         let what = if told.is_router { "its router" } else { "the other end" };
@@ -61,8 +64,10 @@ fn look(cell: &Cell<'_>) -> Looked {
             (false, _) => ("a failover, or a second device with that address", ONCE),
         };
         let says = format!(
-            "The {}'s kernel saw the link-layer address of {what} change {} times in {}: {why}",
-            told.at, told.changes, cell.trial.label
+            "The {}'s kernel saw the link-layer address of {what} change {} in {}: {why}",
+            told.at,
+            times(told.changes as f64),
+            cell.trial.label
         );
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), first)
     });

@@ -9,15 +9,16 @@
 //! has, it is what the link carries.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::own_flows::{own_bps, own_in_bps, sent_to};
+use crate::signals::{QUEUED_MIN_NS, QUEUED_TIMES};
 use crate::{Case, Rule};
 use narrows_model::load::{EndReport, Role};
-use narrows_model::reading::{Moment, Scope, keys};
+use narrows_model::reading::{Scope, keys};
 use narrows_model::record::Record;
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
 use narrows_model::trial::{EndHost, NetworkPath, Trial};
 use narrows_model::workload::Workload;
-use narrows_stats::median;
-use std::collections::BTreeSet;
+use narrows_stats::{median, way_in};
 
 /// Whether something else uses an end's interface.
 pub static RULE: Rule = Rule {
@@ -31,14 +32,6 @@ pub static RULE: Rule = Rule {
 const OTHERS_SHARE: f64 = 0.25;
 /// Slower traffic is that of a host at rest: sessions, names, monitoring.
 const OTHERS_MIN_BPS: f64 = 1e6;
-/// Headers of a segment or datagram with its acknowledgement, at the most, in bytes.
-const HEADERS_BYTES: f64 = 160.0;
-/// What is sent again, fragments and encapsulation, as a share of the payload.
-const AGAIN_SHARE: f64 = 0.15;
-/// Ethernet with a tag, IPv6 and TCP with timestamps.
-const PACKET_BYTES: f64 = 90.0;
-/// What the edges of a window may add to what TCP counted in it.
-const COUNTED_SHARE: f64 = 0.05;
 /// What comes in beside a stream whose TCP counted all of its own counts from a smaller share on.
 const IN_SHARE: f64 = 0.1;
 /// And from a higher rate: announcements and floods reach an interface that is at rest.
@@ -59,6 +52,16 @@ fn judge(case: &Case<'_>) -> Verdict {
 enum Way {
     Out,
     In,
+}
+
+impl Way {
+    /// The interface by which an end's packets of this way pass.
+    fn interface(self, end: &EndReport) -> Option<&str> {
+        match self {
+            Self::Out => end.effective.interface.as_deref(),
+            Self::In => way_in(end),
+        }
+    }
 }
 
 /// What passed an end's interface one way.
@@ -179,31 +182,10 @@ pub fn leaves(cell: &Cell<'_>) -> bool {
 /// it receives, or all that it receives is one sum in each run, and round trips are far longer than
 /// the shortest of the study, whoever's packets fill the queue.
 pub fn is_queued_by_others(cell: &Cell<'_>) -> bool {
-    let is_long = cell.trips().zip(shortest_ns(cell)).is_some_and(|(trips, shortest)| {
+    let is_long = cell.trips().zip(cell.shortest_ns()).is_some_and(|(trips, shortest)| {
         trips.least_ns - shortest >= QUEUED_MIN_NS && trips.least_ns >= QUEUED_TIMES * shortest
     });
     is_long && seen(cell).iter().any(Seen::comes_in)
-}
-
-/// Shorter waits are those of wake-ups and of CPUs that others use.
-const QUEUED_MIN_NS: f64 = 2e6;
-/// Round trips that are so many times the shortest are mostly waiting.
-const QUEUED_TIMES: f64 = 3.0;
-
-/// The shortest round trip that any TCP flow of the study saw between the same hosts, by the same
-/// kind of path: that of a nearer peer is another's.
-fn shortest_ns(cell: &Cell<'_>) -> Option<f64> {
-    let hosts = |trial: &Trial| -> BTreeSet<EndHost> {
-        let traffic = trial.ends.iter().filter(|end| end.role != Role::Background);
-        traffic.map(|end| end.host).collect()
-    };
-    let own = hosts(cell.trial);
-    let trials = cell.study.trials.iter();
-    let alike = trials.filter(|one| one.path == cell.trial.path && hosts(one) == own);
-    let ends = alike.flat_map(|trial| cell.study.records_of(trial));
-    let ends = ends.filter_map(|record| record.sender());
-    let all = ends.flat_map(|end| end.readings.each(keys::RTT_MIN, Moment::Closing));
-    all.map(|(_, ns)| ns as f64).filter(|ns| *ns > 0.0).reduce(f64::min)
 }
 
 /// What passed the ends' interfaces, where it was counted.
@@ -297,18 +279,14 @@ const RUNS_LEAST: usize = 3;
 /// end, and those of every other end of the run that uses the same interface.
 fn passed_in(trial: &Trial, record: &Record, role: Role, way: Way) -> Option<Passed> {
     let (host, end) = placed(trial, record, role).next()?;
-    let interface = match way {
-        Way::Out => end.effective.interface.as_ref()?,
-        // Where nobody noted another, packets come in where their answers leave.
-        Way::In => end.effective.interface_in.as_ref().or(end.effective.interface.as_ref())?,
-    };
+    let interface = way.interface(end)?;
     let all_bps = all_bps(end, interface, way)?;
     let mut left_bps = all_bps;
     let mut is_blurred = false;
     for of in [Role::Receiver, Role::Sender, Role::Background] {
         let there = placed(trial, record, of).filter(|(at, other)| {
             // A name of an interface says nothing of another host's.
-            *at == host && other.effective.interface.as_ref() == Some(interface)
+            *at == host && way.interface(other) == Some(interface)
         });
         for (_, other) in there {
             left_bps -= match way {
@@ -351,82 +329,6 @@ fn all_bps(end: &EndReport, interface: &str, way: Way) -> Option<f64> {
     let counter = if way == Way::Out { keys::TX_BYTES } else { keys::RX_BYTES };
     let bytes = end.readings.of(counter, Scope::Nic(interface.to_owned()))? as f64;
     (end.window_ns.0 > 0).then(|| 8.0 * bytes / end.window_ns.seconds())
-}
-
-/// What the other end of a pair sent to that of this role, as its TCP counted; 0 without a count.
-fn sent_to(record: &Record, role: Role) -> f64 {
-    let told = match role {
-        Role::Receiver => record.sender().and_then(|end| counted_bps(Role::Sender, end)),
-        Role::Sender => record.receiver().and_then(acknowledged_bps),
-        Role::Background => None,
-    };
-    told.unwrap_or(0.0)
-}
-
-/// The most that an end's packets without payload can be.
-fn acknowledged_bps(end: &EndReport) -> Option<f64> {
-    let packets = end.readings.total(keys::SENT)? as f64;
-    let seconds = end.window_ns.seconds();
-    (seconds > 0.0).then(|| 8.0 * packets * PACKET_BYTES / seconds)
-}
-
-/// The most that can have come in for an end's own flows, by TCP's counts; `None` where those lack.
-fn own_in_bps(trial: &Trial, role: Role, end: &EndReport) -> Option<f64> {
-    let count = |counter| end.readings.total(counter).map(|count| count as f64);
-    let (all, data) = (count(keys::SEGMENTS_IN)?, count(keys::DATA_IN).unwrap_or(0.0));
-    let segment = end.readings.each(keys::RECEIVE_MSS, Moment::Closing);
-    let segment = segment.map(|(_, bytes)| bytes as f64).reduce(f64::max).unwrap_or(0.0);
-    let came = end.flows.iter().filter(|flow| !flow.sends).map(|flow| flow.bytes.0 as f64);
-    let other = if role == Role::Sender { Role::Receiver } else { Role::Sender };
-    let trips = if trial.kind == Workload::TCP_RR { written(trial, other, end) } else { 0.0 };
-    let payload = came.sum::<f64>().max(data * segment).max(trips);
-    let own_bytes = (payload + all * PACKET_BYTES) * (1.0 + COUNTED_SHARE);
-    (end.window_ns.0 > 0).then(|| 8.0 * own_bytes / end.window_ns.seconds())
-}
-
-/// The most that an end's own flows can have sent.
-fn own_bps(trial: &Trial, role: Role, end: &EndReport) -> f64 {
-    let moved: f64 = end.flows.iter().map(|flow| flow.bytes.0 as f64).sum();
-    let messages: f64 = end.flows.iter().map(|flow| flow.messages as f64).sum();
-    let segments = end.readings.total(keys::SENT).map(|count| count as f64);
-    if let Some(own_bps) = counted_bps(role, end) {
-        return own_bps;
-    }
-    let own_bytes = written(trial, role, end)
-        + AGAIN_SHARE * moved
-        + HEADERS_BYTES * segments.unwrap_or(0.0).max(messages);
-    8.0 * own_bytes / end.window_ns.seconds().max(1e-9)
-}
-
-/// The same of a stream whose TCP counted what it sent: nothing has to be allowed for but headers
-/// and what waits in queues at the edges of the window.
-fn counted_bps(role: Role, end: &EndReport) -> Option<f64> {
-    let is_sender = role == Role::Sender && end.flows.iter().all(|flow| flow.sends);
-    let count = |counter| end.readings.total(counter).map(|count| count as f64);
-    let segment = end.readings.each(keys::SEND_MSS, Moment::Closing);
-    let segment = segment.map(|(_, bytes)| bytes as f64).reduce(f64::max)?;
-    let (data, all) = (count(keys::DATA_OUT)?, count(keys::SENT)?);
-    let own_bytes = (data * segment + all * PACKET_BYTES) * (1.0 + COUNTED_SHARE);
-    let seconds = end.window_ns.seconds();
-    (is_sender && seconds > 0.0 && data > 0.0).then(|| 8.0 * own_bytes / seconds)
-}
-
-/// Payload that an end wrote. Round trips count the bytes of the requests alone, at both ends; one
-/// more of a flow may be under way as the window closes.
-fn written(trial: &Trial, role: Role, end: &EndReport) -> f64 {
-    let sends = end.flows.iter().filter(|flow| flow.sends || role == Role::Sender);
-    let sent: f64 = sends.map(|flow| flow.bytes.0 as f64).sum();
-    if trial.kind != Workload::TCP_RR {
-        return sent;
-    }
-    let (asks, answers) = (trial.params.message_bytes.0, trial.params.response_bytes().0);
-    let each = match role {
-        Role::Sender => asks,
-        Role::Receiver => answers,
-        Role::Background => asks.max(answers),
-    };
-    let messages: u64 = end.flows.iter().map(|flow| flow.messages.saturating_add(1)).sum();
-    sent.max((1.0 + AGAIN_SHARE) * each as f64 * messages as f64)
 }
 
 #[cfg(test)]
@@ -519,6 +421,22 @@ mod tests {
             read(&mut dropped, "tcp-info", &format!("flow0.{key}"), value);
         }
         assert!(is_clear(&of_study(&RULE, &dropped)), "{:?}", of_study(&RULE, &dropped));
+    }
+
+    #[test]
+    fn what_comes_in_by_another_interface_than_its_answers_take_is_the_flows_own() {
+        let mut study = filled([16_700_000, 17_800_000, 13_600_000], 20);
+        for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+            end.effective.interface = Some("e9".into());
+            end.effective.interface_in = Some("e0".into());
+        }
+        assert!(is_clear(&of_study(&RULE, &study)), "{:?}", of_study(&RULE, &study));
+        for (run, bytes) in study.records.iter_mut().zip([34_000_000, 34_100_000, 33_900_000]) {
+            for end in run.of_mut(Role::Receiver) {
+                end.readings.put_words("interface", "e0.rx_bytes", bytes);
+            }
+        }
+        assert!(is_found(&of_study(&RULE, &study)), "others' come in there too");
     }
 
     #[test]

@@ -6,11 +6,12 @@
 //! flows so many is bounded: of n losses that each flow had by its share of the segments, k or more
 //! fall to flows with the share w with a probability of exp(-n D(k/n, w)) at the most, D being the
 //! divergence of the two (Chernoff; Hoeffding, 1963), times the ways to choose these flows. Losses
-//! in a row are counted once. A member that is slow and loses nothing shows by its queue: its flows
-//! take several times as long there and back as the others, and move next to nothing beside them.
+//! of one burst are counted once. A member that is slow and loses nothing shows by its queue: its
+//! flows take several times as long there and back as the others, and move next to nothing.
 
 use super::{receiver_host_drops, tcp_retransmits};
 use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::timers::DELAYED_ACK_NS;
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Counter, Moment, Scope, keys};
@@ -37,7 +38,7 @@ const MOST: f64 = 0.9;
 const TIMES: f64 = 10.0;
 /// Loss of the few from which on it is more than an accident.
 const LOST_SHARE: f64 = 0.002;
-/// Losses of the few, each row counted once: fewer are an accident.
+/// Losses of the few, each burst counted once: fewer are an accident.
 const LOST_LEAST: f64 = 5.0;
 /// What the few reach of the others' rate at the most.
 const SLOW: f64 = 0.7;
@@ -47,9 +48,6 @@ const CRAWLS: f64 = 0.25;
 const QUEUED_TIMES: f64 = 3.0;
 /// And so much longer: wake-ups and interrupts make short round trips differ by as many times.
 const QUEUED_NS: f64 = 5e6;
-/// What a flow with next to nothing under way takes, whose acknowledgements are delayed
-/// (`TCP_DELACK_MIN`, 40 ms): no queue.
-const DELAYED_NS: std::ops::Range<f64> = 36e6..56e6;
 /// Chance that is none.
 const CHANCE: f64 = 1e-4;
 
@@ -62,29 +60,34 @@ fn look(cell: &Cell<'_>) -> Looked {
     if !cell.is_tcp_stream() || both || (cell.trial.params.streams as usize) < FLOWS_LEAST {
         return Err(Blind::OtherKind);
     }
-    let row = tcp_retransmits::row(cell).unwrap_or(1.0).max(1.0);
+    let burst_packets = tcp_retransmits::row(cell).unwrap_or(1.0).max(1.0);
     let is_busy = cell.is_busy();
-    let runs = cell.done.iter().filter_map(|record| run(record, row, is_busy));
-    let runs: Vec<Option<Few>> = runs.collect();
-    if runs.is_empty() {
+    let mut even = 0;
+    let mut few = Vec::new();
+    for record in &cell.done {
+        match run(record, burst_packets, is_busy) {
+            OfRun::Unknown => {}
+            OfRun::Even => even += 1,
+            OfRun::Few(those) => few.push(those),
+        }
+    }
+    let runs = few.len() + even;
+    if runs == 0 {
         return Err(cell.lacks(Measure::TcpSegments));
     }
-    let few: Vec<&Few> = runs.iter().flatten().collect();
     let Some(worst) = few.iter().max_by_key(|few| few.again) else {
         let seen = format!(
-            "losses of {} runs, if any, were spread over the flows, and so were their round trips",
-            runs.len()
+            "losses of {runs} runs, if any, were spread over the flows, and so were their round trips"
         );
         return cell.saw(seen, None);
     };
     let seen = format!(
-        "in {} of {} runs a minority of the flows had nearly all losses, by more than chance, or a queue \
-         of their own",
-        few.len(),
-        runs.len()
+        "in {} of {runs} runs a minority of the flows had nearly all losses, by more than chance, or a \
+         queue of their own",
+        few.len()
     );
     // The hash may put no flow of a run on the bad member, or half of them.
-    let is_usual = 2 * few.len() >= runs.len() && few.len() >= runs.len().min(2);
+    let is_usual = 2 * few.len() >= runs && few.len() >= runs.min(2);
     // A filter there picks flows by their ports as a bundle does.
     if is_usual && receiver_host_drops::is_found(cell) {
         return cell.saw(format!("{seen}, and the receiver's own host drops them"), None);
@@ -177,11 +180,28 @@ impl Flow {
     }
 }
 
-/// The few of a run, `Some(None)` where there are none; `None` where it does not tell.
-fn run(record: &Record, row: f64, is_busy: bool) -> Option<Option<Few>> {
+/// What a run says of a few of its flows.
+enum OfRun {
+    /// It does not tell.
+    Unknown,
+    /// Its flows are alike, as far as one can see.
+    Even,
+    /// These few are worse than the others.
+    Few(Few),
+}
+
+/// `burst_packets` are lost together; of busy ends slow flows say nothing.
+fn run(record: &Record, burst_packets: f64, is_busy: bool) -> OfRun {
+    flows_of(record).map_or(OfRun::Unknown, |(flows, end)| {
+        few_of(flows, end, burst_packets, is_busy).map_or(OfRun::Even, OfRun::Few)
+    })
+}
+
+/// The flows of a run that send, where there are enough of them.
+fn flows_of(record: &Record) -> Option<(Vec<Flow>, &EndReport)> {
     let (end, receiver) = (record.sender()?, record.receiver()?);
     let numbers = (0..end.flows.len()).filter(|number| end.flows[*number].sends);
-    let mut flows: Vec<Flow> = numbers
+    let flows: Vec<Flow> = numbers
         .map(|number| {
             let of = |counter| read(end, counter, number);
             Some(Flow {
@@ -194,16 +214,19 @@ fn run(record: &Record, row: f64, is_busy: bool) -> Option<Option<Few>> {
             })
         })
         .collect::<Option<Vec<Flow>>>()?;
-    (flows.len() >= FLOWS_LEAST).then_some(())?;
+    (flows.len() >= FLOWS_LEAST).then_some((flows, end))
+}
+
+fn few_of(mut flows: Vec<Flow>, end: &EndReport, burst_packets: f64, is_busy: bool) -> Option<Few> {
     flows.sort_by(|a, b| b.lost().total_cmp(&a.lost()));
     let most = (FEW * flows.len() as f64) as usize;
-    let all = (1..=most).filter_map(|count| few(&flows, count, end, row));
+    let all = (1..=most).filter_map(|count| few(&flows, count, end, burst_packets));
     let lossy = all.min_by_key(|few| few.flows);
     flows.sort_by(|a, b| a.bytes.total_cmp(&b.bytes));
     // Threads that get no CPU crawl too.
     let most = if is_busy { 0 } else { most };
     let slow = || (1..=most).rev().find_map(|count| queued(&flows, count, end));
-    Some(lossy.or_else(slow))
+    lossy.or_else(slow)
 }
 
 fn trip_ns(end: &EndReport, flow: usize) -> Option<f64> {
@@ -223,7 +246,8 @@ fn queued(flows: &[Flow], count: usize, end: &EndReport) -> Option<Few> {
     let shortest = own.iter().copied().reduce(f64::min)?;
     let longest = other.iter().copied().reduce(f64::max)?;
     let is_longer = shortest >= (QUEUED_TIMES * longest).max(longest + QUEUED_NS);
-    let is_apart = fastest <= CRAWLS * slowest && is_longer && !DELAYED_NS.contains(&median(&own)?);
+    let is_apart =
+        fastest <= CRAWLS * slowest && is_longer && !DELAYED_ACK_NS.contains(&median(&own)?);
     let trips_ms = Some([median(&own)? / 1e6, median(&other)? / 1e6]);
     let rate = rate(bad)? / rate(good)?.max(1.0);
     is_apart.then(|| Few {
@@ -247,7 +271,7 @@ fn read(end: &EndReport, counter: Counter, flow: usize) -> Option<u64> {
 }
 
 /// The first flows, which lose most, where they lose by more than chance and are slow.
-fn few(flows: &[Flow], count: usize, end: &EndReport, row: f64) -> Option<Few> {
+fn few(flows: &[Flow], count: usize, end: &EndReport, burst_packets: f64) -> Option<Few> {
     let (bad, good) = flows.split_at_checked(count)?;
     let (own, all) = (again(bad), again(flows));
     let share = own as f64 / all.max(1) as f64;
@@ -256,8 +280,9 @@ fn few(flows: &[Flow], count: usize, end: &EndReport, row: f64) -> Option<Few> {
     // Each of the few loses, and none of the others does as it.
     let least = bad.iter().map(Flow::lost).reduce(f64::min)?;
     let other = good.iter().map(Flow::lost).reduce(f64::max)?;
-    let is_apart = least >= LOST_SHARE && least >= TIMES * other && own as f64 / row >= LOST_LEAST;
-    let chance = ways(flows.len(), count) * at_least(all as f64 / row, share, weight);
+    let is_apart =
+        least >= LOST_SHARE && least >= TIMES * other && own as f64 / burst_packets >= LOST_LEAST;
+    let chance = ways(flows.len(), count) * at_least(all as f64 / burst_packets, share, weight);
     (is_apart && share >= MOST && rate <= SLOW && chance <= CHANCE).then(|| Few {
         flows: count,
         of: flows.len(),

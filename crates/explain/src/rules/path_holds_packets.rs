@@ -51,7 +51,7 @@ fn look(cell: &Cell<'_>) -> Looked {
         let says = format!(
             "Something on the path holds packets and lets them go together in {}: of packets that \
              were sent evenly nothing came for up to {longest_ms:.0} ms, {percent:.0} % of the \
-             time, and none of those was lost",
+             time, and nearly all of them came",
             cell.trial.label
         );
         let remedy = "look for what sends in turns or batches: radio and its power saving, \

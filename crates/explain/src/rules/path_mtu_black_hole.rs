@@ -8,6 +8,7 @@
 use super::{datagrams_dropped, path_volume};
 use crate::measured::{self, Blind, Cell, Looked, cells, finding};
 use crate::{Case, Rule};
+use narrows_model::load::IpVersion;
 use narrows_model::reading::keys;
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
 use narrows_model::workload::Workload;
@@ -21,8 +22,8 @@ pub static RULE: Rule = Rule {
 
 /// Smaller segments pass any path (RFC 9293, section 3.7.1).
 const LARGE_BYTES: f64 = 1000.0;
-/// Headers of a datagram's packet without options (RFC 791, RFC 768).
-const IPV4_AND_UDP_BYTES: u64 = 28;
+/// Header of a datagram (RFC 768).
+const UDP_BYTES: u64 = 8;
 /// Loss of half or more of what is too large is no chance.
 const MOST: f64 = 0.5;
 
@@ -106,7 +107,7 @@ fn look_at_mtus(cell: &Cell<'_>) -> Looked {
     let Some([(near, own), (far, takes)]) = unlike(cell) else { return Err(Blind::OtherKind) };
     let loss = cell.summary.loss.as_ref().ok_or(Blind::OtherKind)?;
     let lost = loss.lost_datagrams as f64 / loss.all_datagrams().max(1) as f64;
-    let packet = cell.trial.params.message_bytes.0.saturating_add(IPV4_AND_UDP_BYTES);
+    let packet = cell.trial.params.message_bytes.0.saturating_add(headers_bytes(cell));
     let seen = format!(
         "{:.1} % of datagrams in packets of {packet} B lost; {near} sends packets of up to {own} B, \
          {far} takes {takes} B",
@@ -120,18 +121,24 @@ fn look_at_mtus(cell: &Cell<'_>) -> Looked {
              sends packets of up to {own} B, {far} takes {takes} B",
             cell.trial.label
         );
-        let remedy = mtu_remedy(&far, own, takes);
+        let remedy = mtu_remedy(&far, own, takes, headers_bytes(cell));
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
     });
     cell.saw(seen, wrong)
 }
 
-fn mtu_remedy(far: &str, own: u64, takes: u64) -> String {
+/// Headers of a datagram's packet, without options or extensions.
+fn headers_bytes(cell: &Cell<'_>) -> u64 {
+    let version = cell.done.iter().find_map(|record| record.sender()?.effective.ip);
+    version.map_or(20, IpVersion::header_bytes) + UDP_BYTES
+}
+
+fn mtu_remedy(far: &str, own: u64, takes: u64, headers_bytes: u64) -> String {
     format!(
         "give both ends of one network the same MTU: ip link set dev {far} mtu {own} at the \
          receiver and on the switches between, or {takes} at the sender; till then send datagrams \
          of at most {} B (-l)",
-        takes.saturating_sub(IPV4_AND_UDP_BYTES)
+        takes.saturating_sub(headers_bytes)
     )
 }
 
@@ -140,7 +147,7 @@ fn look_at_datagrams(cell: &Cell<'_>) -> Looked {
     let Some((passes, vanishes)) = probed(cell) else { return look_at_mtus(cell) };
     let loss = cell.summary.loss.as_ref().ok_or(Blind::OtherKind)?;
     let lost = loss.lost_datagrams as f64 / loss.all_datagrams().max(1) as f64;
-    let packet = cell.trial.params.message_bytes.0.saturating_add(IPV4_AND_UDP_BYTES);
+    let packet = cell.trial.params.message_bytes.0.saturating_add(headers_bytes(cell));
     let seen = format!(
         "{:.1} % of datagrams in packets of {packet} B lost; packets of {passes} B pass, \
          none of {vanishes} B",
@@ -162,10 +169,12 @@ fn look_at_datagrams(cell: &Cell<'_>) -> Looked {
         );
         // A driver takes some bytes more than its MTU says: no number to set.
         let remedy = match &unlike {
-            Some([(_, own), (there, far)]) if own > far => mtu_remedy(there, *own, *far),
+            Some([(_, own), (there, far)]) if own > far => {
+                mtu_remedy(there, *own, *far, headers_bytes(cell))
+            }
             _ => format!(
                 "send datagrams of at most {} B (-l); or: {}",
-                passes.saturating_sub(IPV4_AND_UDP_BYTES),
+                passes.saturating_sub(headers_bytes(cell)),
                 remedy(Some((passes, vanishes)))
             ),
         };
@@ -178,13 +187,18 @@ fn look_at_datagrams(cell: &Cell<'_>) -> Looked {
 fn look_at_probe(cell: &Cell<'_>) -> Looked {
     let ways = cell.probes().flat_map(|probe| [(&probe.there, "there"), (&probe.back, "back")]);
     let told: Vec<_> = ways.filter_map(|(way, name)| Some((way.mtu?, name))).collect();
-    let Some((first, _)) = told.first() else {
+    if told.is_empty() {
         return Err(cell.lacks(Measure::PassingSizes));
-    };
+    }
     let hole = told.iter().find_map(|(mtu, name)| Some((mtu.black_hole()?, *name)));
     let Some(((passes, vanishes), name)) = hole else {
-        let passes = first.passes_bytes.map_or("none".to_owned(), |bytes| bytes.to_string());
-        return cell.saw(format!("packets of up to {passes} pass"), None);
+        // Of the two ways the one that takes less.
+        let least = told.iter().filter_map(|(mtu, _)| mtu.passes_bytes).min();
+        let seen = least
+            .map_or("no packet of any size that was tried passes".to_owned(), |bytes| {
+                format!("packets of up to {bytes} pass")
+            });
+        return cell.saw(seen, None);
     };
     let (passes, vanishes) = (passes.0, vanishes.0);
     let seen =

@@ -9,13 +9,13 @@
 //! of the hosts themselves explain the silence then.
 
 use super::{own_host_drops, path_drops_ecn, path_policed, receiver_host_drops};
-use crate::measured::{self, Blind, Cell, Look, Looked, finding};
+use crate::measured::{self, Blind, Cell, Look, Looked, finding, times};
 use crate::timers;
 use crate::{Case, Rule};
 use narrows_model::load::{EndReport, Role};
 use narrows_model::reading::{Scope, keys};
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
-use narrows_stats::median;
+use narrows_stats::{median, way_in};
 
 /// Whether nothing came at times.
 pub static RULE: Rule = Rule {
@@ -95,18 +95,21 @@ pub fn lost_link(cell: &Cell<'_>) -> Option<String> {
         let reports = cell.done.iter().filter_map(|record| record.of(role).next());
         let all: Vec<(&str, f64)> = reports.filter_map(links_lost).collect();
         let (name, _) = all.first()?;
-        let times = median(&all.iter().map(|(_, times)| *times).collect::<Vec<f64>>())?;
+        let often = median(&all.iter().map(|(_, often)| *often).collect::<Vec<f64>>())?;
         let at = end.map_or("", |end| end.at);
-        let often = if times < 1.5 { "once".to_owned() } else { format!("{times:.0} times") };
-        (times >= 1.0).then(|| format!("{name} {at} lost its link {often} a run"))
+        (often >= 1.0).then(|| format!("{name} {at} lost its link {} a run", times(often)))
     })
 }
 
-/// The interface that an end uses, and how often it lost its link in the window.
+/// The interface of an end, by which its flows leave or come in, that lost its link most often in
+/// the window, and how often.
 fn links_lost(end: &EndReport) -> Option<(&str, f64)> {
-    let name = end.effective.interface.as_deref()?;
-    let times = end.readings.of(keys::CARRIER_LOST, Scope::Nic(name.to_owned()))?;
-    Some((name, times as f64))
+    let ways = [end.effective.interface.as_deref(), way_in(end)].into_iter().flatten();
+    let lost = ways.filter_map(|name| {
+        let times = end.readings.of(keys::CARRIER_LOST, Scope::Nic(name.to_owned()))?;
+        Some((name, times as f64))
+    });
+    lost.reduce(|one, other| if other.1 > one.1 { other } else { one })
 }
 
 /// What a route makes of TCP's timer, and with it of each outage.
@@ -164,11 +167,17 @@ mod tests {
         assert!(other.contains("its timer: outages"), "another interface's: {other}");
         read(&mut link, "interface", "e0.carrier_lost_events", 2);
         let lost = format!("{:?}", of_study(&RULE, &link));
-        assert!(lost.contains("e0 here lost its link 2 times a run"), "{lost}");
+        assert!(lost.contains("e0 here lost its link twice a run"), "{lost}");
         assert!(lost.contains("see the cable, the transceiver"), "{lost}");
         read(&mut link, "interface", "e0.carrier_lost_events", 1);
         let once = format!("{:?}", of_study(&RULE, &link));
         assert!(once.contains("e0 here lost its link once a run"), "{once}");
+        // What comes in by another interface than its answers leave by.
+        for end in link.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.effective.interface_in = Some("e1".into());
+        }
+        let way_in = format!("{:?}", of_study(&RULE, &link));
+        assert!(way_in.contains("e1 here lost its link 9 times a run"), "{way_in}");
         // A route makes each outage longer.
         let mut route = stream("tcp-stream");
         slices(&mut route, &[9, 0, 0, 9, 9, 9, 9, 9, 9, 9]);

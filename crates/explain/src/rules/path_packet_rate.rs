@@ -61,10 +61,8 @@ fn judge(case: &Case<'_>) -> Verdict {
 /// Whether a stream of datagrams at a pace loses many of them on the way.
 fn is_lossy(cell: &Cell<'_>) -> bool {
     let Some(loss) = cell.summary.loss.as_ref().filter(|_| cell.is_paced()) else { return false };
-    let place = loss.places().into_iter().max_by_key(|(_, lost)| *lost);
-    let is_on_the_way = place.is_some_and(|(place, _)| {
-        matches!(place, LossPlace::Path | LossPlace::OneHost | LossPlace::Unknown)
-    });
+    let (place, _) = loss.main_place();
+    let is_on_the_way = matches!(place, LossPlace::Path | LossPlace::OneHost | LossPlace::Unknown);
     let all = loss.all_datagrams() as f64;
     cell.trial.kind == Workload::UDP_STREAM
         && is_on_the_way

@@ -8,6 +8,7 @@
 
 use super::tcp_retransmits::{ROW_MIN, row};
 use super::{path_capacity_varies, path_drops_ecn};
+use crate::controls;
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::probes::says_rate;
 use crate::signals::Losses;
@@ -36,8 +37,8 @@ const ALIKE_SPREAD: f64 = 0.15;
 const LOST_ALIKE_SHARE: f64 = 0.005;
 /// Where a probe saw what drops bursts, a stream that lost less was not held by it.
 const LOST_PROBED_SHARE: f64 = 0.0005;
-/// Share of the runs, of four or more, whose fastest slices are as far from the middle as half of
-/// the range below.
+/// Share of the runs (four or more) whose fastest slice is within half of `FASTEST_SPREAD_MAX` of
+/// the median one.
 const ALIKE_SHARE: f64 = 0.6;
 /// How far apart the fastest slices of the runs may be.
 const FASTEST_SPREAD_MAX: f64 = 0.2;
@@ -148,7 +149,7 @@ fn is_held_alike(cell: &Cell<'_>, losses: &Losses) -> bool {
     let repairs = cell.sent_count(keys::RECOVERIES).unwrap_or(0.0);
     // Congestion control that does not slow down at a loss is even because of that.
     let used = cell.summary.congestion();
-    let minds_loss = used.is_none_or(|used| matches!(used, "cubic" | "reno"));
+    let minds_loss = used.is_none_or(controls::slows_down);
     let rates = cell.rates().filter(|_| cell.summary.values.len() >= ALIKE_RUNS_MIN);
     minds_loss
         && losses.lost >= LOST_ALIKE_SHARE

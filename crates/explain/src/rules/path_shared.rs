@@ -9,8 +9,6 @@ use super::{acknowledgements_slow, path_outages};
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::probes::says_rate;
 use crate::{Case, Rule};
-use narrows_model::load::EndReport;
-use narrows_model::reading::{Moment, keys};
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
 use narrows_stats::{Capacity, capacity};
 
@@ -55,7 +53,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let trips = cell.trips().ok_or_else(|| cell.lacks(Measure::TcpRoundTrips))?;
     let rates = cell.rates().ok_or_else(|| cell.lacks(Measure::Rate))?;
     let carried = cell.carried().ok_or_else(|| cell.lacks(Measure::PathCapacity))?;
-    let base_ns = shortest_ns(cell).unwrap_or(trips.shortest_ns);
+    let base_ns = cell.shortest_ns().unwrap_or(trips.shortest_ns);
     let (bps, waited_ns) = (cell.in_packets(rates.middle), trips.least_ns - base_ns);
     let share = bps / carried.low.max(1.0);
     let seen = format!(
@@ -119,21 +117,6 @@ fn back_bps(cell: &Cell<'_>) -> Option<f64> {
         Capacity::AtLeast { bps } => Some(bps),
     })
     .reduce(f64::min)
-}
-
-/// The shortest round trip of any run of the study whose data takes the same way, in nanoseconds.
-pub fn shortest_ns(cell: &Cell<'_>) -> Option<f64> {
-    let same = cell.study.trials.iter().filter(|trial| {
-        trial.kind == cell.trial.kind && trial.params.is_reverse() == cell.trial.params.is_reverse()
-    });
-    let ids: Vec<_> = same.map(|trial| &trial.id).collect();
-    let runs = cell.study.records.iter().filter(|record| ids.contains(&&record.trial));
-    runs.filter_map(|record| least_ns(record.sender()?)).reduce(f64::min)
-}
-
-fn least_ns(end: &EndReport) -> Option<f64> {
-    let all = end.readings.each(keys::RTT_MIN, Moment::Closing);
-    all.map(|(_, ns)| ns as f64).filter(|ns| *ns > 0.0).reduce(f64::min)
 }
 
 #[cfg(test)]

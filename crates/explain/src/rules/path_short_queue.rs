@@ -5,7 +5,7 @@
 //! for congestion. A stream alone does not tell it from losses at random; packet trains do,
 //! which lose what comes at once, none of what comes apart, and arrive spread out from the first.
 
-use super::{path_capacity_varies, path_half_duplex, path_shared};
+use super::{path_capacity_varies, path_half_duplex};
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::probes::says_rate;
 use crate::{Case, Rule};
@@ -66,7 +66,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     // A queue in which packets always wait is before a link that is always busy, with others' too.
     // One that is always full shows no connection a round trip without it, and another may have.
     let is_never_empty = cell.trips().is_some_and(|trips| {
-        let base_ns = path_shared::shortest_ns(cell).unwrap_or(trips.shortest_ns);
+        let base_ns = cell.shortest_ns().unwrap_or(trips.shortest_ns);
         trips.least_ns - base_ns >= WAITED_MIN_NS.max(WAITED_SHARE * base_ns)
     });
     let is_short =

@@ -9,7 +9,7 @@
 use crate::measured::{self, Blind, Cell, Looked, finding, waited_share};
 use crate::rules::idle_slow_start::{Restart, restart};
 use crate::rules::other_traffic;
-use crate::timers;
+use crate::timers::{self, DELAYED_ACK_NS};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Moment, keys};
@@ -28,8 +28,6 @@ pub static RULE: Rule = Rule {
 const WAITED_MIN_NS: f64 = 1e6;
 /// And it must be of some weight beside the path.
 const WAITED_SHARE: f64 = 0.5;
-/// The kernel's delayed acknowledgement, and what is near it (`TCP_DELACK_MIN`, 40 ms).
-const DELAYED_NS: std::ops::Range<f64> = 36e6..56e6;
 /// A larger message takes long by its length alone.
 const SMALL_BYTES: u64 = 1448;
 /// A path of so much decides by itself what requests one after the other reach.
@@ -127,7 +125,7 @@ fn wait(cell: &Cell<'_>, trips: Trips) -> Option<Wait> {
         return Some(Wait::Timer(gap));
     }
     let late = late(cell, trips.middle_ns);
-    if waits && has_nagle && DELAYED_NS.contains(&trips.waited_ns()) {
+    if waits && has_nagle && DELAYED_ACK_NS.contains(&trips.waited_ns()) {
         Some(Wait::Nagle)
     } else if waits && !cell.is_busy() {
         let large = || restart(cell, trips.middle_ns).map_or(Wait::Length, Wait::Restart);

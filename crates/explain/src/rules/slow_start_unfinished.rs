@@ -19,12 +19,12 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
-/// What the congestion window grows by in a window, and the rate from its first half to its second,
-/// where nothing has ended slow start: half of a doubling.
+/// Least factor by which the congestion window grows in the measured window, and the rate of its
+/// second half exceeds that of its first: less than one doubling.
 const GROWS: f64 = 1.5;
 /// A window of more round trips is long enough for a path of any rate.
 const ROUND_TRIPS_MAX: f64 = 30.0;
-/// More of the segments that were sent again end slow start.
+/// Above this share of segments sent again, losses have ended slow start.
 const AGAIN_MAX: f64 = 1e-4;
 
 fn judge(case: &Case<'_>) -> Verdict {
@@ -54,8 +54,8 @@ fn look(cell: &Cell<'_>) -> Looked {
         && !cell.is_busy();
     let wrong = (is_growing && is_free).then(|| {
         let says = format!(
-            "TCP was still speeding up as the window of {} ended: it has {count:.1} round trips of {:.0} \
-             ms, and its second half carried {halves:.1} times its first",
+            "TCP was still speeding up as the window of {} ended: that is only {count:.1} round trips of \
+             {:.0} ms, and its second half carried {halves:.1} times its first",
             cell.trial.label,
             trips.shortest_ns / 1e6
         );
@@ -82,7 +82,9 @@ fn halves(end: &EndReport) -> Option<f64> {
     };
     let (first, second) = end.intervals.split_at(end.intervals.len() / 2);
     let second = &second[second.len() - first.len()..];
-    (!first.is_empty()).then(|| bytes(second) as f64 / bytes(first).max(1) as f64)
+    // Of nothing there is no multiple.
+    let first = bytes(first);
+    (first > 0).then(|| bytes(second) as f64 / first as f64)
 }
 
 /// By how much the congestion windows of an end that sends grew, together.
@@ -132,7 +134,7 @@ mod tests {
         };
         // 1, 1, 2, 2, 4 are 10; 4, 8, 8, 16, 16 are 52.
         let says = &findings[0].says;
-        assert!(says.contains("it has 5.0 round trips of 200 ms, and"), "{says}");
+        assert!(says.contains("that is only 5.0 round trips of 200 ms, and"), "{says}");
         assert!(says.contains("its second half carried 5.2 times its first"), "{says}");
         let remedy = &findings[0].remedy;
         assert!(remedy.contains("--warm-up 6, -t 12"), "{remedy}");
@@ -151,5 +153,7 @@ mod tests {
         clear(&DOUBLES, &[("limited_by_receive_window_ns", 900_000_000)], "the other's window");
         clear(&DOUBLES, &[("rtt_min_ns", 20_000_000)], "fifty round trips");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+        let late = [0, 0, 0, 0, 0, 4, 8, 8, 16, 16];
+        assert!(is_unknown(&of_study(&RULE, &study(&late, &[]))), "nothing to be a multiple of");
     }
 }

@@ -14,7 +14,7 @@
 
 use crate::controls;
 use crate::measured::{self, Blind, Cell, Looked, finding};
-use crate::signals::Losses;
+use crate::signals::{Losses, segments_lost};
 use crate::timers;
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
@@ -101,7 +101,7 @@ fn until_then(case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
     let (default, other) = controls::compared(case.study, case.summaries)?;
     let name = default.congestion()?;
     let (used, gain) = controls::faster(name, default, other)?;
-    let is_meant = default.label == cell.summary.label && !matches!(&*used, "cubic" | "reno");
+    let is_meant = default.label == cell.summary.label && !controls::slows_down(&used);
     is_meant.then(|| {
         format!(
             "; until then {used}, which moved {:.1} times as much here and does not slow down at \
@@ -154,7 +154,7 @@ fn counted(cell: &Cell<'_>) -> Option<Losses> {
     if losses.lost > 0.0 || !most_lose(cell) {
         return Some(losses);
     }
-    let lost = of_all(cell, |end| lost_of(end).map(|lost| lost as f64))?;
+    let lost = of_all(cell, |end| segments_lost(end).map(|lost| lost as f64))?;
     Some(Losses { lost, ..losses })
 }
 
@@ -165,17 +165,10 @@ fn of_all(cell: &Cell<'_>, count: fn(&EndReport) -> Option<f64>) -> Option<f64> 
     let [all, sent] = counts.reduce(|a, b| [a[0] + b[0], a[1] + b[1]])?;
     (sent > 0.0).then_some(all / sent)
 }
-
-/// Segments that were sent again, and that the receiver had not.
-fn lost_of(end: &EndReport) -> Option<u64> {
-    let had = end.readings.total(keys::DUPLICATES).unwrap_or(0);
-    Some(end.readings.total(keys::RETRANSMITTED)?.saturating_sub(had))
-}
-
 /// Whether two thirds of the runs or more lost something: what one run lost is an accident.
 fn most_lose(cell: &Cell<'_>) -> bool {
     let ends = cell.done.iter().filter_map(|record| record.sender());
-    let lossy = ends.filter_map(lost_of).filter(|lost| *lost > 0).count();
+    let lossy = ends.filter_map(segments_lost).filter(|lost| *lost > 0).count();
     3 * lossy >= 2 * cell.done.len()
 }
 

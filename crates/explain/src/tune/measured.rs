@@ -84,7 +84,7 @@ pub(super) fn look(advisor: &mut Advisor<'_>, measured: Option<&Measured>) {
         });
     let Some((measured, (default, other))) = compared else {
         // Neither of them paces: there is nothing to compare.
-        if matches!(now.as_str(), "cubic" | "reno") {
+        if controls::slows_down(now) {
             advisor.told.fine.push(SETTING.to_owned());
         } else {
             let of = Unmeasured::AgainstCubic { now: now.clone() };

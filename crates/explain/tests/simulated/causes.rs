@@ -661,6 +661,62 @@ pub const CAUSES: &[Cause] = &[
         },
     },
     Cause {
+        name: "timestamps that something rewrites",
+        rules: &["timestamps-rejected", "tcp-retransmits"],
+        plant: |study, noise| {
+            senders(study, |end| {
+                read(end, "tcp-info", "flow0.retransmitted_segments", noise.about(11_000.0));
+                read(end, "netstat", "TcpExt.TCPSackRecovery_events", noise.about(9_000.0));
+            });
+            receivers(study, |end| {
+                read(end, "netstat", "TcpExt.PAWSEstab_events", noise.about(9_000.0));
+            });
+        },
+    },
+    Cause {
+        name: "sequence numbers that something rewrites",
+        rules: &["sack-ignored", "tcp-retransmits"],
+        plant: |study, noise| {
+            senders(study, |end| {
+                read(end, "tcp-info", "flow0.retransmitted_segments", noise.about(11_000.0));
+                read(end, "tcp-info", "flow0.timeouts_events", noise.about(40.0));
+                read(end, "netstat", "TcpExt.TCPSackRecovery_events", 0);
+                read(end, "netstat", "TcpExt.TCPSACKDiscard_events", noise.about(9_000.0));
+            });
+        },
+    },
+    Cause {
+        // The kernel counts for all connections of the host.
+        name: "another connection's timestamps and acknowledgements",
+        rules: &[],
+        plant: |study, noise| {
+            senders(study, |end| {
+                read(end, "tcp-info", "flow0.retransmitted_segments", 0);
+                read(end, "netstat", "TcpExt.TCPSACKDiscard_events", noise.about(9.0));
+            });
+            receivers(study, |end| {
+                read(end, "netstat", "TcpExt.PAWSEstab_events", noise.about(9.0));
+            });
+        },
+    },
+    Cause {
+        name: "a firewall that thinks about each connection",
+        rules: &["handshake-slow"],
+        plant: |study, noise| {
+            beside(study, noise, "tcp-stream", |_| {}, 1.0);
+            let connect = study.trials.last_mut().expect("one");
+            connect.kind = Workload::Connect;
+            let id = connect.id.clone();
+            for run in study.records.iter_mut().filter(|run| run.trial == id) {
+                for end in run.of_mut(Role::Sender) {
+                    read(end, "netstat", "TcpExt.TCPSynRetrans_events", 0);
+                    end.round_trips = vec![(Nanos(noise.about(31e6)), 30)];
+                    end.handshakes_ns = Some(Nanos(30 * noise.about(30e6)));
+                }
+            }
+        },
+    },
+    Cause {
         name: "a bad member of four",
         rules: &["path-bad-member", "tcp-retransmits"],
         plant: |study, noise| {
