@@ -77,6 +77,10 @@ impl Nanos {
     pub const fn from_millis(n: u64) -> Self {
         Self(n * 1_000_000)
     }
+    /// A time of so many seconds, less what is no whole nanosecond; 0 for less than none.
+    pub fn from_seconds(seconds: f64) -> Self {
+        Self((seconds * 1e9) as u64)
+    }
     /// The span in seconds.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9

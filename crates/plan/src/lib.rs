@@ -111,8 +111,8 @@ pub fn run_ns(trial: &Trial) -> Nanos {
     let line = &trial.timeline;
     let start = 100_000_000 * trial.pairs().count().max(1) as u64;
     let touch = trial.params.working_set_bytes.0 / 2;
-    let after = options::runs::AFTER.of(&trial.params).map_or(0, |seconds| (seconds * 1e9) as u64);
-    Nanos(after + line.warmup_ns.0 + line.window_ns.0 + line.cooldown_ns.0 + start + touch)
+    let after = options::runs::AFTER.of(&trial.params).map_or(Nanos(0), Nanos::from_seconds);
+    Nanos(after.0 + line.warmup_ns.0 + line.window_ns.0 + line.cooldown_ns.0 + start + touch)
 }
 
 #[cfg(test)]

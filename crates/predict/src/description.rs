@@ -97,7 +97,7 @@ fn number(value: &Value) -> Option<f64> {
     value.as_float().or(value.as_integer().map(|n| n as f64))
 }
 
-/// A value as `--set` has it: lists by commas, lists of lists by strokes.
+/// A value as `--set` has it: lists by commas, lists of lists by `|`.
 fn word(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

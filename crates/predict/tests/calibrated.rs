@@ -268,7 +268,7 @@ fn measured_cells(cells: &[(u32, u64)]) -> StoredStudy {
 }
 
 /// Calibrated on one, two and four streams and on three sizes, cells between these come out within
-/// 5 % in the mean; with how they add on one other host they are further off.
+/// 5 % on average; with how they add on one other host they are further off.
 #[test]
 fn a_machine_that_was_measured_is_predicted_within_five_per_cent() {
     let study = measured_cells(&[(1, 16_384), (1, 65_536), (1, 262_144), (2, 65_536), (4, 65_536)]);

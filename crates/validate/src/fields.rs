@@ -294,7 +294,7 @@ fn distance(one: &str, other: &str) -> usize {
     row[other.len()]
 }
 
-/// What a question needs: each of these, or one of the names between strokes.
+/// What a question needs: each of these, or one of the names separated by `|`.
 const NEEDS: &[(&str, &[&str])] = &[
     ("kernel sockets by memory population", &["dimms|channels", "tcp_gbps|udp_gbps", "cpu"]),
     ("RDMA writes by link and framing", &["protocol", "gbps|gb_s|mb_s|mib_s|gib_s|mbps"]),

@@ -2,7 +2,7 @@
 
 use super::KeyArgs;
 use super::untaken::Untaken;
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
 use narrows_model::options::{flows, runs};
 use narrows_model::trial::Engine;
 use narrows_model::workload::{RdmaVerb, Transport, Workload};
@@ -22,9 +22,14 @@ pub struct MeshArgs {
     pub hosts: Vec<String>,
     /// Which pairs: all, quick (each host of one half with one of the other), ring, or bisection
     /// (random matchings of two halves)
-    #[arg(long, value_name = "NAME", default_value = "all",
-        value_parser = ["all", "quick", "ring", "bisection"])]
-    pub pairs: String,
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_enum,
+        default_value = "all",
+        hide_possible_values = true
+    )]
+    pub pairs: Pairs,
     /// Rounds of a bisection
     #[arg(long, value_name = "N", default_value_t = 8,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -46,10 +51,10 @@ pub struct MeshArgs {
     /// What is to carry the messages of --mpi, as of `narrows mpi --fabric`
     #[arg(long, value_name = "FABRIC", requires = "mpi")]
     pub fabric: Option<Fabric>,
-    /// A pair with more than so many times the least latency is measured again
+    /// Measure a pair again whose latency exceeds TIMES times the lowest
     #[arg(long, value_name = "TIMES", default_value = "2.1", value_parser = times)]
     pub latency_times: f64,
-    /// A pair with less than this share of the highest rate is measured again
+    /// Measure a pair again whose rate is below SHARE of the highest
     #[arg(long, value_name = "SHARE", default_value = "0.93", value_parser = share)]
     pub rate_share: f64,
     /// Do not measure suspects again among fewer pairs
@@ -67,7 +72,7 @@ pub struct MeshArgs {
     /// Seconds that count in each round
     #[arg(long, short = 't', value_name = "SECONDS", value_parser = super::seconds)]
     pub seconds: Option<f64>,
-    /// Rate of each stream; without it as much as TCP gets
+    /// Pace of all flows of a pair together; unlimited without it
     #[arg(long, short = 'b', value_name = "RATE")]
     pub bitrate: Option<BitsPerSecond>,
     /// Bytes of each write, datagram or request
@@ -85,6 +90,15 @@ pub struct MeshArgs {
     /// Print one JSON document
     #[arg(long, short = 'J')]
     pub json: bool,
+}
+
+/// Which pairs of many hosts are measured.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Pairs {
+    All,
+    Quick,
+    Ring,
+    Bisection,
 }
 
 impl MeshArgs {
@@ -138,11 +152,11 @@ impl MeshArgs {
 
     /// Which pairs are measured.
     pub fn shape(&self) -> Shape {
-        match self.pairs.as_str() {
-            "quick" => Shape::Quick,
-            "ring" => Shape::Ring,
-            "bisection" => Shape::Bisection(self.rounds),
-            _ => Shape::AllPairs,
+        match self.pairs {
+            Pairs::All => Shape::AllPairs,
+            Pairs::Quick => Shape::Quick,
+            Pairs::Ring => Shape::Ring,
+            Pairs::Bisection => Shape::Bisection(self.rounds),
         }
     }
 }

@@ -46,7 +46,7 @@ fn alone(args: &CheckArgs) -> Result<u8, Failure> {
     }
     let namespaces = namespaces.ok();
     let path = if namespaces.is_some() { NetworkPath::Namespaces } else { NetworkPath::Loopback };
-    let window = args.seconds.map_or(plan::WINDOW, |s| Nanos((s * 1e9) as u64));
+    let window = args.seconds.map_or(plan::WINDOW, Nanos::from_seconds);
     let load = args.memory_load.as_ref();
     let load = load.map(|load| background(load, &host)).transpose()?;
     let trials = plan::trials(&host, &spot, path, window, load.as_ref(), rdma::has_fabric("tcp"));

@@ -32,7 +32,7 @@ pub fn run(args: &LatencyArgs) -> Result<u8, Failure> {
     let wanted = Wanted {
         trips: args.over.workload(),
         streams: args.parallel,
-        phase: Nanos((args.seconds * 1e9) as u64),
+        phase: Nanos::from_seconds(args.seconds),
         every: Nanos::from_millis(args.interval.into()),
         congestion: args.congestion.clone(),
     };

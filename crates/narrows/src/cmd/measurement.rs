@@ -298,31 +298,12 @@ impl Measurement<'_> {
         self.study(met.path, met.interfaces.clone(), &met.far, &met.host)
     }
 
-    /// The trial of these settings between hosts that have met.
-    pub fn trial(&self, met: &Known<'_>) -> Result<Trial, Failure> {
-        let params = self.params(largest_cache(met.host, met.peer_hosts))?;
-        let sides = Sides {
-            host: met.host,
-            peer_hosts: met.peer_hosts,
-            interface: met.interface,
-            round_trip: met.round_trip,
-        };
-        let trials = self.trials(&params, met.path, &sides)?;
+    /// The trial of these settings over a path between hosts that have met.
+    pub fn trial(&self, path: NetworkPath, sides: &Sides<'_>) -> Result<Trial, Failure> {
+        let params = self.params(largest_cache(sides.host, sides.peer_hosts))?;
+        let trials = self.trials(&params, path, sides)?;
         trials.into_iter().next().ok_or_else(|| RunError::NoPeer.into())
     }
-}
-
-/// What a trial between two hosts is made of.
-pub struct Known<'a> {
-    /// The host that narrows runs on.
-    pub host: &'a Host,
-    /// The other side.
-    pub peer_hosts: &'a [Host],
-    /// The interface that leads there.
-    pub interface: Option<&'a str>,
-    /// About what a round trip takes.
-    pub round_trip: Duration,
-    pub path: NetworkPath,
 }
 
 impl Measurement<'_> {
@@ -376,14 +357,15 @@ fn no_interrupts(why: &str) -> Failure {
 }
 
 /// The hosts of a direct measurement.
-struct Sides<'a> {
-    host: &'a Host,
+pub struct Sides<'a> {
+    /// The host that narrows runs on.
+    pub host: &'a Host,
     /// In order of the peers; empty where the other side does not describe itself.
-    peer_hosts: &'a [Host],
+    pub peer_hosts: &'a [Host],
     /// That leads to the first peer.
-    interface: Option<&'a str>,
+    pub interface: Option<&'a str>,
     /// About what a round trip takes.
-    round_trip: Duration,
+    pub round_trip: Duration,
 }
 
 impl Sides<'_> {
@@ -446,12 +428,12 @@ impl Measurement<'_> {
     ) -> Trial {
         let settings = &self.settings;
         let own = plan::window(&settings.kind(), params, round_trip);
-        let window = settings.told(&runs::SECONDS).map_or(own, nanos);
+        let window = settings.told(&runs::SECONDS).map_or(own, Nanos::from_seconds);
         let make = if self.is_iperf3() { plan::trial_of_iperf3 } else { plan::trial_of };
         let made = make(settings.kind(), params.clone(), ends, path, window);
         let trial = plan::sliced(made, self.interval);
         match settings.told(&runs::WARMUP_SECONDS) {
-            Some(seconds) => plan::warmed(trial, nanos(seconds)),
+            Some(seconds) => plan::warmed(trial, Nanos::from_seconds(seconds)),
             None => trial,
         }
     }
@@ -507,10 +489,6 @@ impl Measurement<'_> {
             });
         Ok(ends.chain(self.background(sides.host)?).collect())
     }
-}
-
-fn nanos(seconds: f64) -> Nanos {
-    Nanos((seconds * 1e9) as u64)
 }
 
 fn slip(error: StudyError) -> Failure {

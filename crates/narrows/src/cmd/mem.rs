@@ -28,8 +28,7 @@ use std::path::PathBuf;
 pub fn run(args: &MemArgs) -> Result<u8, Failure> {
     output::check_folder(&args.out.out)?;
     let host = narrows_host::read(&Root::live());
-    let window =
-        args.told.settings.told(&runs::SECONDS).map_or(plan::WINDOW, |s| Nanos((s * 1e9) as u64));
+    let window = args.told.settings.told(&runs::SECONDS).map_or(plan::WINDOW, Nanos::from_seconds);
     let cpus = match args.told.settings.told(&kernels::NODE) {
         Some(node) => narrows_plan::on_node(&host, node).map_or(1, |spot| spot.cpus.len()),
         None => narrows_plan::choose(&host).cpus.len(),

@@ -116,10 +116,10 @@ fn trial(settings: &Settings, spot: &Spot, path: NetworkPath) -> Result<Trial, F
     if let Some(near) = near.filter(|_| path == NetworkPath::Cable) {
         near.bind = settings.bind();
     }
-    let window = settings.told(&runs::SECONDS).map_or(plan::WINDOW, nanos);
+    let window = settings.told(&runs::SECONDS).map_or(plan::WINDOW, Nanos::from_seconds);
     let made = plan::trial_of(Workload::Packets, params, ends, path, window);
     let trial = match settings.told(&runs::WARMUP_SECONDS) {
-        Some(seconds) => plan::warmed(made, nanos(seconds)),
+        Some(seconds) => plan::warmed(made, Nanos::from_seconds(seconds)),
         None => made,
     };
     let job = narrows_runner::controller::sender_job(&trial)?;
@@ -129,10 +129,6 @@ fn trial(settings: &Settings, spot: &Spot, path: NetworkPath) -> Result<Trial, F
 
 fn limit(why: StudyError) -> Failure {
     Failure::of(Cause::LIMIT, why.to_string())
-}
-
-fn nanos(seconds: f64) -> Nanos {
-    Nanos((seconds * 1e9) as u64)
 }
 
 /// The head of the file.

@@ -2,7 +2,7 @@
 //! looked at next follows from the runs before; what is named rests on pairs of runs alone.
 
 use super::early::{self, EndedEarly};
-use super::measurement::{self, Known, Measurement, Met, Opened};
+use super::measurement::{self, Measurement, Met, Opened, Sides};
 use super::variants::other_control;
 use crate::args::AnomalyArgs;
 use crate::cause::Cause;
@@ -221,16 +221,16 @@ impl Session<'_> {
     fn made(&self, point: &Point) -> Result<Trial, Failure> {
         let opened = &self.opened;
         let round_trip = opened.far.round_trip();
-        let known = Known {
+        let sides = Sides {
             host: &opened.host,
             peer_hosts: &opened.peer_hosts,
             interface: opened.study.interfaces.to(EndHost::Peer(0)),
             round_trip,
-            path: opened.study.path,
         };
-        let trial = asked(self.args, self.space.settings(point)).trial(&known)?;
+        let trial =
+            asked(self.args, self.space.settings(point)).trial(opened.study.path, &sides)?;
         let cooldown = COOLDOWN_SECONDS + 2.0 * round_trip.as_secs_f64();
-        let trial = plan::cooled(trial, Nanos((cooldown * 1e9) as u64));
+        let trial = plan::cooled(trial, Nanos::from_seconds(cooldown));
         let of = self.space.explored.of(point);
         let label = format!("{}, {}", of.name, of.name_of(point));
         let trial = Trial { label, levels: self.space.explored.levels(point), ..trial };

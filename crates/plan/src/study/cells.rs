@@ -293,7 +293,7 @@ fn timeline(settings: &Settings, memory: bool) -> Result<Timeline, StudyError> {
 
 fn nanos(seconds: f64, what: &str) -> Result<Nanos, StudyError> {
     if (0.0..=86_400.0).contains(&seconds) {
-        Ok(Nanos((seconds * 1e9) as u64))
+        Ok(Nanos::from_seconds(seconds))
     } else {
         Err(StudyError::new(what, format!("{seconds} is not 0 to 86400")))
     }

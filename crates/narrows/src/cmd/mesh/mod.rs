@@ -198,7 +198,7 @@ impl<'a> Meshed<'a> {
         let params: Params = settings
             .params(cache, Bytes(0))
             .map_err(|why| Failure::of(Cause::LIMIT, why.to_string()))?;
-        let window = args.seconds.map_or(timing::WINDOW, |seconds| Nanos((seconds * 1e9) as u64));
+        let window = args.seconds.map_or(timing::WINDOW, Nanos::from_seconds);
         let trials: BTreeMap<Pair, Trial> = rounds
             .iter()
             .flatten()

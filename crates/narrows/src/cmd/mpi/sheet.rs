@@ -136,7 +136,7 @@ fn trial(
     let (ranks, length) = (world.mpi.size().to_string(), Bytes(message.bytes as u64).to_string());
     let window = if pattern.is_rate() { format!(" x {}", message.window) } else { String::new() };
     let label = format!("{} {fabric} {ranks} ranks {length}{window}", pattern.name());
-    let window = Nanos((args.seconds * 1e9) as u64);
+    let window = Nanos::from_seconds(args.seconds);
     let none = Nanos(0);
     let line =
         Timeline { warmup_ns: none, window_ns: window, cooldown_ns: none, interval_ns: None };
