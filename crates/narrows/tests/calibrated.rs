@@ -15,7 +15,7 @@ const CALIBRATES: [(u32, u64); 5] =
     [(1, 16_384), (1, 65_536), (1, 262_144), (2, 65_536), (4, 65_536)];
 /// Cells that the model is asked about.
 const ASKED: [(u32, u64); 4] = [(1, 32_768), (1, 131_072), (2, 32_768), (3, 65_536)];
-/// What the figures that were predicted may be off in the mean.
+/// What the figures that were predicted may be off on average.
 const MEAN_ERROR_MOST: f64 = 0.05;
 /// A host on which a cell's own runs differ so much tells nothing of 5 %.
 const NOISE_MOST: f64 = 0.05;
@@ -54,7 +54,7 @@ fn predicted() {
     }
     let mean = mean_error(&study, &summaries);
     println!("mean error {:.1} %, noise {:.1} %", 100.0 * mean, 100.0 * noise);
-    assert!(mean <= MEAN_ERROR_MOST, "{:.1} % off in the mean", 100.0 * mean);
+    assert!(mean <= MEAN_ERROR_MOST, "{:.1} % off on average", 100.0 * mean);
 }
 
 /// The mean of what the cells that were asked about are off.

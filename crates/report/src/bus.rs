@@ -13,7 +13,7 @@ use std::fmt::Write;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathTraffic {
     pub path: String,
-    /// Memory bytes a network byte at the end that sends: from all cached to nothing cached.
+    /// Memory bytes per network byte at the end that sends: from all cached to nothing cached.
     pub sends: (f64, f64),
     /// The same at the end that receives.
     pub receives: (f64, f64),

@@ -181,7 +181,7 @@ fn carries(plan: &Planned) -> Vec<Fact> {
             let flows = if carried.flows == 1 { "one flow" } else { "each flow" };
             let (low, high) = carried.range_share;
             format!(
-                "{} in the mean ({} to {} by round), below {} for one host in a hundred: {} \
+                "{} on average ({} to {} by round), below {} for one host in a hundred: {} \
                 rounds, \
                  every host to one other, {} a host, {flows} on one path by its hash, seed {}",
                 percent(carried.mean_share),

@@ -161,7 +161,7 @@ fn share(of: Option<(f64, usize)>) -> String {
 }
 
 fn mean((error, n): (f64, usize)) -> String {
-    format!("{:.2} % in the mean of {n}", error * 100.0)
+    format!("{:.2} % on average of {n}", error * 100.0)
 }
 
 fn off(error: Option<f64>) -> String {

@@ -99,7 +99,7 @@ fn assumed(reach: &Reach) -> String {
     streams.map_or(String::new(), |one| format!(", with {} streams, assumed", one.value))
 }
 
-/// `modules by channel 1,1,0,1,0,0 | 0,0,0,0,0,0`, sockets parted by strokes.
+/// `modules by channel 1,1,0,1,0,0 | 0,0,0,0,0,0`, sockets separated by `|`.
 pub fn population(modules: &[Vec<u32>]) -> String {
     let sockets: Vec<String> = modules
         .iter()

@@ -49,7 +49,7 @@ fn a_prediction_stands_beside_both_curves_or_says_why_not() {
     let from = |name: &str| one.find(name).unwrap_or_else(|| panic!("{name}: {one}"));
     let says = |from: usize| {
         let rest = &one[from..];
-        rest[rest.find("predicted of").expect("a prediction")..].to_owned()
+        rest[rest.find("predicted slowdown").expect("a prediction")..].to_owned()
     };
     let received = says(from("TCP, received: "));
     let five = received.split("5 cores: ").nth(1).expect("five cores").to_owned();
@@ -90,7 +90,7 @@ fn a_prediction_has_the_channels_of_the_jobs_own_node() {
         let format = narrows_report::formats::format("text").expect("a format");
         let text = (format.write)(&Analysis::of(&study));
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let from = text.find("redicted of").or_else(|| text.find("no prediction"));
+        let from = text.find("redicted slowdown").or_else(|| text.find("no prediction"));
         let from = &text[from.unwrap_or_else(|| panic!("no word of it: {text}"))..];
         from.chars().take(330).collect::<String>()
     };

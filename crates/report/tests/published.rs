@@ -47,10 +47,10 @@ fn each_figure_stands_beside_the_models_with_its_error() {
         "row figure published predicted 80 % range error left out bottleneck kind",
         "eight modules tcp_gbps 100.0 90.00 45.00 to 180.0 -10.0 % -20.0 % memory fitted",
         "six modules tcp_gbps 100.0 130.0 - +30.0 % - memory prediction",
-        "with nothing fitted: 30.00 % in the mean of 2",
+        "with nothing fitted: 30.00 % on average of 2",
         "guessing the median of the other rows: 40.0 %",
         "guessing the wire: 50.0 %",
-        // 10 % and 30 % in the mean; the better guess.
+        // 10 % and 30 % on average; the better guess.
         "MAPE 20.00 % (2 cells), leave-one-out 20.00 %, baseline 40.00 %",
         "nothing else",
         "six modules: says of six modules",

@@ -5,7 +5,7 @@ use crate::order::{of_sorted, rank, sorted};
 /// More are not looked for.
 pub const REPEATS_MAX: usize = 5000;
 
-/// The fewest repeats after which the interval of the median is within `share` of it, in the mean
+/// The fewest repeats after which the interval of the median is within `share` of it, on average
 /// (the question of Maricq and others, "Taming Performance Variability", OSDI 2018, section 5, who
 /// draw series; here the mean of order statistics answers it). `None` with fewer than ten values,
 /// or beyond 5000.

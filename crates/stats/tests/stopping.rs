@@ -22,7 +22,7 @@ struct Stopped {
     always: f64,
     /// Share that reached the precision.
     reached: f64,
-    /// Runs, in the mean.
+    /// Runs, on average.
     runs: f64,
 }
 

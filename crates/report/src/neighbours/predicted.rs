@@ -46,7 +46,9 @@ impl fmt::Display for Unpredicted {
             }
             Self::NoNic => f.write_str("this traffic passes no NIC"),
             Self::NoRate => f.write_str("what was measured of the traffic is no rate of bytes"),
-            Self::Work => f.write_str("the model has cores that read, or read and write, in order"),
+            Self::Work => f.write_str(
+                "the model covers only memory jobs that read, or read and write, sequentially",
+            ),
             Self::Channels => f.write_str("how many channels of memory are in use is unknown"),
         }
     }
@@ -67,7 +69,8 @@ pub(super) fn of(
     }
     let work = work(&test.job).ok_or(Unpredicted::Work)?;
     let offered_gb_s = offered(analysis, test, trial).ok_or(Unpredicted::NoRate)?;
-    let is_received = trial.params.is_reverse() || is_read(&trial.kind);
+    // Who asks for a read receives it, and a reversed trial is asked for at the other end.
+    let is_received = trial.params.is_reverse() != is_read(&trial.kind);
     let device = if is_received { DeviceWork::Writes } else { DeviceWork::Reads };
     let steps = test.steps.iter().map(|step| {
         let beside = analysis.stored.trials.get(step.trial);
@@ -106,8 +109,8 @@ pub(super) fn says(analysis: &Analysis<'_>, test: &NeighbourTest) -> String {
                 format!("{}: {traffic:.2} x and {job:.2} x", super::plural(*cores))
             });
             format!(
-                "predicted of traffic and job, from credits of {} without DDIO, and without what the \
-                 kernel copies: {}",
+                "predicted slowdown of the traffic and of the job, from the published credits of {}, \
+                 without DDIO and without the kernel's copies: {}",
                 domains.family,
                 each.collect::<Vec<_>>().join("; ")
             )

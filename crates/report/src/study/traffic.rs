@@ -32,7 +32,7 @@ pub fn figures(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<Sized> {
             let of = one.per_network_byte.as_ref()?;
             Some((of.value, of.low, of.high))
         });
-        all.extend(sized(analysis, end, "memory bytes a network byte", Unit::Share, bytes));
+        all.extend(sized(analysis, end, "memory bytes per network byte", Unit::Share, bytes));
         let rates = series(analysis, results, end, &|one| {
             one.bytes_per_second.map(|rate| (rate, rate, rate))
         });
@@ -124,7 +124,7 @@ pub fn tables(
     let copy = copy_bytes(analysis);
     [
         (
-            "Memory bytes a network byte, sender's host / receiver's",
+            "Memory bytes per network byte, sender's host / receiver's",
             tabled::of(results, &|_, row| both(analysis, row, &|one, _| ratio(one)), None),
         ),
         (

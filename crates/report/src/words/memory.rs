@@ -8,7 +8,7 @@ use narrows_model::memory_traffic::Uncounted;
 use narrows_model::trial::{EndHost, NetworkPath};
 use narrows_predict::bus::{self, Moves, Way};
 use narrows_predict::{dram, link_rate};
-use narrows_stats::{MemoryUse, Summary};
+use narrows_stats::{CacheMissed, MemoryUse, Summary};
 
 /// Whose host a use is of. A memory kernel has one end, and two ends inside a host have one host.
 pub fn host_of(summary: &Summary, of: &MemoryUse) -> &'static str {
@@ -108,7 +108,7 @@ fn counted(analysis: &Analysis<'_>, summary: &Summary, of: &MemoryUse) -> Option
     text += &of_peak(at, rate);
     if let Some(ratio) = &of.per_network_byte {
         text += &format!(
-            ", {:.2} bytes a network byte ({:.2} to {:.2})",
+            ", {:.2} bytes per network byte ({:.2} to {:.2})",
             ratio.value, ratio.low, ratio.high
         );
         text += &match needed(analysis, summary, of.end) {
@@ -123,6 +123,7 @@ fn counted(analysis: &Analysis<'_>, summary: &Summary, of: &MemoryUse) -> Option
         text += &format!("; {} sent over the busiest socket's links", gigabytes(sent));
         text += &of_links(at, sent);
     }
+    text += &cache_missed(&of.cache_missed);
     if let Some(share) = of.device_writes_in_cache_share {
         text += &format!("; {:.0} % of what devices wrote was in the cache", 100.0 * share);
     }
@@ -133,6 +134,23 @@ fn counted(analysis: &Analysis<'_>, summary: &Summary, of: &MemoryUse) -> Option
         );
     }
     Some(text + "; counted by the memory controllers, other processes' traffic included")
+}
+
+/// What the cores missed, of each processor where there are several; empty where none counted it.
+fn cache_missed(by_processor: &[CacheMissed]) -> String {
+    if by_processor.is_empty() {
+        return String::new();
+    }
+    let all = by_processor.iter().map(|one| one.bytes_per_second).sum();
+    let named = |one: &CacheMissed| {
+        Some(format!("socket {}: {}", one.processor?, gigabytes(one.bytes_per_second)))
+    };
+    let each = match by_processor {
+        [_] => String::new(),
+        several => several.iter().filter_map(named).collect::<Vec<_>>().join(", "),
+    };
+    let each = if each.is_empty() { each } else { format!(" ({each})") };
+    format!("; {} missed in the last-level cache by its cores{each}", gigabytes(all))
 }
 
 fn gigabytes(bytes: f64) -> String {

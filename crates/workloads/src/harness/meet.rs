@@ -124,7 +124,7 @@ pub fn greet(
     };
     let mut said = socket;
     said.write_all(&words).map_err(LoadError::system(format!("greeting {to}")))?;
-    settle(socket, true, job)
+    settle(socket, job)
 }
 
 /// Accepts all flows of a job, in order of their numbers. Every connection may take its time to say
@@ -214,7 +214,7 @@ fn take_proven(
                     let socket = one.socket;
                     let blocking = socket.set_nonblocking(false);
                     blocking.map_err(LoadError::system("setting how the socket waits"))?;
-                    settle(&socket, true, job)?;
+                    settle(&socket, job)?;
                     *place = Some(socket);
                 }
             }
@@ -295,7 +295,7 @@ pub fn call(to: SocketAddr, job: &Job, token: &Token) -> Result<Socket, LoadErro
             say = word(token, Word::Proof, nonce);
             proved = true;
         } else if proved && nonce_of(&heard[..length], token, Word::Welcome).is_some() {
-            settle(&socket, false, job)?;
+            settle(&socket, job)?;
             return Ok(socket);
         }
     }
@@ -314,7 +314,7 @@ fn call_iperf3(socket: Socket, to: SocketAddr, job: &Job) -> Result<Socket, Load
     said.map_err(LoadError::system(format!("greeting {to}")))?;
     while Instant::now() < deadline {
         if let Ok(4) = (&socket).read(&mut heard) {
-            settle(&socket, false, job)?;
+            settle(&socket, job)?;
             return Ok(socket);
         }
     }
@@ -362,7 +362,7 @@ fn answer_within(
             for _ in 0..3 {
                 let _ = socket.send(&word(token, Word::Welcome, nonce));
             }
-            return settle(socket, false, job);
+            return settle(socket, job);
         }
     }
     let port = port(socket);
@@ -376,8 +376,8 @@ fn answer_within(
         ),
         true => format!(
             "UDP arrives at port {port} of the listening end, and its answers do not arrive within \
-             {within:?}; the control connection (TCP) passes: a firewall drops UDP on the \
-             way back"
+             {within:?}; the control connection (TCP) passes: most likely a firewall drops UDP on \
+             the way back, or a route for UDP differs"
         ),
     }))
 }

@@ -155,12 +155,12 @@ pub fn make(address: IpAddr, kind: Type, job: &Job) -> Result<Socket, LoadError>
 /// Settings of a socket that has met the other end: short timeouts, so that blocked threads see the
 /// phase change, or none at all for those that spin; no delay for round trips. With it a stream's
 /// every write would end in a small segment.
-pub fn settle(socket: &Socket, stream: bool, job: &Job) -> Result<(), LoadError> {
+pub fn settle(socket: &Socket, job: &Job) -> Result<(), LoadError> {
     let params = &job.params;
     let wait = wait(params)?;
     let no_delay = told(params).no_delay.unwrap_or(!job.kind.is_stream());
     let set = || {
-        if stream {
+        if job.kind.is_tcp() {
             socket.set_tcp_nodelay(no_delay)?;
         }
         if wait == Wait::BusyPoll {
@@ -322,7 +322,7 @@ mod tests {
             let wait = wait.map(Into::into);
             job.params.socket = Some(SocketParams { wait, no_delay, ..SocketParams::default() });
             let socket = make(here, Type::STREAM, &job).expect("a socket");
-            settle(&socket, true, &job).expect("settled");
+            settle(&socket, &job).expect("settled");
             let timeouts = [socket.read_timeout(), socket.write_timeout()];
             let timeouts = timeouts.map(|timeout| timeout.expect("a timeout"));
             // The kernel rounds up to its ticks.

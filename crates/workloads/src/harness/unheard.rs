@@ -28,7 +28,8 @@ pub fn on_the_way_there(dropped: u64) -> String {
              ends, or set net.ipv4.conf.*.rp_filter=2 there"
         );
     }
-    "a firewall drops UDP on the way there (nft list ruleset, iptables -S), or lets only some ports pass"
+    "most likely a firewall drops UDP on the way there (nft list ruleset, iptables -S; some let only \
+     certain ports pass), or a route for UDP differs"
         .to_owned()
 }
 
@@ -60,7 +61,9 @@ mod tests {
     #[test]
     fn the_reverse_path_is_named_where_it_dropped_something() {
         assert!(on_the_way_there(3).contains("dropped 3 packets"), "{}", on_the_way_there(3));
-        assert!(on_the_way_there(0).starts_with("a firewall drops UDP on the way there"));
+        assert!(
+            on_the_way_there(0).starts_with("most likely a firewall drops UDP on the way there")
+        );
     }
 
     #[test]
