@@ -97,3 +97,43 @@ impl fmt::Display for FabricError {
 }
 
 impl Error for FabricError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_refusal_says_what_was_asked_and_what_there_is() {
+        use FabricError::*;
+        let two = || vec!["one".to_owned(), "other".to_owned()];
+        for (error, said) in [
+            (Hosts(1), "1 hosts do not make a network: 2 to 10,000,000 are supported"),
+            (Speed(5.0), "no port runs at 5 bit/s: 10 Mb/s to 10 Tb/s are supported"),
+            (Oversubscription(0.1), "oversubscription of 0.1:1 is not supported: 0.25 to 100 are"),
+            (Radix(1), "a switch of 1 ports is not supported: 2 to 4096 are"),
+            (Switch("x".into(), two()), "no switch is called 'x'; known are one, other"),
+            (Ambiguous("x".into(), two()), "'x' matches several: one, other"),
+            (NoPorts(BitsPerSecond(25e9), two()), "no port of one, other runs at 25.0 Gb/s"),
+            (Tiers(4), "4 tiers are not supported: 1, 2 or 3 are"),
+            (
+                TooMany { hosts: 49, tiers: 1, most: 48 },
+                "49 hosts are too many: these switches reach 48 in 1 tier",
+            ),
+            (
+                TooMany { hosts: 9, tiers: 2, most: 8 },
+                "9 hosts are too many: these switches reach 8 in 2 tiers",
+            ),
+            (
+                TooManyForDragonfly { hosts: 73, most: 72 },
+                "73 hosts are too many: a dragonfly of these switches reaches 72",
+            ),
+            (
+                OneGroup { hosts: 7, holds: 8 },
+                "7 hosts are too few for a dragonfly: one group of these switches holds 8",
+            ),
+            (NoUplinks(0.5), "no switch has ports for hosts and for uplinks at 0.5:1"),
+        ] {
+            assert_eq!(error.to_string(), said);
+        }
+    }
+}

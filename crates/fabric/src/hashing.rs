@@ -320,4 +320,160 @@ mod tests {
         assert_ne!(super::carried(&design, 1, 4).as_ref(), Some(&carried));
         assert_eq!(super::carried(&of_radix(65_536, 64, 1.0, 3), 1, 1), None);
     }
+
+    /// How far a simulation goes: some 20,000 flows, in 3 rounds at least and 64 at most.
+    #[test]
+    fn rounds_and_bounds_are_as_stated() {
+        let rounds = |design: &Design, flows| carried(design, flows, 1).map(|all| all.rounds);
+        let one = of_radix(1000, 1000, 1.0, 1);
+        for (flows, wanted) in [(0, None), (1, Some(20)), (2, Some(10)), (64, Some(3)), (65, None)]
+        {
+            assert_eq!(rounds(&one, flows), wanted, "{flows} flows");
+        }
+        assert_eq!(rounds(&of_radix(32, 32, 1.0, 1), 1), Some(64));
+        let of_size = |hosts| Design { hosts, ..of_radix(1000, 1000, 1.0, 1) };
+        assert_eq!(rounds(&of_size(32_768), 1), Some(3));
+        assert_eq!(rounds(&of_size(32_769), 1), None);
+    }
+
+    #[test]
+    fn shares_are_those_of_all_hosts_and_the_range_that_of_the_rounds() {
+        let design = of_radix(16, 8, 1.0, 2);
+        let told = carried(&design, 1, 5).expect("simulated");
+        let (links, mut random) = (Links::of(&design), Pcg64::seed_from_u64(5));
+        let rounds: Vec<Vec<f64>> =
+            (0..64).map(|_| links.shares(&permutation(16, &mut random), 1, &mut random)).collect();
+        let mut means: Vec<f64> = rounds.iter().map(|round| mean(round)).collect();
+        means.sort_by(f64::total_cmp);
+        let mut all = rounds.concat();
+        all.sort_by(f64::total_cmp);
+        assert_eq!((told.rounds, told.flows, told.seed), (64, 1, 5));
+        assert_eq!(told.range_share, (means[0], means[63]));
+        assert!((told.mean_share - mean(&means)).abs() < 1e-12, "{told:?}");
+        assert_eq!(told.p01_share, all[10], "ten of 1024 are below");
+        assert!(all.iter().all(|share| (0.1..=1.0).contains(share)), "{all:?}");
+        for seed in 0..20 {
+            let to = permutation(5, &mut Pcg64::seed_from_u64(seed));
+            let mut sorted = to.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [0, 1, 2, 3, 4]);
+            assert!((0..).zip(&to).all(|(from, to)| from != *to), "none sends to itself: {to:?}");
+        }
+    }
+
+    /// All paths that a hash may choose between two hosts.
+    fn chosen(design: &Design, from: u32, to: u32) -> Vec<Vec<usize>> {
+        let (links, mut random) = (Links::of(design), Pcg64::seed_from_u64(11));
+        let mut all: Vec<Vec<usize>> =
+            (0..400).map(|_| links.path(from, to, &mut random)).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// Links in their order: 16 hosts out, 16 in, two uplinks of eight leaves, these down, two by
+    /// two of four pods up, and these down.
+    #[test]
+    fn a_path_of_three_tiers_goes_down_where_it_went_up() {
+        let design = of_radix(16, 4, 1.0, 3);
+        let links = Links::of(&design);
+        assert_eq!((links.up, links.down, links.pod_up, links.pod_down), (32, 48, 64, 80));
+        assert_eq!(links.capacity, [1.0; 96]);
+        assert_eq!(chosen(&design, 0, 1), [[0, 17]], "one leaf");
+        let (first, second) = ([0, 18, 32, 50], [0, 18, 33, 51]);
+        assert_eq!(chosen(&design, 0, 2), [first, second], "one pod");
+        // Host 15 is of leaf 7 in pod 3; both aggregation switches have two spines each.
+        let wanted: Vec<Vec<usize>> = [(0, 0), (0, 1), (1, 0), (1, 1)]
+            .map(|(middle, spine)| {
+                let (up, down) = (64 + 2 * middle + spine, 80 + 2 * (2 * 3 + middle) + spine);
+                vec![0, 16 + 15, 32 + middle, up, down, 48 + 2 * 7 + middle]
+            })
+            .to_vec();
+        assert_eq!(chosen(&design, 0, 15), wanted);
+    }
+
+    #[test]
+    fn several_links_to_a_spine_are_chosen_alike_and_faster_uplinks_carry_more() {
+        // Five leaves of twenty hosts with eight links to each of three spines.
+        let design = of_radix(100, 48, 1.0, 2);
+        let links = Links::of(&design);
+        assert_eq!((links.up, links.down, links.pod_up), (200, 320, 440));
+        let all = chosen(&design, 25, 99);
+        assert!(all.len() > 150, "of 24 x 8: {}", all.len());
+        for path in all {
+            let [from, to, up, down] = path[..] else { panic!("{path:?}") };
+            assert_eq!((from, to), (25, 199));
+            // Host 25 is the second leaf's, host 99 the last's.
+            let (up, down) = (up - (200 + 24), down - (320 + 4 * 24));
+            assert!(up < 24 && down < 24 && up / 8 == down / 8, "{up} and {down}");
+        }
+        let (leaf, spine) =
+            (crate::catalogue::named("7050SX3-48YC8"), Switch::of_radix(32, BitsPerSecond(100e9)));
+        let asked = Asked {
+            hosts: 480,
+            rate: BitsPerSecond(25e9),
+            uplink_rate: None,
+            oversubscription: 1.5,
+        };
+        let design =
+            Design::of(&asked, leaf.expect("leaf"), &spine.expect("spine"), None).expect("design");
+        let capacity = Links::of(&design).capacity;
+        assert_eq!(capacity.len(), 2 * 480 + 2 * 10 * 8);
+        assert!(capacity[..960].iter().all(|of| *of == 1.0));
+        assert!(capacity[960..].iter().all(|of| *of == 4.0));
+    }
+
+    /// Every path of a dragonfly leads from the one switch over links that meet to the other.
+    #[test]
+    fn a_path_of_a_dragonfly_is_unbroken() {
+        let rate = BitsPerSecond(10e9);
+        for hosts in [24, 40, 72] {
+            let asked = Asked { hosts, rate, uplink_rate: None, oversubscription: 1.0 };
+            let switch = Switch::of_radix(7, rate).expect("radix");
+            let design = crate::design::dragonfly(&asked, &switch).expect("a dragonfly");
+            let Shape::Dragonfly(sizes) = design.shape else { panic!("{design:?}") };
+            let links = Links::of(&design);
+            let leaves = design.leaves as usize;
+            assert_eq!(
+                (links.up, links.down),
+                (2 * hosts as usize, 2 * hosts as usize + 4 * leaves)
+            );
+            assert_eq!(links.capacity.len(), links.down + 8 * sizes.groups as usize);
+            // The other end of each port between groups, by the ring.
+            let across = |group: u32, port: u32| {
+                let mut ports = (1..sizes.groups).flat_map(|distance| {
+                    (0..sizes.links_to(distance)).map(move |link| (distance, link))
+                });
+                let (distance, link) = ports.nth(port as usize).expect("a port in use");
+                let other = (group + distance) % sizes.groups;
+                (other, sizes.port(sizes.groups - distance, link) / 2)
+            };
+            for (from, to) in (0..hosts).flat_map(|from| (0..hosts).map(move |to| (from, to))) {
+                let (start, end) = (links.leaf(from), links.leaf(to));
+                for path in chosen_few(&links, from, to) {
+                    let mut at = start;
+                    for link in &path[2..] {
+                        at = if *link < links.down {
+                            let (of, place) =
+                                ((link - links.up) as u32 / 4, (link - links.up) as u32 % 4);
+                            assert_eq!(of, at, "{path:?}");
+                            at / 4 * 4 + place
+                        } else {
+                            let (group, port) =
+                                ((link - links.down) as u32 / 8, (link - links.down) as u32 % 8);
+                            assert_eq!(group * 4 + port / 2, at, "{path:?}");
+                            let (other, switch) = across(group, port);
+                            other * 4 + switch
+                        };
+                    }
+                    assert_eq!(at, end, "{hosts} hosts, {from} to {to}: {path:?}");
+                }
+            }
+        }
+    }
+
+    fn chosen_few(links: &Links<'_>, from: u32, to: u32) -> Vec<Vec<usize>> {
+        let mut random = Pcg64::seed_from_u64(u64::from(from));
+        (0..4).map(|_| links.path(from, to, &mut random)).collect()
+    }
 }

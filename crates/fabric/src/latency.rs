@@ -125,4 +125,38 @@ mod tests {
         assert!((chassis.frame_ns - 2.0 * 51.2).abs() < 1e-9);
         assert!((latency(385, "7508", 2).frame_ns - 4.0 * 51.2).abs() < 1e-9);
     }
+
+    /// Hosts of 25 Gb/s below uplinks of 100: 4096 B take 1310.72 ns there and 327.68 here.
+    #[test]
+    fn a_spine_of_another_model_counts_for_its_own_passages() {
+        let rate = BitsPerSecond(25e9);
+        let leaf = named("7050SX3-48YC8").expect("leaf");
+        let whole = |latency_ns, store_and_forward| Switch {
+            latency_ns: Some(latency_ns),
+            store_and_forward,
+            ..named("7050CX3-32S").expect("spine").clone()
+        };
+        let asked = Asked { hosts: 480, rate, uplink_rate: None, oversubscription: 1.5 };
+        let of = |leaf: &Switch, spine: &Switch| {
+            let design = Design::of(&asked, leaf, spine, None).expect("design");
+            Latency::of(&design, leaf, spine, LENGTHS, Bytes(4096))
+        };
+        let at_once = of(leaf, &whole(100, false));
+        assert_eq!((at_once.hops, at_once.switches_ns), (3, Some(2.0 * 800.0 + 100.0)));
+        assert!((at_once.cables_ns - 5.0 * (3.0 + 20.0 + 20.0 + 3.0)).abs() < 1e-9);
+        assert!((at_once.frame_ns - 1310.72).abs() < 1e-9 && !at_once.store_and_forward);
+        let spine_stores = of(leaf, &whole(100, true));
+        assert!(
+            (spine_stores.frame_ns - 2.0 * 1310.72).abs() < 1e-9 && spine_stores.store_and_forward
+        );
+        let leaves_store =
+            of(&Switch { store_and_forward: true, ..leaf.clone() }, &whole(100, false));
+        assert!((leaves_store.frame_ns - (2.0 * 1310.72 + 327.68)).abs() < 1e-9);
+        let all = leaves_store.switches_ns.expect("known")
+            + leaves_store.cables_ns
+            + leaves_store.frame_ns;
+        assert_eq!(leaves_store.total_ns(), Some(all));
+        let unknown = of(leaf, &Switch { latency_ns: None, ..whole(0, false) });
+        assert_eq!((unknown.switches_ns, unknown.total_ns()), (None, None));
+    }
 }
