@@ -175,4 +175,33 @@ mod tests {
         let capped = with_buffer(gbps(10.0), 210.0, Bytes(131_071));
         assert!((capped.gbps() - 4.99).abs() < 0.01, "{capped}");
     }
+
+    /// At 10 Gb/s over 100 m: twice 9216 B and 20 B around, 672, 2 x 8192 and 30720 bits, and
+    /// 10,000 bits in the cable: 205,552 bits.
+    #[test]
+    fn headroom_is_to_the_byte_and_all_that_fits_exactly_fits() {
+        assert_eq!(headroom(gbps(10.0), 100.0, Bytes(9216)), Some(Bytes(25_694)));
+        assert_eq!(headroom(gbps(10.0), 100.05, Bytes(9216)), Some(Bytes(25_695)), "5 bits more");
+        let ports = || {
+            let of = |ports, metres| PortsHeld::of(ports, gbps(10.0), metres, Bytes(9216));
+            vec![of(3, 100.0), of(2, 200.0)]
+        };
+        let needed = 2 * (3 * 25_694 + 2 * (25_694 + 1250));
+        let of = |buffer| Lossless::of("switch", ports(), 2, Some(Bytes(buffer)));
+        assert_eq!(of(needed).needed_bytes, Some(Bytes(needed)));
+        assert_eq!((of(needed).room, of(needed - 1).room), (Room::Fits, Room::TooSmall));
+        assert_eq!(
+            (of(needed).switch, of(needed).buffer_bytes),
+            ("switch".into(), Some(Bytes(needed)))
+        );
+        let held = ports()[1];
+        assert_eq!((held.ports, held.rate_bits_per_second, held.metres), (2, gbps(10.0), 200.0));
+        let mixed = vec![ports()[0], PortsHeld::of(1, gbps(400.0), 1.0, Bytes(64))];
+        let unknown = Lossless::of("switch", mixed, 1, Some(Bytes(needed)));
+        assert_eq!(
+            (unknown.needed_bytes, unknown.room),
+            (None, Room::Unknown),
+            "of one port nothing is known"
+        );
+    }
 }

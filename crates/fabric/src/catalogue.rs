@@ -155,4 +155,45 @@ mod tests {
         assert_eq!(of("QM9700", 200.0), 128);
         assert_eq!(of("Tomahawk 5", 200.0), 256);
     }
+
+    #[test]
+    fn a_switch_of_a_radix_has_so_many_ports_and_no_more_is_known_of_it() {
+        let rate = BitsPerSecond(25e9);
+        let is_refused = |ports| Switch::of_radix(ports, rate) == Err(FabricError::Radix(ports));
+        assert_eq!([0, 1, 2, 4096, 4097].map(is_refused), [true, true, false, false, true]);
+        let made = Switch::of_radix(48, rate).expect("a switch");
+        let ports = vec![Ports { count: 48, gbps: 25.0, split: 1 }];
+        assert_eq!((made.name.as_str(), made.ports.clone()), ("48 x 25.0 Gb/s", ports));
+        assert_eq!((made.chassis, made.latency_ns), (false, None));
+        assert_eq!((made.store_and_forward, made.buffer_bytes), (false, None));
+        assert_eq!((made.source.as_str(), made.capacity_mbps()), ("as asked for", 1_200_000));
+        let two_kinds = named("7050SX3-48YC8").expect("a switch");
+        assert_eq!(two_kinds.capacity_mbps(), 48 * 25_000 + 8 * 100_000);
+        assert_eq!(two_kinds.ports[1].rate(), BitsPerSecond(100e9));
+        assert_eq!(two_kinds.ports[0].split, 1, "whole where nothing is said");
+    }
+
+    #[test]
+    fn a_port_makes_itself_or_equal_parts() {
+        let port = Ports { count: 32, gbps: 400.0, split: 4 };
+        for (gbps, parts) in
+            [(400.0, Some(1)), (200.0, Some(2)), (100.0, Some(4)), (50.0, None), (800.0, None)]
+        {
+            assert_eq!(port.parts(BitsPerSecond(gbps * 1e9)), parts, "{gbps} Gb/s");
+        }
+        assert_eq!(port.parts(BitsPerSecond(399e9)), None);
+    }
+
+    /// A whole name counts before a part of others.
+    #[test]
+    fn a_name_that_fits_several_lists_these_and_a_whole_one_is_itself() {
+        let said = named("7050").expect_err("several");
+        let FabricError::Ambiguous(text, fits) = said else { panic!("{said}") };
+        let wanted = ["Arista 7050QX-32", "Arista 7050CX3-32S", "Arista 7050SX3-48YC8"];
+        assert_eq!((text.as_str(), fits), ("7050", wanted.map(str::to_owned).to_vec()));
+        let said = named("nothing").expect_err("none");
+        let FabricError::Switch(text, all) = said else { panic!("{said}") };
+        assert_eq!((text.as_str(), all.len()), ("nothing", switches().len()));
+        assert_eq!(named(" arista 7508 ").map(|one| one.chassis), Ok(true));
+    }
 }

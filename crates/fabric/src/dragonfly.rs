@@ -169,4 +169,44 @@ mod tests {
             assert!(most <= least.map(|least| least + 1).as_ref(), "{groups}: {all:?}");
         }
     }
+
+    /// (ratio + 3) h - 1 ports: 7 of one to one are h = 2; of 23 at three to one h = 4, 12 hosts.
+    #[test]
+    fn ports_are_divided_between_hosts_the_group_and_others() {
+        let of = |ports, ratio| {
+            Dragonfly::of(ports, ratio).map(|one| (one.host_ports, one.switches, one.global_ports))
+        };
+        for (ports, ratio, wanted) in [
+            (2, 1.0, None),
+            (3, 1.0, Some((1, 2, 1))),
+            (7, 1.0, Some((2, 4, 2))),
+            (10, 1.0, Some((2, 4, 2))),
+            (11, 1.0, Some((3, 6, 3))),
+            (23, 3.0, Some((12, 8, 4))),
+            (64, 0.25, Some((5, 40, 20))),
+            (3, 0.25, None),
+        ] {
+            assert_eq!(of(ports, ratio), wanted, "{ports} at {ratio}");
+        }
+    }
+
+    /// Nine groups of four switches, two hosts and two ports to others each; then three groups,
+    /// which have four links between every two.
+    #[test]
+    fn groups_have_their_hosts_links_and_ports() {
+        let nine = Dragonfly { groups: 9, switches: 4, host_ports: 2, global_ports: 2 };
+        assert_eq!((nine.group_hosts(), nine.group_links(), nine.most_hosts()), (8, 8, 72));
+        assert_eq!((nine.links_used(), nine.port(1, 0), nine.port(8, 0)), (8, 0, 7));
+        let four = Dragonfly { groups: 4, ..nine };
+        let links: Vec<u32> = (1..4).map(|distance| four.links_to(distance)).collect();
+        assert_eq!(links, [3, 2, 3], "eight ports among three groups");
+        assert_eq!((four.port(2, 1), four.port(3, 2)), (4, 7));
+        let three = Dragonfly { groups: 3, ..nine };
+        assert_eq!((three.links_to(1), three.links_to(2), three.links_used()), (4, 4, 8));
+        // All hosts of a group to one other: four links of eight, or eight by two.
+        let told = three.to_one_group(24);
+        assert_eq!((told.direct_share, told.detour_share), (0.5, 0.5));
+        assert_eq!(three.bisection_hosts(24), 8.0, "one group to two, of its eight hosts");
+        assert_eq!(four.bisection_hosts(32), 3.0 + 2.0 + 2.0 + 3.0);
+    }
 }

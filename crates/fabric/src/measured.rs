@@ -196,4 +196,53 @@ mod tests {
         assert_eq!(by_tier(&plan, None, &[pair(0, 8, 1.0)]), None);
         assert_eq!(by_tier(&plan, None, &[pair(0, 1, 9.4), pair(0, 8, 1.0)]), None, "one of two");
     }
+
+    #[test]
+    fn a_tier_has_its_median_and_its_worst_beside_what_it_should() {
+        let plan = design(16, 3);
+        let hashed = Carried {
+            mean_share: 0.55,
+            p01_share: 0.2,
+            range_share: (0.5, 0.6),
+            rounds: 3,
+            flows: 1,
+            seed: 1,
+        };
+        let shared = |pair: MeasuredPair| MeasuredPair { alone: None, ..pair };
+        let pairs = [
+            pair(0, 1, 9.0),
+            pair(0, 4, 7.0),
+            pair(4, 0, 9.0),
+            pair(8, 15, 8.0),
+            shared(pair(1, 5, 5.0)),
+            pair(2, 0, 6.0),
+        ];
+        let tiers = by_tier(&plan, Some(&hashed), &pairs).expect("tiers");
+        let climbs: Vec<Climb> = tiers.iter().map(|tier| tier.climb).collect();
+        assert_eq!(climbs, [Climb::Leaf, Climb::Middle, Climb::Top]);
+        let should: Vec<(f64, Option<f64>)> =
+            tiers.iter().map(|tier| (tier.should_alone, tier.should_together)).collect();
+        assert_eq!(should, [(1.0, Some(1.0)), (1.0, Some(0.55)), (1.0, Some(0.55))]);
+        let top = &tiers[2];
+        assert_eq!((top.pairs, top.failed, top.alone_pairs), (4, 0, 3));
+        assert_eq!((top.worst_alone, top.alone), (Some(0.7), Some(0.8)));
+        let middle_of_four = top.together.expect("four");
+        assert!((middle_of_four - 0.65).abs() < 1e-12, "6 and 7 of 4 to 8: {middle_of_four}");
+        assert_eq!(top.worst_together, Some(0.4));
+        let middles = [&[][..], &[1.0], &[1.0, 3.0], &[1.0, 2.0, 9.0]].map(middle);
+        assert_eq!(middles, [None, Some(1.0), Some(2.0), Some(2.0)]);
+        assert_eq!(by_tier(&plan, None, &[]), Some(Vec::new()));
+        assert_eq!(by_tier(&plan, None, &[pair(16, 0, 1.0)]), None, "hosts are 0 to 15");
+    }
+
+    #[test]
+    fn groups_of_a_dragonfly_are_below_the_top() {
+        let rate = BitsPerSecond(10e9);
+        let asked = Asked { hosts: 72, rate, uplink_rate: None, oversubscription: 1.0 };
+        let switch = Switch::of_radix(7, rate).expect("a switch");
+        let plan = crate::design::dragonfly(&asked, &switch).expect("a dragonfly");
+        // Two hosts a leaf, eight a group.
+        let of = [1, 2, 7, 8].map(|to| climb(&plan, 0, to));
+        assert_eq!(of, [Climb::Leaf, Climb::Middle, Climb::Middle, Climb::Top]);
+    }
 }

@@ -218,4 +218,83 @@ mod tests {
         let one = &choices(&asked(40, 10.0, 1.0), &papers, None, None).expect("fabrics")[0].design;
         assert_eq!((leaving_share(one), all_to_all(one)), (0.0, BitsPerSecond(10e9)));
     }
+
+    #[test]
+    fn a_choice_ranks_by_tiers_then_capacity_then_links() {
+        let papers = of(&["7148SX"]);
+        let all = choices(&asked(100, 10.0, 1.0), &papers, None, None).expect("fabrics");
+        // Five leaves and three spines of 480 Gb/s; 100 cables to hosts, 24 from each leaf.
+        assert_eq!(rank(&all[0]), (2, 8 * 480_000, 100 + 5 * 24));
+        assert_eq!((all[0].leaf, all[0].spine), (&papers[0], &papers[0]));
+        let two = of(&["7050SX3", "7050CX3"]);
+        let mixed =
+            choices(&asked(480, 25.0, 1.5), &two[..1], Some(&two[1]), None).expect("fabrics");
+        // Ten leaves of 2 Tb/s and four spines of 3.2.
+        assert_eq!(rank(&mixed[0]), (2, 10 * 2_000_000 + 4 * 3_200_000, 480 + 10 * 8));
+        assert_eq!((mixed[0].leaf, mixed[0].spine), (&two[0], &two[1]));
+    }
+
+    #[test]
+    fn of_several_refusals_the_one_that_tells_most_is_told() {
+        use FabricError::*;
+        let many = |most| TooMany { hosts: 9, tiers: 3, most };
+        let no_ports = || NoPorts(BitsPerSecond(1e9), Vec::new());
+        for (before, error, told) in [
+            (many(5), many(7), many(7)),
+            (many(7), many(5), many(7)),
+            (no_ports(), many(5), many(5)),
+            (NoUplinks(1.0), many(5), many(5)),
+            (many(5), no_ports(), many(5)),
+            (no_ports(), NoUplinks(1.0), no_ports()),
+            (Tiers(4), many(5), Tiers(4)),
+        ] {
+            assert_eq!(worse(before.clone(), &error), told, "{before}; {error}");
+        }
+        let papers = of(&["7124SX", "7148SX"]);
+        let refused = choices(&asked(2000, 10.0, 1.0), &papers, None, Some(2)).expect_err("many");
+        assert_eq!(refused, TooMany { hosts: 2000, tiers: 2, most: 1152 });
+        let spine = of(&["QM9700"]);
+        let refused = choices(&asked(100, 10.0, 1.0), &papers, Some(&spine[0]), Some(2));
+        let names = ["Arista 7124SX", "Arista 7148SX", "NVIDIA QM9700"].map(str::to_owned);
+        assert_eq!(refused.err(), Some(NoPorts(BitsPerSecond(10e9), names.to_vec())));
+        let none = choices(&asked(9, 10.0, 1.0), &[], None, None).expect_err("no switch");
+        assert_eq!(none, NoPorts(BitsPerSecond(10e9), Vec::new()));
+    }
+
+    #[test]
+    fn dragonflies_come_smallest_first_or_say_how_far_one_gets() {
+        let both = of(&["7148SX", "7150S"]);
+        let all = dragonflies(&asked(1000, 10.0, 1.0), &both).expect("dragonflies");
+        let names: Vec<&str> = all.iter().map(|one| one.leaf.name.as_str()).collect();
+        assert_eq!(names.len(), 2);
+        assert!(rank(&all[0]) <= rank(&all[1]), "{names:?}");
+        assert!(all.iter().all(|one| one.leaf == one.spine));
+        let refused = |hosts: u32, gbps: f64| {
+            dragonflies(&asked(hosts, gbps, 1.0), &both).expect_err("refused")
+        };
+        // 52 ports: 13 hosts, 25 within and 13 between; 26 switches a group, 339 groups.
+        let (holds, most) = (26 * 13, u64::from(26_u32 * 13) * (26 * 13 + 1));
+        let many = FabricError::TooManyForDragonfly { hosts: 1_000_000, most };
+        assert_eq!(refused(1_000_000, 10.0), many, "the larger of two");
+        assert!(matches!(refused(100, 10.0), FabricError::OneGroup { hosts: 100, .. }));
+        let larger = dragonflies(&asked(holds, 10.0, 1.0), &both[1..]).expect_err("one group");
+        assert_eq!(larger, FabricError::OneGroup { hosts: holds, holds });
+        let names = both.iter().map(|one| one.name.clone()).collect();
+        assert_eq!(refused(1000, 25.0), FabricError::NoPorts(BitsPerSecond(25e9), names));
+    }
+
+    #[test]
+    fn of_switches_in_one_place_the_one_that_reaches_farthest_counts() {
+        let fixed = of(&["7124SX", "7148SX", "7050CX3"]);
+        let told: Vec<(u8, String, u64)> = thresholds(&asked(500, 10.0, 1.0), &fixed, None)
+            .into_iter()
+            .map(|one| (one.tiers, one.switch, one.hosts))
+            .collect();
+        let name = || "Arista 7148SX".to_owned();
+        assert_eq!(told, [(1, name(), 48), (2, name(), 1152), (3, name(), 27_648)]);
+        // With a spine of 24 ports: 24 hosts a leaf, 24 leaves, and 12 of these in pods.
+        let above = thresholds(&asked(500, 10.0, 1.0), &fixed[1..2], Some(&fixed[0]));
+        let hosts: Vec<u64> = above.iter().map(|one| one.hosts).collect();
+        assert_eq!(hosts, [48, 24 * 24, 24 * 24 * 12]);
+    }
 }

@@ -259,4 +259,55 @@ mod tests {
         assert_eq!(plan.path.map(|path| path.in_flight_bytes), Some(Bytes(500_000)));
         assert!(plan.lossless.is_empty());
     }
+
+    #[test]
+    fn a_buffer_is_held_against_the_path_that_was_given() {
+        let mut wanted = request(480, 25.0, "7050SX3", Some("7050CX3"));
+        wanted.round_trip_us = Some(84.0);
+        wanted.lossless_classes = 3;
+        let plan = Planned::of(&wanted).expect("a plan");
+        let path = plan.path.expect("given");
+        assert_eq!((path.round_trip_us, path.round_trip_from), (84.0, RoundTripFrom::Given));
+        // 25 Gb/s over 84 us; 131,071 B in each round trip; 131,071 B last 41.94 us.
+        assert_eq!(path.in_flight_bytes, Bytes(262_500));
+        let (buffer, reached, longest_us) = path.buffer.expect("a buffer");
+        assert_eq!(buffer, Bytes(131_071));
+        assert!((reached.gbps() - 131_071.0 * 8.0 / 84_000.0).abs() < 1e-9, "{reached}");
+        assert!((longest_us - 131_071.0 * 8.0 / 25_000.0).abs() < 1e-9, "{longest_us}");
+        let frames: Vec<Bytes> = plan.latency.iter().map(|(frame, _)| *frame).collect();
+        assert_eq!(frames, [Bytes(64), Bytes(9216)]);
+        let names: Vec<&str> = plan.switches.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["Arista 7050SX3-48YC8", "Arista 7050CX3-32S"]);
+        // Cables of 3 m to hosts, of 30 m between switches.
+        let held: Vec<(&str, f64, f64)> = (plan.lossless.iter())
+            .flat_map(|one| one.ports.iter().map(|held| (&*one.switch, held)))
+            .map(|(name, held)| (name, held.metres, held.rate_bits_per_second.gbps()))
+            .collect();
+        let wanted = [(names[0], 3.0, 25.0), (names[0], 30.0, 100.0), (names[1], 30.0, 100.0)];
+        assert_eq!(held, wanted);
+        let down = crate::buffers::headroom(BitsPerSecond(25e9), 3.0, Bytes(9216)).expect("known");
+        let up = crate::buffers::headroom(BitsPerSecond(100e9), 30.0, Bytes(9216)).expect("known");
+        let needs: Vec<Option<Bytes>> = plan.lossless.iter().map(|one| one.needed_bytes).collect();
+        let wanted = [3 * (48 * down.0 + 8 * up.0), 3 * 20 * up.0];
+        assert_eq!(needs, wanted.map(|bytes| Some(Bytes(bytes))));
+        assert!((plan.all_to_all_bits_per_second.gbps() - 25.0 / 1.5 * 479.0 / 432.0).abs() < 1e-9);
+        assert!(plan.others.is_empty() && plan.to_one_group.is_none());
+    }
+
+    #[test]
+    fn one_switch_has_its_hosts_ports_alone_and_others_are_told() {
+        let mut wanted = request(20, 10.0, "7148SX", None);
+        wanted.leaves.push(named("7150S").expect("a switch").clone());
+        (wanted.asked.oversubscription, wanted.buffer) = (1.0, None);
+        let plan = Planned::of(&wanted).expect("a plan");
+        assert_eq!((plan.design.tiers, plan.switches.len(), plan.others.len()), (1, 1, 1));
+        assert_eq!((plan.oversubscription, plan.share_on_paper), (None, 1.0));
+        assert_eq!(plan.all_to_all_bits_per_second, BitsPerSecond(10e9));
+        assert_eq!(plan.lossless.len(), 1);
+        assert_eq!(plan.lossless[0].ports.len(), 1, "no uplinks");
+        assert_eq!(plan.lossless[0].ports[0].ports, 20, "as many as hosts");
+        assert_eq!(plan.path.expect("known").buffer, None);
+        let tiers: Vec<u8> = plan.thresholds.iter().map(|one| one.tiers).collect();
+        assert_eq!(tiers, [1, 2, 3]);
+    }
 }

@@ -124,3 +124,68 @@ fn what_cannot_be_is_refused() {
     let slow = Asked { rate: BitsPerSecond(f64::NAN), ..asked(10, 10.0, 1.0) };
     assert!(matches!(Design::of(&slow, switch, switch, None), Err(FabricError::Speed(_))));
 }
+
+#[test]
+fn bounds_of_what_is_planned_are_part_of_it() {
+    let with = |change: fn(&mut Asked)| {
+        let mut wanted = asked(10, 10.0, 1.0);
+        change(&mut wanted);
+        wanted.check().is_ok()
+    };
+    assert!(with(|of| of.hosts = 2) && with(|of| of.hosts = 10_000_000));
+    assert!(with(|of| of.rate.0 = 10e6) && with(|of| of.rate.0 = 10e12));
+    assert!(!with(|of| of.rate.0 = 9e6) && !with(|of| of.rate.0 = 11e12));
+    assert!(with(|of| of.uplink_rate = Some(BitsPerSecond(10e6))));
+    assert!(!with(|of| of.uplink_rate = Some(BitsPerSecond(9e6))), "uplinks too");
+    assert!(with(|of| of.oversubscription = 0.25) && with(|of| of.oversubscription = 100.0));
+    assert!(!with(|of| of.oversubscription = 0.24) && !with(|of| of.oversubscription = 101.0));
+}
+
+#[test]
+fn one_switch_is_all_of_a_small_fabric() {
+    let one = of_radix(20, 48, 1.0, None).expect("one switch");
+    assert_eq!((one.tiers, one.leaves, one.hops(), one.switches()), (1, 1, 1, 1));
+    assert_eq!((one.leaf_hosts, one.leaf_host_ports, one.leaf_uplinks), (20, 48, 0));
+    assert_eq!((one.shape, one.most_hosts), (Shape::Single, 48));
+    assert_eq!((one.parts[0].count, one.parts[0].links, one.parts[0].ports), (1, 20, 48));
+    assert_eq!((one.parts[0].tier, one.cables[0].to), (Tier::Leaf, Tier::Leaf));
+    assert_eq!((one.cables.len(), one.cables[0].count), (1, 20));
+    assert_eq!((one.oversubscription(), one.share_on_paper()), (None, 1.0));
+    assert_eq!(one.bisection(), BitsPerSecond(100e9));
+    // More than a leaf needs up: no host has more than its own rate.
+    let wide = of_radix(96, 48, 0.5, Some(2)).expect("two tiers");
+    assert_eq!((wide.leaf_host_ports, wide.leaf_uplinks, wide.share_on_paper()), (16, 32, 1.0));
+    assert_eq!(wide.oversubscription(), Some(0.5));
+}
+
+/// By hand: 700 hosts at 2:1 of 48 ports are 22 leaves of 32 and 16, in two pods of 11.
+#[test]
+fn parts_and_cables_of_three_tiers_are_counted() {
+    let design = of_radix(700, 48, 2.0, Some(3)).expect("three tiers");
+    let shape = Shape::FatTree {
+        pods: 2,
+        pod_leaves: 11,
+        aggregations: 8,
+        links: 2,
+        spines: 1,
+        spine_links: 22,
+    };
+    assert_eq!((design.shape, design.leaves, design.leaf_hosts), (shape, 22, 32));
+    let parts: Vec<(Tier, u32, u32, u32)> =
+        design.parts.iter().map(|part| (part.tier, part.count, part.links, part.ports)).collect();
+    let wanted =
+        [(Tier::Leaf, 22, 48, 48), (Tier::Aggregation, 16, 44, 48), (Tier::Spine, 8, 44, 48)];
+    assert_eq!(parts, wanted);
+    let cables: Vec<(Tier, u64)> =
+        design.cables.iter().map(|cables| (cables.to, cables.count)).collect();
+    assert_eq!(cables, [(Tier::Leaf, 700), (Tier::Aggregation, 22 * 16), (Tier::Spine, 16 * 22)]);
+    assert_eq!(design.most_hosts, 32 * 48 * 24);
+    assert_eq!(
+        [(24, 9), (24, 8), (7, 6), (6, 100), (5, 0)].map(|(all, most)| divisor(all, most)),
+        [8, 8, 1, 6, 1]
+    );
+    let faster = Switch::of_radix(48, BitsPerSecond(40e9)).expect("radix");
+    let leaf = Switch::of_radix(48, BitsPerSecond(10e9)).expect("radix");
+    let refused = Design::of(&asked(100, 10.0, 1.0), &leaf, &faster, Some(2)).expect_err("ports");
+    assert_eq!(refused, FabricError::NoPorts(BitsPerSecond(10e9), vec!["48 x 40.0 Gb/s".into()]));
+}
