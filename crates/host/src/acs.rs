@@ -145,4 +145,53 @@ mod tests {
         assert!(!kept.windows(4).any(|bytes| bytes == b"SERI"), "the serial number is gone");
         assert_eq!(without_the_rest(&whole[..256]), whole[..256]);
     }
+
+    #[test]
+    fn what_a_capture_keeps_is_as_long_as_what_was_read() {
+        let whole = config(0x1d);
+        let mut wanted = whole[..0x158].to_vec();
+        wanted[0x104..0x10c].fill(0);
+        assert_eq!(without_the_rest(&whole), wanted);
+        // Only a header is kept of a capability that was read in part.
+        let cut = without_the_rest(&whole[..0x154]);
+        assert_eq!(cut.len(), 0x154);
+        assert_eq!(cut[..0x150], wanted[..0x150]);
+        assert_eq!(without_the_rest(&whole[..40]), whole[..40]);
+    }
+
+    #[test]
+    fn a_chain_may_be_as_long_as_the_space_and_registers_of_some_chipsets_are_elsewhere() {
+        let chained = |count: usize| {
+            let mut bytes = config(0);
+            for at in 0..count {
+                let next = if at + 1 < count { 0x100 + 8 * (at + 1) } else { 0 };
+                let header = (next as u32) << 20 | 0x1_0001;
+                bytes[0x100 + 8 * at..][..4].copy_from_slice(&header.to_le_bytes());
+            }
+            chain(&bytes).map(|all| all.len())
+        };
+        // The address of the next has four-byte steps of twelve bits.
+        assert_eq!((chained(1), chained(2), chained(480)), (Ok(1), Ok(2), Ok(480)));
+        for (id, is_shifted) in [
+            (0xa10f_u32, false),
+            (0xa110, true),
+            (0xa11f, true),
+            (0xa120, false),
+            (0xa167, true),
+            (0xa16a, true),
+            (0xa16b, false),
+            (0xa290, true),
+            (0xa29f, true),
+            (0xa2e7, true),
+            (0xa2ee, true),
+            (0xa2ef, false),
+            (0x9d10, true),
+            (0x9d1b, true),
+            (0x9d1c, false),
+        ] {
+            let of = |maker: u32| has_shifted_registers(&(id << 16 | maker).to_le_bytes());
+            assert_eq!((of(0x8086), of(0x10b5)), (is_shifted, false), "{id:x}");
+        }
+        assert!(!has_shifted_registers(&[]));
+    }
 }

@@ -269,23 +269,19 @@ fn place(number: Option<u64>) -> Option<usize> {
 /// never end.
 fn bytes(path: &Path) -> Result<Vec<u8>, Malformed> {
     if path == Path::new(STANDARD_INPUT) {
-        return limited(std::io::stdin().lock());
+        return limited(std::io::stdin().lock(), FILE_BYTES_MAX);
     }
     let kind = std::fs::metadata(path)?.file_type();
     if !kind.is_file() && !kind.is_fifo() {
         return Err(Malformed::Irregular);
     }
-    limited(std::fs::File::open(path)?)
+    limited(std::fs::File::open(path)?, FILE_BYTES_MAX)
 }
 
-fn limited(from: impl Read) -> Result<Vec<u8>, Malformed> {
+fn limited(from: impl Read, bytes_max: u64) -> Result<Vec<u8>, Malformed> {
     let mut bytes = Vec::new();
-    from.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        Err(Malformed::TooLarge(FILE_BYTES_MAX))
-    } else {
-        Ok(bytes)
-    }
+    from.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max { Err(Malformed::TooLarge(bytes_max)) } else { Ok(bytes) }
 }
 
 /// The folder that holds `sys` or `proc`: the given one, the one above when `sys` itself is given,
@@ -339,4 +335,70 @@ fn of_firmware(
     let mut part = PartialHost::whole(program, from, host);
     (part.marks.serial, part.marks.uuid) = (serial, uuid);
     Some(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_may_be_as_long_as_its_limit() {
+        for (text, wanted) in [("", Some("")), ("1234", Some("1234")), ("12345", None)] {
+            let told = limited(text.as_bytes(), 4);
+            match wanted {
+                Some(wanted) => assert_eq!(told.expect(text), wanted.as_bytes()),
+                None => assert!(matches!(told, Err(Malformed::TooLarge(4))), "{told:?}"),
+            }
+        }
+        assert_eq!(FILE_BYTES_MAX, 256 * 1024 * 1024);
+        assert!(matches!(bytes(Path::new("/dev/null")), Err(Malformed::Irregular)));
+    }
+
+    /// An entry point with the table's address and length at these places, and `table` behind it.
+    fn written(head: &[u8], numbers: [(usize, usize, u64); 2]) -> Vec<u8> {
+        let mut bytes = [0xee; 32];
+        bytes[..head.len()].copy_from_slice(head);
+        for (at, size, number) in numbers {
+            bytes[at..at + size].copy_from_slice(&number.to_le_bytes()[..size]);
+        }
+        [&bytes[..], b"table"].concat()
+    }
+
+    /// DSP0134, 5.2.1 and 5.2.2: 64 bits of address at 10h and 32 of a most length at 0Ch; 32 bits at
+    /// 18h and 16 at 16h; of the older part alone at 08h and 06h.
+    #[test]
+    fn a_table_lies_where_its_entry_point_says() {
+        let of_3 = |length| written(b"_SM3_", [(0x10, 8, 32), (0x0c, 4, length)]);
+        let of_2 = |length| written(b"_SM_", [(0x18, 4, 32), (0x16, 2, length)]);
+        let of_dmi = |length| written(b"_DMI_", [(0x08, 4, 32), (0x06, 2, length)]);
+        for bytes in [of_3(5), of_2(5), of_dmi(5)] {
+            assert_eq!(table_of(&bytes).ok(), Some(&b"table"[..]));
+        }
+        for bytes in [of_3(3), of_2(3), of_dmi(3)] {
+            assert_eq!(table_of(&bytes).ok(), Some(&b"tab"[..]));
+        }
+        assert_eq!(table_of(&of_3(9)).ok(), Some(&b"table"[..]), "9 bytes at the most");
+        for bytes in [of_2(9), of_dmi(9)] {
+            let told = table_of(&bytes);
+            assert!(matches!(told, Err(NotATable::CutShort { there: 5, length: 9 })), "{told:?}");
+        }
+        let nowhere = written(b"_SM3_", [(0x10, 8, 37), (0x0c, 4, 5)]);
+        assert!(matches!(table_of(&nowhere), Err(NotATable::NoTable)));
+        assert!(matches!(table_of(b"_SM3_ cut"), Err(NotATable::EntryCutShort)));
+        assert_eq!(table_of(b"any other").ok(), Some(&b"any other"[..]));
+    }
+
+    #[test]
+    fn a_folder_of_a_machine_is_found_from_within_and_from_above() {
+        let top = std::env::temp_dir().join(format!("narrows-top-{}", std::process::id()));
+        let tree = top.join("archive/host");
+        std::fs::create_dir_all(tree.join("sys/devices")).expect("folders");
+        assert_eq!(top_of(&tree), Some(tree.clone()));
+        assert_eq!(top_of(&tree.join("sys")), tree.canonicalize().ok());
+        assert_eq!(top_of(&top.join("archive")), Some(tree.clone()), "the only one inside");
+        assert_eq!((top_of(&top), top_of(&tree.join("sys/devices"))), (None, None));
+        std::fs::create_dir(top.join("archive/other")).expect("a folder");
+        assert_eq!(top_of(&top.join("archive")), None, "one of two");
+        std::fs::remove_dir_all(&top).expect("gone");
+    }
 }

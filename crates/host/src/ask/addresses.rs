@@ -48,4 +48,22 @@ mod tests {
     fn every_address_is_one() {
         assert!(ask().iter().all(|address| !address.is_unspecified()), "{:?}", ask());
     }
+
+    #[test]
+    fn an_address_is_read_by_its_family() {
+        // SAFETY: addresses of sockets are numbers, of which all may be zero.
+        let (mut four, mut six): (libc::sockaddr_in, libc::sockaddr_in6) =
+            unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        four.sin_family = libc::AF_INET as u16;
+        four.sin_addr.s_addr = u32::from_ne_bytes([10, 1, 2, 3]);
+        six.sin6_family = libc::AF_INET6 as u16;
+        six.sin6_addr.s6_addr = std::array::from_fn(|at| at as u8);
+        let told = address(std::ptr::from_ref(&four).cast());
+        assert_eq!(told, Some("10.1.2.3".parse().expect("an address")));
+        let told = address(std::ptr::from_ref(&six).cast());
+        assert_eq!(told, Some("1:203:405:607:809:a0b:c0d:e0f".parse().expect("an address")));
+        four.sin_family = libc::AF_UNIX as u16;
+        assert_eq!(address(std::ptr::from_ref(&four).cast()), None);
+        assert_eq!(address(std::ptr::null()), None);
+    }
 }

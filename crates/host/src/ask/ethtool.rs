@@ -39,11 +39,17 @@ pub fn ask(name: &str) -> Fact<String> {
     let Ok(card) = Card::of(name) else { return Fact::absent(from) };
     let mut out = String::new();
     // A write to a String does not fail.
-    let _ = driver(&card, &mut out);
-    let _ = parameters(&card, &mut out);
-    let _ = features(&card, &mut out);
+    let ask = |command: &[u32]| card.ask(command);
+    let _ = driver(ask, &mut out);
+    let _ = parameters(ask, &mut out);
+    let _ = features(ask, &mut out);
     if out.is_empty() { Fact::absent(from) } else { Fact::known(out, from) }
 }
+
+/// What a card answers to a command, as words that begin with the command.
+trait Asks: Fn(&[u32]) -> io::Result<Vec<u32>> + Copy {}
+
+impl<T: Fn(&[u32]) -> io::Result<Vec<u32>> + Copy> Asks for T {}
 
 /// One interface and the socket that it is asked through.
 struct Card {
@@ -93,18 +99,26 @@ impl Card {
 /// error where it counts nothing.
 pub fn counters(name: &str, keep: impl Fn(&str) -> bool) -> io::Result<Vec<(String, u64)>> {
     let card = Card::of(name)?;
-    let counts = card.ask(&[GSSET_INFO, 0, 1 << SET_STATS, 0])?;
+    counted(|command, more_words| card.ask_for(command, more_words), keep)
+}
+
+/// The same by what a card answers to a command, in a buffer with so many words more.
+fn counted(
+    ask: impl Fn(&[u32], usize) -> io::Result<Vec<u32>>,
+    keep: impl Fn(&str) -> bool,
+) -> io::Result<Vec<(String, u64)>> {
+    let counts = ask(&[GSSET_INFO, 0, 1 << SET_STATS, 0], 0)?;
     let count = counts[4] as usize;
     if count == 0 || count > COUNTERS_MAX {
         return Err(io::ErrorKind::Unsupported.into());
     }
-    let names = card.ask_for(&[GSTRINGS, SET_STATS, count as u32], 2 * count * NAME_BYTES / 4)?;
+    let names = ask(&[GSTRINGS, SET_STATS, count as u32], 2 * count * NAME_BYTES / 4)?;
     let named = (0..count).map(|index| (index, name_at(&names, 3, index)));
     let kept: Vec<(usize, String)> = named.filter(|(_, name)| keep(name)).collect();
     if kept.is_empty() {
         return Ok(Vec::new());
     }
-    let values = card.ask_for(&[GSTATS, count as u32], 2 * count * 2)?;
+    let values = ask(&[GSTATS, count as u32], 2 * count * 2)?;
     Ok(kept.into_iter().map(|(index, name)| (name, value_at(&values, index))).collect())
 }
 
@@ -118,8 +132,8 @@ fn value_at(buffer: &[u32], index: usize) -> u64 {
     u64::from_ne_bytes(bytes)
 }
 
-fn driver(card: &Card, out: &mut String) -> io::Result<()> {
-    let info = card.ask(&[GDRVINFO])?;
+fn driver(ask: impl Asks, out: &mut String) -> io::Result<()> {
+    let info = ask(&[GDRVINFO])?;
     for (key, index) in [("driver", 0), ("firmware", 2)] {
         let text = name_at(&info, 1, index);
         // Drivers without firmware leave it empty or write one of these.
@@ -139,9 +153,9 @@ fn name_at(buffer: &[u32], first_word: usize, index: usize) -> String {
     String::from_utf8_lossy(&bytes).trim().to_owned()
 }
 
-fn parameters(card: &Card, out: &mut String) -> io::Result<()> {
+fn parameters(ask: impl Asks, out: &mut String) -> io::Result<()> {
     let mut row = |key: &str, command: u32, fields: &[usize]| {
-        if let Ok(answer) = card.ask(&[command]) {
+        if let Ok(answer) = ask(&[command]) {
             let fields: Vec<String> = fields.iter().map(|at| answer[*at].to_string()).collect();
             let _ = writeln!(out, "{key} {}", fields.join(" "));
         }
@@ -149,7 +163,7 @@ fn parameters(card: &Card, out: &mut String) -> io::Result<()> {
     row("rings", GRINGPARAM, &[5, 1, 8, 4]);
     row("coalescing", GCOALESCE, &[1, 2, 5, 6, 10, 11]);
     row("pause", GPAUSEPARAM, &[1, 2, 3]);
-    if let Ok(answer) = card.ask(&[GFECPARAM]) {
+    if let Ok(answer) = ask(&[GFECPARAM]) {
         let on = FEC.iter().enumerate().filter(|(bit, _)| answer[1] >> bit & 1 == 1);
         let on: Vec<&str> = on.map(|(_, name)| *name).collect();
         if !on.is_empty() {
@@ -159,14 +173,14 @@ fn parameters(card: &Card, out: &mut String) -> io::Result<()> {
     Ok(())
 }
 
-fn features(card: &Card, out: &mut String) -> io::Result<()> {
-    let counts = card.ask(&[GSSET_INFO, 0, 1 << SET_FEATURES, 0])?;
+fn features(ask: impl Asks, out: &mut String) -> io::Result<()> {
+    let counts = ask(&[GSSET_INFO, 0, 1 << SET_FEATURES, 0])?;
     let count = counts[4] as usize;
     if count == 0 || 3 + count * NAME_BYTES / 4 > BUFFER_WORDS {
         return Ok(());
     }
-    let names = card.ask(&[GSTRINGS, SET_FEATURES, count as u32])?;
-    let states = card.ask(&[GFEATURES, BLOCKS_MAX as u32])?;
+    let names = ask(&[GSTRINGS, SET_FEATURES, count as u32])?;
+    let states = ask(&[GFEATURES, BLOCKS_MAX as u32])?;
     for index in 0..count.min(32 * BLOCKS_MAX) {
         // A block: available, requested, active, never changed.
         let at = 2 + index / 32 * 4;
@@ -231,5 +245,123 @@ mod tests {
         if let Fact::Known { value, .. } = ask("lo") {
             assert!(value.lines().any(|line| line.starts_with("feature ")), "{value}");
         }
+    }
+
+    /// Names of 32 bytes each behind so many words, as the kernel writes them.
+    fn names(first_word: usize, names: &[&str]) -> Vec<u32> {
+        let mut words = vec![0; first_word + 8 * names.len()];
+        for (at, name) in names.iter().enumerate() {
+            for (place, bytes) in name.as_bytes().chunks(4).enumerate() {
+                let mut four = [0; 4];
+                four[..bytes.len()].copy_from_slice(bytes);
+                words[first_word + 8 * at + place] = u32::from_ne_bytes(four);
+            }
+        }
+        words
+    }
+
+    /// A card of 34 features, of which the first four and the last have names, by the numbers of
+    /// linux/ethtool.h.
+    fn card(command: &[u32]) -> io::Result<Vec<u32>> {
+        let mut answer = vec![0; BUFFER_WORDS];
+        match command {
+            // The driver's name, version, firmware and bus.
+            [0x03] => answer = names(1, &["mlx5_core", "6.1.0", "16.35.2000", "0000:3b:00.0"]),
+            // The most of rx, mini, jumbo and tx, and then these as they are.
+            [0x10] => answer[..9].copy_from_slice(&[0x10, 8192, 0, 0, 4096, 1024, 0, 0, 512]),
+            // rx us and frames, the same in interrupts, tx us and frames, these, block, adaptive.
+            [0x0e] => {
+                (0..12).for_each(|at| answer[at] = [0x0e, 8, 128, 0, 0, 16, 32, 0, 0, 0, 1, 0][at])
+            }
+            [0x12] => answer[..4].copy_from_slice(&[0x12, 1, 0, 1]),
+            [0x50] => answer[1] = 0b11_1010,
+            // The set of features is the fourth, of counts the first.
+            [0x37, 0, 0b1_0000, 0] => answer[4] = 34,
+            [0x1b, 4, 34] => {
+                let mut all = vec![""; 34];
+                (all[0], all[1], all[2], all[3]) = ("tx-sg", "tx-gso", "rx-gro", "loopback");
+                all[33] = "rx-last";
+                answer = names(3, &all);
+            }
+            // Two blocks: available, requested, active, never changed.
+            [0x3a, 16] => {
+                answer[2..10].copy_from_slice(&[0b0011, 0b0001, 0b0101, 0b1000, 2, 2, 2, 0])
+            }
+            _ => return Err(io::ErrorKind::Unsupported.into()),
+        }
+        Ok(answer)
+    }
+
+    #[test]
+    fn a_cards_answers_are_lines() {
+        let lines = |of: &dyn Fn(&mut String) -> io::Result<()>| {
+            let mut out = String::new();
+            of(&mut out).expect("an answer");
+            out
+        };
+        assert_eq!(lines(&|out| driver(card, out)), "driver mlx5_core\nfirmware 16.35.2000\n");
+        let told = lines(&|out| parameters(card, out));
+        let wanted = "rings 1024 8192 512 4096\ncoalescing 8 128 16 32 1 0\npause 1 0 1\n\
+                      fec auto+rs+baser+llrs\n";
+        assert_eq!(told, wanted);
+        let told = lines(&|out| features(card, out));
+        let wanted = "feature tx-sg on\nfeature tx-gso off\nfeature rx-gro on fixed\n\
+                      feature loopback off fixed\nfeature rx-last on\n";
+        assert_eq!(told, wanted);
+        // One that says nothing, and one without firmware.
+        let mute = |_: &[u32]| Err(io::Error::from(io::ErrorKind::Unsupported));
+        assert_eq!(lines(&|out| parameters(mute, out)), "");
+        assert!(driver(mute, &mut String::new()).is_err());
+        let plain = |_: &[u32]| Ok(names(1, &["virtio_net", "1.0.0", "N/A"]));
+        assert_eq!(lines(&|out| driver(plain, out)), "driver virtio_net\n");
+    }
+
+    /// Features as many as the buffer has room for names are read, and not one more.
+    #[test]
+    fn features_beyond_the_buffer_are_not_read() {
+        for (count, is_read) in [(2047, true), (2048, false), (0, false)] {
+            let ask = |command: &[u32]| {
+                let mut answer = vec![0; BUFFER_WORDS];
+                match command {
+                    [GSSET_INFO, ..] => answer[4] = count,
+                    [GSTRINGS, ..] => answer[3] = u32::from_ne_bytes(*b"some"),
+                    _ => {}
+                }
+                Ok(answer)
+            };
+            let mut out = String::new();
+            features(ask, &mut out).expect("an answer");
+            assert_eq!(out, if is_read { "feature some off fixed\n" } else { "" }, "{count}");
+        }
+    }
+
+    #[test]
+    fn what_a_driver_counts_is_told_by_its_names() {
+        let of = |count: u32| {
+            move |command: &[u32], more_words: usize| {
+                let mut answer = vec![0; 64];
+                match command {
+                    [0x37, 0, 0b10, 0] => answer[4] = count,
+                    [0x1b, 1, 3] if more_words >= 3 * 8 => {
+                        answer = names(3, &["rx", "rx_drops", "tx"])
+                    }
+                    [0x1d, 3] if more_words >= 3 * 2 => {
+                        for (at, value) in [7_u64, 1 << 33, 9].into_iter().enumerate() {
+                            let bytes = value.to_ne_bytes();
+                            for half in [0, 1] {
+                                let word = bytes[4 * half..4 * half + 4].try_into().expect("four");
+                                answer[2 + 2 * at + half] = u32::from_ne_bytes(word);
+                            }
+                        }
+                    }
+                    _ => return Err(io::ErrorKind::Unsupported.into()),
+                }
+                Ok(answer)
+            }
+        };
+        let told = counted(of(3), |name| name.starts_with("rx")).expect("counts");
+        assert_eq!(told, [("rx".to_owned(), 7), ("rx_drops".to_owned(), 1 << 33)]);
+        assert_eq!(counted(of(3), |_| false).expect("none is kept"), []);
+        assert!(counted(of(0), |_| true).is_err() && counted(of(131_073), |_| true).is_err());
     }
 }

@@ -74,6 +74,7 @@ fn row(link: &LinkMessage) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use netlink_packet_route::link::InfoKind;
 
     #[test]
     fn a_link_that_was_lost_is_counted_apart_from_one_that_came_back() {
@@ -99,5 +100,22 @@ mod tests {
         assert!(text.lines().any(|line| line.starts_with("lo - ")), "{text}");
         let segments = text.lines().filter_map(|line| line.split(' ').nth(3)?.parse::<u64>().ok());
         assert!(segments.count() > 0, "every kernel since 4.16 tells it: {text}");
+    }
+
+    #[test]
+    fn a_link_is_a_line_with_a_dash_for_what_is_not_told() {
+        let mut link = LinkMessage::default();
+        assert_eq!(row(&link), None, "no name");
+        link.attributes = vec![LinkAttribute::IfName("e0".into())];
+        assert_eq!(row(&link).as_deref(), Some("e0 - - -"));
+        link.attributes.extend([
+            LinkAttribute::Qdisc("fq".into()),
+            LinkAttribute::GsoMaxSize(65_536),
+            LinkAttribute::GsoMaxSegs(64),
+            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Veth)]),
+        ]);
+        assert_eq!(row(&link).as_deref(), Some("e0 veth fq 65536"));
+        link.attributes.push(LinkAttribute::LinkInfo(Vec::new()));
+        assert_eq!(row(&link).as_deref(), Some("e0 veth fq 65536"), "nothing takes its place");
     }
 }

@@ -54,7 +54,11 @@ const HEADS_BYTES: usize = 16 + 12;
 /// `eth0 10` for every route that holds TCP's congestion window at so many segments. The kernel
 /// takes no notice of a `cwnd` without `lock` (net/ipv4/tcp_metrics.c).
 pub fn windows_held() -> Fact<String> {
-    told(RTAX_CWND, |metrics| metrics.locked & (1 << RTAX_CWND) != 0)
+    told(RTAX_CWND, is_window_held)
+}
+
+fn is_window_held(metrics: &Metrics) -> bool {
+    metrics.locked & (1 << RTAX_CWND) != 0
 }
 
 /// `eth0 7` for every route that ends slow start at so many segments.
@@ -80,12 +84,7 @@ struct Metrics {
 fn told(kind: u16, counts: fn(&Metrics) -> bool) -> Fact<String> {
     let mut lines: Vec<String> = Vec::new();
     let asked = each(RouteNetlinkMessage::GetRoute(RouteMessage::default()), |of, bytes| {
-        let metrics = metrics(bytes).filter(|metrics| of == RTM_NEWROUTE && counts(metrics));
-        if let Some(metrics) = metrics {
-            let values = metrics.all.iter().filter(|(one, _)| *one == kind);
-            let name = i32::try_from(metrics.interface).ok().and_then(name);
-            lines.extend(values.zip(name).map(|((_, value), name)| format!("{name} {value}")));
-        }
+        lines.extend((of == RTM_NEWROUTE).then(|| line(bytes, kind, counts)).flatten());
         Ok(())
     });
     lines.sort();
@@ -95,6 +94,13 @@ fn told(kind: u16, counts: fn(&Metrics) -> bool) -> Fact<String> {
         Ok(()) => Fact::absent("rtnetlink"),
         Err(error) => Fact::absent(format!("rtnetlink ({error})")),
     }
+}
+
+/// The interface of a route and its metric of a kind, where it has one that counts.
+fn line(route: &[u8], kind: u16, counts: fn(&Metrics) -> bool) -> Option<String> {
+    let metrics = metrics(route).filter(counts)?;
+    let (_, value) = metrics.all.iter().find(|(one, _)| *one == kind)?;
+    Some(format!("{} {value}", name(metrics.interface.try_into().ok()?)?))
 }
 
 /// What a route's message says of its metrics; `None` where it has none.
@@ -182,5 +188,31 @@ mod tests {
             let of = fact.source().0.clone();
             assert_eq!(of, "rtnetlink", "{fact:?}");
         }
+    }
+
+    /// By the numbers of linux/rtnetlink.h: lock 1, ssthresh 6, cwnd 7, rto_min 13.
+    #[test]
+    fn a_route_is_told_by_its_interface_and_the_metric_that_was_asked_for() {
+        let value = |number: u32| number.to_ne_bytes();
+        let all = [(6, &value(7)[..]), (7, &value(10)), (13, &value(400))];
+        let free = route(&all);
+        let told = |kind| line(&free, kind, |_| true);
+        assert_eq!(told(RTAX_SSTHRESH).as_deref(), Some("lo 7"));
+        assert_eq!(told(RTAX_CWND).as_deref(), Some("lo 10"));
+        assert_eq!(told(RTAX_RTO_MIN).as_deref(), Some("lo 400"));
+        assert_eq!(told(2), None, "an MTU is not there");
+        assert_eq!(line(&free, RTAX_CWND, is_window_held), None, "it is not locked");
+        for (bits, is_held) in [(1 << 7, true), (1 << 6, false), (0xff, true)] {
+            let locked = route(&[&[(1, &value(bits)[..])], &all[..]].concat());
+            assert_eq!(line(&locked, RTAX_CWND, is_window_held).is_some(), is_held, "{bits:b}");
+        }
+        assert_eq!(line(&route(&[]), RTAX_CWND, |_| true), None);
+    }
+
+    #[test]
+    fn like_routes_are_told_once_and_the_columns_are_the_first_and_the_tenth() {
+        let text = "head\ne0 1 2 3 4 5 6 7 8 30000 10\ne0 1 2 3 4 5 6 7 8 30000 10\n\
+                    e1 1 2 3 4 5 6 7 8 1 10\ne2 1 2 3 4 5 6 7 8\ne3 1 2 3 4 5 6 7 8 0 9\n";
+        assert_eq!(parse(text).as_deref(), Some("e0 30000, e1 1"));
     }
 }

@@ -399,4 +399,98 @@ mod tests {
         }
         assert_eq!(secrets.hide("firmware 227.0.131.0", Kind::Version), "firmware 227.0.131.0");
     }
+
+    #[test]
+    fn each_writing_keeps_its_shape() {
+        let mut secrets = Secrets::default();
+        for (text, kind, hidden) in [
+            ("00:11:22:33:44:55", Kind::Plain, "02:6d:73:6b:00:01"),
+            ("00-11-22-33-44-55", Kind::Plain, "masked1"),
+            ("0011.2233.44ab", Kind::Plain, "026d.736b.0002"),
+            ("(ibx001122334455)", Kind::Plain, "(ibx026d736b0001)"),
+            ("a2a8d7b4-1f2e-4c3d-9a8b-1234567890ab", Kind::Plain, "masked2"),
+            ("x-A2A8D7B4-1F2E-4C3D-9A8B-1234567890AB-y", Kind::Plain, "x-masked2-y"),
+            ("0x0123456789abcdef", Kind::Plain, "masked3"),
+            ("0x00000123456789ab", Kind::Plain, "0x00000123456789ab"),
+            ("fw_0123456789abcd_1", Kind::Plain, "fw_masked4_1"),
+            ("12345678901234567890123456789012", Kind::Plain, "masked5"),
+            ("1234567890123456789012345678901", Kind::Plain, "1234567890123456789012345678901"),
+            ("1234abcd-5678ef", Kind::Plain, "masked6"),
+            ("12345678-567890", Kind::Plain, "12345678-567890"),
+        ] {
+            assert_eq!(secrets.hide(text, kind), hidden, "{text}");
+        }
+        for (path, hidden) in [
+            ("by-uuid/12345678-1234-1234-1234-123456789012", "by-uuid/masked7"),
+            ("net/enx001122334455/mtu", "net/enx026d736b0001/mtu"),
+            ("nvme-eui.0123456789abcdef-part1", "nvme-eui.masked3-part1"),
+            ("devices/0000:00:1f.6/net", "devices/0000:00:1f.6/net"),
+        ] {
+            assert_eq!(secrets.hide_path(path), hidden);
+        }
+    }
+
+    #[test]
+    fn names_are_masked_as_words_and_serial_numbers_only_where_they_are_some() {
+        let mut secrets = Secrets::default();
+        secrets.name("Node1", "host1");
+        secrets.name("n1", "short");
+        let hidden = secrets.hide("node1 NODE1.lan node12 xnode1 node1-a n1", Kind::Plain);
+        assert_eq!(hidden, "host1 host1.lan node12 xnode1 host1-a n1");
+        assert_eq!(secrets.hide_path("node/node1/cpulist"), "node/node1/cpulist", "a setting");
+        for none in ["To Be Filled 1", "Default", "11111111", "123456", "A1B2C", "Serial"] {
+            secrets.serial(none);
+            assert_eq!(secrets.hide(none, Kind::Version), none);
+        }
+        secrets.serial(" PF1ABC2D ");
+        secrets.serial("J7K8L9");
+        assert_eq!(
+            secrets.hide("pf1abc2d J7K8L9 xPF1ABC2D", Kind::Plain),
+            "masked1 masked2 xPF1ABC2D"
+        );
+        assert_eq!(
+            (secrets.word_for("J7k8l9"), secrets.word_for("other")),
+            ("masked2".into(), "masked3".into())
+        );
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_keep_their_length() {
+        let mut secrets = Secrets::default();
+        secrets.hide("04:3f:72:a1:b2:c3", Kind::Plain);
+        secrets.name("box", "host1");
+        secrets.name("node1", "host2");
+        secrets.settle();
+        let mac = [0x04, 0x3f, 0x72, 0xa1, 0xb2, 0xc3];
+        let stand_in = [0x02, 0x6d, 0x73, 0x6b, 0x00, 0x01];
+        let mut turned = (mac, stand_in);
+        turned.0.reverse();
+        turned.1.reverse();
+        let mut bytes = [&[9], &mac[..], &turned.0, b"NODE1 box", &mac].concat();
+        secrets.hide_bytes(&mut bytes);
+        assert_eq!(bytes, [&[9], &stand_in[..], &turned.1, b"***** box", &stand_in].concat());
+        let mut short = [0x04, 0x3f];
+        secrets.hide_bytes(&mut short);
+        assert_eq!(short, [0x04, 0x3f]);
+    }
+
+    /// What is known stays hidden where it stands alone, and eight digits within others do not.
+    #[test]
+    fn what_is_known_is_found_within_words_if_it_is_long() {
+        let mut secrets = Secrets::default();
+        secrets.hide("04:3f:72:a1:b2:c3 10.11.12.13", Kind::Plain);
+        secrets.settle();
+        assert_eq!(secrets.hide("q043F72A1B2C3q", Kind::Plain), "q026d736b0001q");
+        let four = secrets.hide("10.11.12.13", Kind::Plain);
+        let octets: Vec<String> = four
+            .split('.')
+            .map(|octet| format!("{:02x}", octet.parse::<u8>().expect("an octet")))
+            .collect();
+        assert_ne!(four, "10.11.12.13");
+        assert_eq!(secrets.hide("g0a0b0c0dg", Kind::Plain), format!("g{}g", octets.concat()));
+        assert_eq!(secrets.hide("00a0b0c0d", Kind::Plain), "00a0b0c0d");
+        assert_eq!(secrets.hide("0a0b0c0d,1", Kind::Mask), "0a0b0c0d,1", "a mask of CPUs");
+        assert_eq!(secrets.hide("10.11.12.13", Kind::Version), four, "known also in a version");
+        assert_eq!(secrets.hide("10.11.12.14", Kind::Version), "10.11.12.14");
+    }
 }
