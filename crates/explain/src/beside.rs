@@ -101,6 +101,7 @@ mod tests {
     use narrows_model::Nanos;
     use narrows_model::host::Host;
     use narrows_model::load::{Params, Role};
+    use narrows_model::record::{Fault, Outcome, Record, Stage};
     use narrows_model::study::{Found, Session};
     use narrows_model::trial::{EndHost, EndSpec, Level, NetworkPath, Trial};
 
@@ -119,13 +120,7 @@ mod tests {
 
     #[test]
     fn a_trial_beside_another_differs_in_one_thing() {
-        let levels = |flows: &str, switch: &str| {
-            let of = |(factor, level): (&str, &str)| Level {
-                factor: factor.to_owned(),
-                level: level.to_owned(),
-            };
-            [("flows", flows), ("switch", switch)].map(of).to_vec()
-        };
+        let levels = |flows: &str, switch: &str| of([("flows", flows), ("switch", switch)]);
         assert_eq!(count(|_, _| {}), 1);
         assert_eq!(count(|_, other| end_of(other).host = EndHost::Peer(1)), 0, "another peer");
         assert_eq!(count(|_, other| end_of(other).place.cpus.0 = vec![3]), 0, "other CPUs");
@@ -142,6 +137,73 @@ mod tests {
             (one.levels, other.levels) = (levels("1", "old"), levels("1", "new"));
         });
         assert_eq!(by_hand, 0, "the one that is changed by hand");
+        // Of factors that nobody changes by hand.
+        let at = |its: [(&str, &str); 2]| {
+            count(|one, other| {
+                one.levels = of([("flows", "1"), ("size", "small")]);
+                other.levels = of(its);
+            })
+        };
+        assert_eq!(at([("flows", "2"), ("size", "small")]), 1);
+        assert_eq!(at([("flows", "2"), ("size", "large")]), 0, "two at once");
+        assert_eq!(at([("flows", "1"), ("size", "small")]), 1, "none at all");
+    }
+
+    fn of(levels: [(&str, &str); 2]) -> Vec<Level> {
+        let of = |(factor, level): (&str, &str)| Level {
+            factor: factor.to_owned(),
+            level: level.to_owned(),
+        };
+        levels.map(of).to_vec()
+    }
+
+    /// A gigabyte in a second of each of three runs, of which one failed and one had no window.
+    #[test]
+    fn a_run_that_failed_or_opened_no_window_has_no_rate() {
+        let mut study = stream("tcp-stream");
+        with_beside(&mut study, |params| params.streams = 2, 1.0);
+        let rates = |change: &dyn Fn(usize, &mut Record)| {
+            let mut study = study.clone();
+            let runs = study.records.iter_mut().filter(|run| run.trial.0 == "beside");
+            for (at, run) in runs.enumerate() {
+                for end in run.of_mut(Role::Receiver) {
+                    end.window_ns = Nanos(2_000_000_000);
+                    end.flows.truncate(1);
+                    end.flows[0].bytes.0 = 1_000_000_000 * (1 + at as u64);
+                }
+                change(at, run);
+            }
+            let summaries = narrows_stats::summarise(&study);
+            let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+            let cell = cells(&case).next().expect("a cell");
+            let found = cell.beside(|params| Params { streams: 0, ..params });
+            found.first().map(|one| (one.low_bps(), one.middle_bps(), one.high_bps(), one.runs()))
+        };
+        let all = rates(&|_, _| {}).expect("beside");
+        let count = study.records.iter().filter(|run| run.trial.0 == "beside").count();
+        let gbps = |run: f64| 4e9 * run;
+        assert_eq!((all.0, all.2), (gbps(1.0), gbps(count as f64)));
+        assert_eq!(all.1, gbps((count as f64 + 1.0) / 2.0), "the middle of them");
+        assert_eq!(all.3, format!("{count} runs of {} beside", study.trials[0].label));
+        let failed = rates(&|at, run| {
+            if at == 0 {
+                run.outcome =
+                    Outcome::Failed { at: Stage::Run, why: "x".into(), fault: Fault::default() };
+            }
+        });
+        assert_eq!(failed.expect("beside").0, gbps(2.0));
+        let unopened = rates(&|at, run| {
+            if at == 0 {
+                run.of_mut(Role::Receiver).for_each(|end| end.window_ns = Nanos(0));
+            }
+        });
+        assert_eq!(unopened.expect("beside").0, gbps(2.0));
+        let one = rates(&|at, run| {
+            if at > 0 {
+                run.of_mut(Role::Receiver).for_each(|end| end.window_ns = Nanos(0));
+            }
+        });
+        assert!(one.is_none(), "one run has no range");
     }
 
     /// A session that found a switch of the factor that is changed by hand.

@@ -1,6 +1,9 @@
 //! Every setting of the makers' and ESnet's lists: advised where it is not as it should be, fine
 //! where it is, unknown where it cannot be read.
 
+mod common;
+
+use common::{is_as_kept, kept};
 use narrows_explain::tune::{Advice, Advised, Basis, PROFILES, Profile, advise};
 use narrows_model::host::{
     Coalescing, Cpu, CpuPlace, Express, Host, IdleState, Irq, Nic, Node, Pause, PciHop, Queues,
@@ -324,4 +327,64 @@ fn only_files_that_can_be_put_back_are_written() {
             assert!(!advice.commands.is_empty(), "{advice:?}");
         }
     }
+}
+
+/// All that is said for each profile: of the host that nobody tuned, of one on which what the
+/// profiles ask for is so, and of one of which nothing is known.
+#[test]
+fn all_that_is_advised_is_as_it_is_kept() {
+    let mut text = String::new();
+    let hosts = [("untuned", untuned()), ("tuned", tuned()), ("unknown", Host::default())];
+    for ((host, of), (name, profile)) in
+        hosts.iter().flat_map(|host| PROFILES.map(|profile| (host, profile)))
+    {
+        let told = advise(of, profile, None);
+        text += &format!("{host}, {name}\n");
+        for advice in &told.advice {
+            text += &format!("  {}\n", kept(advice));
+        }
+        text += &format!("  fine: {}\n", told.fine.join(" "));
+        for unknown in &told.unknown {
+            text += &format!("  unknown: {unknown}\n");
+        }
+    }
+    is_as_kept("advised.txt", &text);
+}
+
+/// What the profiles ask for that is no matter of taste between them.
+fn tuned() -> Host {
+    let mut host = untuned();
+    for (name, value) in [
+        ("cpu.governor", "performance"),
+        ("cpu.smt", "off"),
+        ("cpu.turbo", "on"),
+        ("iommu", "identity for 41 groups"),
+        ("kernel.numa_balancing", "0"),
+        ("mm.transparent_hugepage", "always [madvise] never"),
+        ("net.core.busy_poll", "50"),
+        ("net.core.busy_read", "50"),
+        ("net.core.default_qdisc", "fq"),
+        ("net.core.netdev_budget", "600"),
+        ("net.core.netdev_max_backlog", "4096"),
+        ("net.core.optmem_max", "1048576"),
+        ("net.core.rmem_max", "25000000"),
+        ("net.core.wmem_max", "25000000"),
+        ("net.ipv4.tcp_rmem", "4096 131072 25000000"),
+        ("net.ipv4.tcp_wmem", "4096 16384 24999999"),
+        ("net.ipv4.tcp_sack", "1"),
+        ("pci.aspm-policy", "default [performance] powersave powersupersave"),
+        ("process.memlock", "unlimited"),
+        ("vm.zone_reclaim_mode", "0"),
+    ] {
+        host.tuning.insert(name.into(), known(value.into()));
+    }
+    let nic = &mut host.nics[0];
+    nic.mtu_bytes = known(Bytes(9000));
+    nic.irq_cpus = known(vec![0, 1, 2, 3]);
+    nic.queues = known(Queues { rx: 4, tx: 4 });
+    nic.qdisc = known("fq".into());
+    nic.rings = known(Rings { rx: 8192, rx_max: 8192, tx: 4096, tx_max: 8192 });
+    nic.coalescing = known(coalescing(0, true));
+    nic.pause = known(Pause { negotiated: true, rx: true, tx: true });
+    host
 }

@@ -173,3 +173,40 @@ fn a_noisy_host_says_who_waited_for_a_cpu_and_what_it_is_bound_to() {
     at the peer";
     assert!(findings[0].says.contains(wanted), "{}", findings[0].says);
 }
+
+/// A thousand round trips in a second, of which 100,000 B came to this end and 10,000 B went, by an
+/// interface that received so many bytes.
+fn trips(of: Role, received: u64) -> Verdict {
+    let mut study = study(bare());
+    let mut rr = Trial { path: NetworkPath::Peer, ..trial("tcp-rr") };
+    rr.kind = "tcp-rr".into();
+    rr.ends = EndSpec::pair(Placement::on([1]), Placement::on([0]), false);
+    let (asks, answers) = if of == Role::Receiver { (100_000, 10_000) } else { (10_000, 100_000) };
+    rr.params = Params::of_network(Bytes(asks), 1);
+    rr.params.trip.get_or_insert_default().response_bytes = Some(Bytes(answers));
+    study.trials = vec![rr];
+    for repeat in 0..6 {
+        let mut record = record("tcp-rr", repeat, 1000 * asks, "cubic", 0.0);
+        for end in record.of_mut(of) {
+            end.flows[0].messages = 1000;
+            end.flows[0].sends = of == Role::Sender;
+            end.effective.interface = Some("e0".into());
+            end.readings.put_words("interface", "e0.rx_bytes", received);
+            end.readings.put_words("tcp-info", "flow0.received_segments", 1000);
+        }
+        study.records.push(record);
+    }
+    verdict(&study, "other-traffic")
+}
+
+/// What comes in at the one end are the requests, at the other the answers, each maybe sent again.
+#[test]
+fn what_comes_in_for_round_trips_is_their_own() {
+    for of in [Role::Receiver, Role::Sender] {
+        let times = |times: f64| trips(of, (times * 1e8) as u64);
+        let clear = times(1.25);
+        assert!(matches!(clear, Verdict::Clear { .. }), "{of:?}: {clear:?}");
+        let found = times(2.5);
+        assert!(matches!(found, Verdict::Found { .. }), "{of:?}: {found:?}");
+    }
+}
