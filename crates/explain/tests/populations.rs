@@ -1,6 +1,9 @@
 //! Interleave sets, classes and labels on the populations that were published and on those of real
 //! servers.
 
+mod common;
+
+use common::{is_as_kept, kept};
 use narrows_dimm::interleave::Set;
 use narrows_dimm::population::{Balance, Population, controllers_equal};
 use narrows_explain::{findings, judge_host};
@@ -340,4 +343,28 @@ fn a_hosts_balance_is_that_of_its_sockets() {
         }
     }
     assert!(seen > 1_000 && near > 10, "{seen} populations, {near} of them near-balanced");
+}
+
+/// All that is said of modules on two sockets of six channels, of four dies of two channels, and of
+/// a processor that nobody described; with a port of 100 Gb/s and without.
+#[test]
+fn what_is_said_of_each_population_is_as_it_is_kept() {
+    let mut text = String::new();
+    for (processor, model) in [
+        ("two controllers", PROCESSOR),
+        ("four dies", "AMD EPYC 7601 32-Core Processor"),
+        ("unknown", "One that nobody made"),
+    ] {
+        let counts = (1..=6).flat_map(|one| [[one, 0], [one, one / 2], [one, one]]);
+        for (counts, has_port) in counts.flat_map(|counts| [(counts, true), (counts, false)]) {
+            let mut host = server(counts);
+            host.cpu.model = Fact::known(model.to_owned(), "planted");
+            let host = if has_port { with_port(host) } else { host };
+            let port = if has_port { "a port" } else { "no port" };
+            text += &format!("{processor}, {counts:?}, {port}\n");
+            let judged = judge_host(&host).into_iter().find(|one| one.rule == "dimm-balance");
+            text += &format!("  {}\n", kept(&judged));
+        }
+    }
+    is_as_kept("populations.txt", &text);
 }

@@ -4,9 +4,11 @@
 
 #[path = "simulated/causes.rs"]
 mod causes;
+mod common;
 
 use causes::{CAUSES, Cause, OF_THE_PATH};
-use narrows_explain::{Case, judge};
+use common::{is_as_kept, kept};
+use narrows_explain::{Case, judge, limits};
 use narrows_model::host::*;
 use narrows_model::load::{
     EndReport, FlowTally, Interval, Params, StreamParams, ThreadUsage, Timeline,
@@ -325,4 +327,29 @@ fn one_cause_and_two_at_once_are_named_and_nothing_else_is() {
     assert!(alarms.is_empty(), "{alarms:?}");
     assert!(f64::from(right) >= 0.95 * f64::from(all), "{right} of {all}");
     assert_eq!(text, std::fs::read_to_string(&golden).expect("confusion.txt"));
+}
+
+/// All verdicts on a study, and what is said to hold it, each in a line.
+fn said(study: &StoredStudy) -> Vec<String> {
+    let summaries = narrows_stats::summarise(study);
+    let case = Case { study, summaries: &summaries, predictions: &[] };
+    let judged = judge(&case);
+    let limits = limits::limits(&case, &judged);
+    judged.iter().map(kept).chain(limits.iter().map(kept)).collect()
+}
+
+/// Every word on a healthy machine, and on one with each cause what is said otherwise.
+#[test]
+fn what_is_said_of_each_cause_is_as_it_is_kept() {
+    let healthy_says = said(&healthy(1));
+    let mut text = format!("healthy\n  {}\n", healthy_says.join("\n  "));
+    for cause in CAUSES {
+        let mut study = healthy(1);
+        (cause.plant)(&mut study, &mut Noise(1));
+        text += &format!("{}\n", cause.name);
+        for says in said(&study).iter().filter(|says| !healthy_says.contains(says)) {
+            text += &format!("  {says}\n");
+        }
+    }
+    is_as_kept("said.txt", &text);
 }
