@@ -277,7 +277,9 @@ fn advice(changed: &Changed) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::result::Method;
     use narrows_model::trial::TrialId;
+    use narrows_model::units::Unit;
 
     #[test]
     fn what_holds_one_flow_is_mended_before_there_are_more() {
@@ -299,5 +301,84 @@ mod tests {
         assert!(chosen(Some(&cubic), scaling).starts_with("use cubic"), "it moved the figure");
         assert_eq!(chosen(None, scaling), remedy);
         assert!(chosen(None, None).starts_with("no change of sockets"));
+    }
+
+    fn tried(change: Change, says: &str, ratio: Option<(f64, f64, f64)>, moved: Moved) -> Tried {
+        let ratio = ratio.map(|(low, value, high)| Estimate {
+            value,
+            low,
+            high,
+            unit: Unit::Share,
+            n: 6,
+            by: Method::MedianRatio,
+        });
+        let (trial, says) = (TrialId("t".into()), says.to_owned());
+        Tried { changed: Changed { change, trial, says, tried_ratio: 3.0, ratio }, moved }
+    }
+
+    #[test]
+    fn a_change_is_told_with_what_it_moved_and_how_sure_that_is() {
+        let of = |ratio, moved| says_tried(&tried(Change::Flows, "4 flows", ratio, moved));
+        let known = Some((1.9, 2.125, 2.4));
+        assert_eq!(of(known, Moved::Up), "4 flows 2.12 x (1.90 to 2.40, 6 pairs)");
+        assert_eq!(of(known, Moved::Unclear), "4 flows 2.12 x (1.90 to 2.40, 6 pairs, unclear)");
+        assert_eq!(of(None, Moved::Up), "4 flows 3.00 x (2 pairs)");
+        let large = Some((99.994, 100.0, 400.0));
+        let wanted = "4 flows over 100 x (99.99 to over 100, 6 pairs)";
+        assert_eq!(of(large, Moved::Up), wanted);
+        assert_eq!(effect(&tried(Change::Flows, "", known, Moved::Up)), 2.125);
+        assert_eq!(effect(&tried(Change::Flows, "", None, Moved::Up)), 3.0);
+    }
+
+    #[test]
+    fn the_best_change_that_mends_is_what_to_do_and_each_says_how() {
+        for (change, says, how) in [
+            (Change::Congestion, "bbr", "congctl bbr"),
+            (Change::Congestion, "bbr", "tcp_congestion_control=bbr, or"),
+            (Change::Buffers, "", "tcp_rmem and tcp_wmem, at both ends"),
+            (Change::MessageSize, "", "send larger messages"),
+            (Change::Flows, "", "use several, or raise what holds one"),
+            (Change::Segments, "", "mtu SIZE"),
+            (Change::Placement, "", "CPUs of their own"),
+            (Change::ZeroCopy, "", "sendfile, or --sender"),
+            (Change::BusyPolling, "", "net.core.busy_poll"),
+            (Change::Pace, "1 Gb/s", "send at 1 Gb/s: fq's maxrate"),
+            (Change::Setting, "a.b=1", "--setting a.b, or sysctl -w a.b=1"),
+            (Change::Direction, "the other way", "the other way"),
+            (Change::HalfPace, "half of it", "half of it"),
+        ] {
+            let told = advice(&tried(change, says, None, Moved::Up).changed);
+            assert!(told.contains(how), "{told}");
+        }
+    }
+
+    #[test]
+    fn changes_are_listed_by_what_they_moved() {
+        let telling_of = |change, moved| telling(&tried(change, "", None, moved));
+        assert!(telling_of(Change::Buffers, Moved::Up) < telling_of(Change::Buffers, Moved::Not));
+        assert!(telling_of(Change::Buffers, Moved::Up) < telling_of(Change::Direction, Moved::Up));
+        let mut diagnosis = Diagnosis {
+            cell: "tcp".into(),
+            figure: None,
+            limit: None,
+            hypotheses: Vec::new(),
+            path: vec!["the path holds 1 Gb/s".into()],
+            changes: vec![
+                tried(Change::Flows, "4 flows", Some((1.9, 2.0, 2.1)), Moved::Up),
+                tried(Change::Pace, "1 Gb/s", None, Moved::Down),
+                tried(Change::Buffers, "no -w", None, Moved::Left),
+            ],
+            action: "this".into(),
+        };
+        let screen = Screen { columns: Some(200), unicode: false };
+        let wanted = "tcp: no figure to beta\nbottleneck: not known; the path holds 1 Gb/s\n\
+                      moved it: 4 flows 2.00 x (1.90 to 2.10, 6 pairs)\n\
+                      did not: 1 Gb/s 3.00 x (2 pairs); no -w 3.00 x (2 pairs)\n\
+                      do: this\ndetails: report.html\n";
+        let plain = |text: String| text.replace(BOLD, "").replace(PLAIN, "");
+        assert_eq!(plain(diagnosis.text("beta", "report.html", &screen)), wanted);
+        diagnosis.changes.clear();
+        let none = plain(diagnosis.text("beta", "report.html", &screen));
+        assert!(none.contains("moved it: nothing that was tried\ndid not: -\n"), "{none}");
     }
 }

@@ -2,15 +2,17 @@
 
 mod planted;
 
-use narrows_model::host::{Host, Nic};
+use narrows_model::host::{CpuSocket, Host, Nic};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::NetworkPath;
 use narrows_model::units::Unit;
 use narrows_model::{BitsPerSecond, Bytes, Fact};
 use narrows_predict::Said;
+use narrows_predict::wire_rate::Verdict;
 use narrows_report::Analysis;
-use narrows_report::servers::{ServerRecord, Source, of_study, record};
+use narrows_report::servers::{self, ServerRecord, Source, of_study, record};
 use narrows_report::wire::Asked;
+use narrows_validate::ServerRow;
 use planted::study;
 use std::collections::BTreeSet;
 
@@ -129,4 +131,59 @@ fn the_page_has_every_key() {
     let schema = serde_json::to_value(schemars::schema_for!(ServerRecord)).expect("a schema");
     let known = schema["properties"].as_object().expect("keys");
     assert_eq!(told, known.keys().cloned().collect::<BTreeSet<String>>());
+}
+
+/// As they were read and found right: NARROWS_GOLDEN=write keeps them anew.
+#[test]
+fn servers_measured_and_published_are_as_they_were_found_right() {
+    let mut own = measured(3.0, NetworkPath::Namespaces);
+    let socket = |populated| CpuSocket { populated, ..CpuSocket::default() };
+    let model = "Intel(R) Xeon(R) CPU E5620 @ 2.40GHz";
+    own.host.cpu.model = Fact::known(model.to_owned(), "planted");
+    own.host.cpu.sockets = Fact::known([true, true, false].map(socket).to_vec(), "planted");
+    let mut one = measured(0.05, NetworkPath::Peer);
+    one.host.cpu = own.host.cpu.clone();
+    one.host.cpu.sockets = Fact::known([true, false].map(socket).to_vec(), "planted");
+    let mut unnamed = measured(14.85, NetworkPath::Peer);
+    unnamed.host.product = Fact::absent("planted");
+    let of_another = [SLOT, &[("cpu", "AMD EPYC 7601 32-Core Processor")]].concat();
+    let row = |server: &str, verdict| ServerRow {
+        server: server.to_owned(),
+        chipset: Some("C602".to_owned()),
+        clock_ghz: Some(2.4),
+        memory_gb_s: Some(9.5),
+        frame_bytes: None,
+        slot: "2x8".to_owned(),
+        published_mpps: Some(14.2),
+        model_mpps: Some(13.1),
+        wire_mpps: Some(14.88),
+        verdict,
+        rule: None,
+        said: "almost".to_owned(),
+    };
+    let bare = ServerRow {
+        chipset: None,
+        clock_ghz: None,
+        memory_gb_s: None,
+        frame_bytes: Some(128),
+        published_mpps: None,
+        model_mpps: None,
+        wire_mpps: None,
+        said: "-".to_owned(),
+        ..row("=bare", Verdict::Yes)
+    };
+    let mut all = vec![
+        judged(&own, &[]),
+        judged(&own, SLOT),
+        judged(&one, &[SLOT, &[("nic.uplink", "2x4/128")]].concat()),
+        judged(&unnamed, &of_another),
+    ];
+    all.extend(servers::published(&[row("A", Verdict::Yes), bare], "tables/some.toml"));
+    all.extend(servers::published(&[row("B", Verdict::Yes)], "tables/others.toml"));
+    let now = format!("{}\n{}", servers::text(&all), servers::csv(&all));
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers.txt");
+    if std::env::var("NARROWS_GOLDEN").is_ok_and(|golden| golden == "write") {
+        std::fs::write(&path, &now).expect("written");
+    }
+    assert_eq!(now, std::fs::read_to_string(&path).expect("what was kept"));
 }

@@ -11,6 +11,8 @@ pub mod facets;
 pub mod flame;
 pub mod heat;
 pub mod host;
+#[cfg(test)]
+mod kept;
 pub mod latency;
 pub mod pareto;
 pub mod percentiles;

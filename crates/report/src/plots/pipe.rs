@@ -204,7 +204,7 @@ impl Pipe {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use narrows_model::result::{Estimate, Method};
     use narrows_model::units::Unit;
@@ -249,6 +249,22 @@ mod tests {
             }],
             sessions: Vec::new(),
         }
+    }
+
+    /// A bottleneck with a range, one whose ceiling is no more than what was measured, a resource
+    /// of which more is not known than fits, and one that holds under a condition alone.
+    pub fn all() -> String {
+        let mut wide = prediction();
+        wide.ceilings[0].range.high = 44e9;
+        wide.missing[0].why =
+            "what is not known here takes ".to_owned() + &"many words ".repeat(20);
+        wide.ceilings
+            .push(Ceiling { only_if: Some("it is so".into()), ..wide.ceilings[1].clone() });
+        let mut fast = prediction();
+        (fast.measured, fast.missing) = (Some(rate(100.0)), Vec::new());
+        fast.bottleneck = Some(ResourceName::Wire.into());
+        let unmeasured = Prediction { measured: None, ..prediction() };
+        [wide, fast, unmeasured].iter().map(draw).collect()
     }
 
     #[test]
