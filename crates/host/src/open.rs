@@ -364,8 +364,8 @@ mod tests {
         [&bytes[..], b"table"].concat()
     }
 
-    /// DSP0134, 5.2.1 and 5.2.2: 64 bits of address at 10h and 32 of a most length at 0Ch; 32 bits at
-    /// 18h and 16 at 16h; of the older part alone at 08h and 06h.
+    /// DSP0134, 5.2.1 and 5.2.2: 64 bits of address at 10h and 32 of a most length at 0Ch; 32 bits
+    /// at 18h and 16 at 16h; of the older part alone at 08h and 06h.
     #[test]
     fn a_table_lies_where_its_entry_point_says() {
         let of_3 = |length| written(b"_SM3_", [(0x10, 8, 32), (0x0c, 4, length)]);

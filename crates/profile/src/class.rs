@@ -248,8 +248,13 @@ mod tests {
     }
 
     fn class_for(task: Task, stack: &[Function]) -> Class {
+        let profile = of_stack(task, stack);
+        Table::own().class_of(&profile, &profile.stacks[0])
+    }
+
+    fn of_stack(task: Task, stack: &[Function]) -> Profile {
         let frames: Vec<u32> = (0..stack.len() as u32).collect();
-        let profile = Profile {
+        Profile {
             by: SampledBy::CpuClock,
             what: SampledWhat::Threads,
             targets: 1,
@@ -260,8 +265,7 @@ mod tests {
             outside: 0,
             reading_ns: Nanos(0),
             gaps: Vec::new(),
-        };
-        Table::own().class_of(&profile, &profile.stacks[0])
+        }
     }
 
     fn of(names: &[&str]) -> Class {
@@ -362,6 +366,24 @@ mod tests {
         ] {
             assert_eq!((class.key(), class.name(), class.is_network()), (key, name, is_network));
             assert_eq!(class.to_string(), name);
+        }
+    }
+
+    #[test]
+    fn packets_pass_where_any_function_is_of_the_network() {
+        for (names, is_network) in [
+            (&["tcp_ack"][..], true),
+            (&["memset", "__alloc_skb", "tcp_sendmsg"], true),
+            (&["schedule", "tcp_recvmsg"], true),
+            (&["memset", "__alloc_skb"], false),
+            (&["schedule", "do_idle"], false),
+            (&["nobody_knows"], false),
+            (&[], false),
+        ] {
+            let functions: Vec<Function> = names.iter().map(|name| kernel(name)).collect();
+            let profile = of_stack(Task::Kernel, &functions);
+            let told = Table::own().is_network(&profile, &profile.stacks[0]);
+            assert_eq!(told, is_network, "{names:?}");
         }
     }
 }
