@@ -191,7 +191,7 @@ pub fn serve(trial: &Trial) -> Result<ToolServer, ControlError> {
         let foreign = ForeignWord { word: word.clone(), tool: engine.name };
         return Err(Denial::Tool(foreign.into()).into());
     }
-    let server = start_server(engine, trial, &words, None)?;
+    let server = start_server(engine, server_command(engine, trial, &words, None))?;
     Ok(ToolServer { port: engine.port, process: Box::new(server) })
 }
 
@@ -221,16 +221,18 @@ fn server_words(engine: &Engine, trial: &Trial) -> Result<Vec<String>, Refused> 
     Ok([(engine.server)(trial, engine.port), own.server].concat())
 }
 
-/// Starts a server and waits until it should listen.
-fn start_server(
+fn server_command(
     engine: &Engine,
     trial: &Trial,
     words: &[String],
     namespace: Option<&str>,
-) -> Result<Running, ControlError> {
-    let at = (namespace, trial.place(Role::Receiver));
-    let started = Running::start(placed((engine.program)(trial), words, at));
-    let mut server = started.map_err(|why| MachineError::Tool(why.into()))?;
+) -> Command {
+    placed((engine.program)(trial), words, (namespace, trial.place(Role::Receiver)))
+}
+
+/// Starts a server and waits until it should listen.
+fn start_server(engine: &Engine, command: Command) -> Result<Running, ControlError> {
+    let mut server = Running::start(command).map_err(|why| MachineError::Tool(why.into()))?;
     thread::sleep(LISTEN_WITHIN);
     match server.status() {
         Some(status) => Err(MachineError::ToolEnded { tool: engine.name, status }.into()),
@@ -241,6 +243,35 @@ fn start_server(
 /// Runs a tool's client, and its server where it is to be here.
 pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<External, Ended> {
     let engine = engine(trial).map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
+    let Commands { server, client, line } = commands(engine, trial, place)?;
+    let server = server.map(|command| start_server(engine, command)).transpose();
+    let server = server.map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
+    let mut client = Running::start(client).map_err(unstarted)?;
+    client.grace = engine.grace();
+    let (status, text) = client.end(within(engine, trial), stop)?;
+    drop(server);
+    external(engine, &text, line).map_err(|why| {
+        let says = match why {
+            Unread::Failed(why) => format!("{}: {why}", engine.name),
+            why => {
+                let told: String = text.lines().rev().take(3).collect::<Vec<_>>().join(" / ");
+                format!("{} ({status}): {why}: {told}", engine.name)
+            }
+        };
+        Ended::Failed(Stage::Collect, says)
+    })
+}
+
+/// What a tool's ends are started with.
+struct Commands {
+    /// `None` where somebody else runs it, or there is none.
+    server: Option<Command>,
+    client: Command,
+    /// The client's words for people, without where it is placed.
+    line: String,
+}
+
+fn commands(engine: &Engine, trial: &Trial, place: &Place<'_>) -> Result<Commands, Ended> {
     let own = trial.engine.clone().unwrap_or_default();
     check_words(&own).map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
     if engine.runs == Runs::Ranks && place.address.is_ipv6() {
@@ -250,8 +281,7 @@ pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<Extern
     let server = if place.serves && engine.runs == Runs::ClientAndServer {
         let words = server_words(engine, trial);
         let words = words.map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
-        let server = start_server(engine, trial, &words, place.server_namespace);
-        Some(server.map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?)
+        Some(server_command(engine, trial, &words, place.server_namespace))
     } else {
         None
     };
@@ -265,23 +295,8 @@ pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<Extern
         Runs::ClientAndServer => (engine.program)(trial).to_owned(),
         Runs::Ranks => own_program().map_err(unstarted)?,
     };
-    let command = placed(&program, &words, at);
     let line = format!("{program} {}", words.join(" "));
-    let mut client = Running::start(command).map_err(unstarted)?;
-    client.grace = engine.grace();
-    let within = within(engine, trial);
-    let (status, text) = client.end(within, stop)?;
-    drop(server);
-    external(engine, &text, line).map_err(|why| {
-        let says = match why {
-            Unread::Failed(why) => format!("{}: {why}", engine.name),
-            why => {
-                let told: String = text.lines().rev().take(3).collect::<Vec<_>>().join(" / ");
-                format!("{} ({status}): {why}: {told}", engine.name)
-            }
-        };
-        Ended::Failed(Stage::Collect, says)
-    })
+    Ok(Commands { server, client: placed(&program, &words, at), line })
 }
 
 /// How long a client may take. Ranks are ended by this program's own limit before that, which says
@@ -425,6 +440,137 @@ fn of_flows(trial: &Trial) -> Vec<(&'static str, Option<String>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::load::{Params, Timeline};
+    use narrows_model::options::runs;
+    use narrows_model::trial::{EndSpec, NetworkPath, TrialId};
+    use narrows_model::{Bytes, Nanos};
+
+    /// A trial of a second and a half between two hosts, by a tool.
+    fn made(kind: &'static str, tool: &str) -> Trial {
+        Trial {
+            id: TrialId(String::new()),
+            label: String::new(),
+            kind: Workload::from(kind),
+            params: Params::of_network(Bytes(1000), 2),
+            ends: EndSpec::anywhere(false),
+            path: NetworkPath::Peer,
+            timeline: Timeline::new(Nanos(0), Nanos(1_500_000_000), Nanos(0)),
+            levels: Vec::new(),
+            notes: Vec::new(),
+            engine: Some(narrows_model::trial::Engine { tool: tool.into(), ..Default::default() }),
+        }
+    }
+
+    fn line(command: &Command) -> String {
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn each_end_is_started_in_its_namespace_and_on_its_cpus() {
+        let mut trial = made("tcp-stream", "iperf3");
+        trial.ends = EndSpec::pair(Placement::on([1, 2]), Placement::on([7]), false);
+        let node = trial.end_mut(Role::Receiver).expect("an end");
+        node.place.node = Some(1);
+        let place = Place {
+            address: "192.0.2.1".parse().expect("an address"),
+            server_namespace: Some("/run/there"),
+            client_namespace: Some("/run/here"),
+            serves: true,
+        };
+        let all = commands(&iperf3::ENGINE, &trial, &place).expect("commands");
+        let place_of = |role| {
+            trial.place(role).cpus.0.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+        };
+        let (sender, receiver) = (place_of(Role::Sender), place_of(Role::Receiver));
+        assert_ne!(sender, receiver);
+        let server = line(&all.server.expect("a server"));
+        let wanted =
+            format!("nsenter --net=/run/there taskset -c {receiver} numactl --membind=1 iperf3 ");
+        assert!(server.starts_with(&wanted), "{server}");
+        let client = line(&all.client);
+        let wanted = format!("nsenter --net=/run/here taskset -c {sender} {}", all.line);
+        assert_eq!(client, wanted);
+        assert!(all.line.starts_with("iperf3 ") && all.line.contains("192.0.2.1"), "{}", all.line);
+        let elsewhere = Place { serves: false, client_namespace: None, ..place };
+        let all = commands(&iperf3::ENGINE, &trial, &elsewhere).expect("commands");
+        assert!(all.server.is_none());
+        assert_eq!(line(&all.client), format!("taskset -c {sender} {}", all.line));
+        let served = line(&server_command(&iperf3::ENGINE, &trial, &["-x".into()], None));
+        assert_eq!(served, format!("taskset -c {receiver} numactl --membind=1 iperf3 -x"));
+        let by_6 = Place { address: "fe80::1".parse().expect("an address"), ..elsewhere };
+        let refused = commands(&mpi::ENGINE, &made("mpi-latency", "mpi"), &by_6).err();
+        let Some(Ended::Failed(Stage::Start, why)) = refused else { panic!("{refused:?}") };
+        assert_eq!(why, "mpi starts ranks by IPv4 addresses: name the peer by one");
+    }
+
+    #[test]
+    fn a_tool_that_cannot_says_why() {
+        let why =
+            |trial: &Trial| engine(trial).err().map(|why| why.to_string()).unwrap_or_default();
+        assert!(
+            why(&made("tcp-stream", "other"))
+                .starts_with("engine 'other' is none of iperf, iperf3, ")
+        );
+        let other = why(&made("mpi-latency", "iperf3"));
+        assert!(
+            other.starts_with("iperf3 runs tcp-stream") && other.ends_with("not mpi-latency"),
+            "{other}"
+        );
+        let mut at_home = made("mpi-latency", "mpi");
+        at_home.path = NetworkPath::Loopback;
+        assert_eq!(why(&at_home), "ranks of mpi are on two hosts: name the other with --peer");
+        let placed = why(&made("mpi-latency", "mpi"));
+        assert_eq!(placed, "mpi does not take 'parallel': the launcher places its ranks");
+        let mut told = made("tcp-stream", "iperf3");
+        told.params.told.tell(&runs::RANKS, 8);
+        assert_eq!(why(&told), "iperf3 does not take 'ranks'");
+        let names = NoEngine::Library { tool: "one", library: "other".into() };
+        assert_eq!(names.to_string(), "one does not go through other");
+        let missing = NoEngine::NotInstalled { program: "one", package: "other" };
+        assert_eq!(missing.to_string(), "one is not installed: apt install other");
+        assert!(
+            has_ranks(&made("mpi-latency", "mpi")) && !has_ranks(&made("tcp-stream", "iperf3"))
+        );
+    }
+
+    #[test]
+    fn words_and_times_are_made_of_the_trial() {
+        let trial = made("tcp-stream", "iperf3");
+        assert_eq!(seconds(&trial), "2", "whole ones");
+        assert_eq!(within(&iperf3::ENGINE, &trial), Duration::from_secs(3 + 20));
+        assert_eq!(within(&mpi::ENGINE, &trial), Duration::from_secs(3 + 20) + mpi::STARTS_WITHIN);
+        assert_eq!(
+            (iperf3::ENGINE.grace(), mpi::ENGINE.grace()),
+            (Duration::ZERO, Duration::from_secs(8))
+        );
+        assert_eq!(options(&of_flows(&trial)), ["-t", "2", "-l", "1000", "-P", "2"]);
+        let mut udp = made("udp-stream", "iperf3");
+        udp.params.rate_bps = Some(9_000_000);
+        udp.params.socket_buffer_bytes = Some(Bytes(4096));
+        let wanted = ["-t", "2", "-l", "1000", "-P", "2", "-w", "4096", "-u", "-b", "4500000"];
+        assert_eq!(options(&of_flows(&udp)), wanted, "each flow is paced by itself");
+        let brief = Trial { timeline: Timeline::new(Nanos(0), Nanos(1), Nanos(0)), ..udp };
+        assert_eq!(seconds(&brief), "1");
+    }
+
+    #[test]
+    fn the_last_of_an_output_is_kept_and_one_without_a_run_is_none() {
+        let of = |engine, text: &str| external(engine, text, "line".to_owned());
+        let why = |told: Result<External, Unread>| told.err().map(|why| why.to_string());
+        let failed = serde_json::to_string(&Told::Failed("no route".into())).expect("JSON");
+        assert_eq!(why(of(&mpi::ENGINE, &failed)).as_deref(), Some("no route"));
+        assert_eq!(why(of(&mpi::ENGINE, "nothing")).as_deref(), Some("it printed no run"));
+        let qperf = "tcp_bw:\n    bw  =  1.18 GB/sec\n";
+        let told = of(&qperf::ENGINE, qperf).expect("a run");
+        assert_eq!((told.tool.as_str(), told.command.as_deref()), ("qperf", Some("line")));
+        assert_eq!(told.output, qperf);
+        let long = format!("{}{qperf}", "é\n".repeat(40_000));
+        if let Ok(told) = of(&qperf::ENGINE, &long) {
+            assert!((65_530..=65_536).contains(&told.output.len()), "{}", told.output.len());
+            assert!(told.output.ends_with(qperf));
+        }
+    }
 
     #[test]
     fn a_launcher_that_the_user_stopped_says_nothing_of_the_host() {

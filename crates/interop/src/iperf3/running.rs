@@ -210,6 +210,22 @@ pub enum Stopped {
     Broken(#[from] io::Error),
 }
 
+/// When a test's bytes last became more.
+struct Motion {
+    since: Instant,
+    bytes: u64,
+}
+
+impl Motion {
+    /// How long nothing has moved, with so many bytes now.
+    fn ended_for(&mut self, now: Instant, bytes: u64) -> Duration {
+        if bytes != self.bytes {
+            *self = Self { since: now, bytes };
+        }
+        now.saturating_duration_since(self.since)
+    }
+}
+
 /// What a stream had counted when the time that counts began.
 type Before = (u64, u64, u64);
 
@@ -255,7 +271,7 @@ impl Streams {
         let mut began = (Instant::now(), self.counts());
         let mut omitting = !self.run.omit.is_zero();
         let last = began.0 + self.run.within;
-        let mut moved = (Instant::now(), self.moved());
+        let mut motion = Motion { since: Instant::now(), bytes: self.moved() };
         control.set_read_timeout(Some(LOOK_UP))?;
         loop {
             if omitting && began.0.elapsed() >= self.run.omit {
@@ -274,11 +290,8 @@ impl Streams {
             if Instant::now() > last {
                 return Err(Stopped::TooLong);
             }
-            let bytes = self.moved();
-            if bytes != moved.1 {
-                moved = (Instant::now(), bytes);
-            }
-            if is_awaited.load(SeqCst) && moved.0.elapsed() > self.run.quiet {
+            let quiet = motion.ended_for(Instant::now(), self.moved());
+            if is_awaited.load(SeqCst) && quiet > self.run.quiet {
                 return Err(Stopped::Idle(self.run.quiet));
             }
         }

@@ -151,3 +151,32 @@ fn results_are_what_was_counted_after_the_warm_up() {
         assert_eq!(is_pause(&kind.into()), pause, "{kind:?}");
     }
 }
+
+#[test]
+fn a_test_is_quiet_since_its_last_byte() {
+    let began = Instant::now();
+    let mut motion = Motion { since: began, bytes: 5 };
+    for (at, bytes, quiet) in [(1, 5, 1), (4, 5, 4), (6, 9, 0), (8, 9, 2), (9, 10, 0), (20, 10, 11)]
+    {
+        let second = Duration::from_secs(1);
+        assert_eq!(motion.ended_for(began + at * second, bytes), quiet * second, "after {at} s");
+    }
+}
+
+/// Others may wait for a test that moves nothing; without them nobody minds.
+#[test]
+fn a_test_that_moves_nothing_makes_room_and_one_that_is_stopped_ends() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a door");
+    let _client = TcpStream::connect(listener.local_addr().expect("address")).expect("connected");
+    let (control, _) = listener.accept().expect("a client");
+    let wait = |within: u64, quiet: u64, stop: bool, is_awaited: bool| {
+        let mut of = run(|asked| asked.omit = 0);
+        (of.within, of.quiet) = (Duration::from_millis(within), Duration::from_millis(quiet));
+        let streams = Streams::none_yet(of);
+        let ended = streams.wait(&control, &AtomicBool::new(stop), &AtomicBool::new(is_awaited));
+        ended.expect_err("no end of the client")
+    };
+    assert!(matches!(wait(60_000, 0, false, true), Stopped::Idle(quiet) if quiet.is_zero()));
+    assert!(matches!(wait(1, 0, false, false), Stopped::TooLong));
+    assert!(matches!(wait(60_000, 60_000, true, true), Stopped::Broken(_)));
+}
