@@ -50,3 +50,35 @@ impl<M: Memory> Watched<M> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Plain(Vec<u8>);
+
+    impl Memory for Plain {
+        fn start(&mut self) -> *mut u8 {
+            self.0.as_mut_ptr()
+        }
+        fn length(&self) -> usize {
+            self.0.len()
+        }
+    }
+
+    #[test]
+    fn bytes_are_read_and_written_inside_and_nothing_beyond() {
+        let mut memory = Watched::new(Plain(vec![1, 2, 3, 4]));
+        assert_eq!([0, 1, 3, 4, 9].map(|at| memory.byte(at)), [1, 2, 4, 0, 0]);
+        for at in [1, 3, 4, 9] {
+            memory.set_byte(at, 7);
+        }
+        assert_eq!(memory.0.0, [1, 7, 3, 7]);
+        for (from, wanted) in [(0, [1, 7, 3]), (2, [3, 7, 0]), (4, [0, 0, 0]), (99, [0, 0, 0])] {
+            let mut into = [0; 3];
+            memory.copy(from, &mut into);
+            assert_eq!(into, wanted, "from {from}");
+        }
+        assert_eq!(memory.length(), 4);
+    }
+}

@@ -87,6 +87,17 @@ pub struct Port {
     pub gids: u8,
 }
 
+impl Port {
+    fn of(told: &ibv_port_attr) -> Self {
+        Self {
+            is_active: told.state == super::bindings::IBV_PORT_ACTIVE,
+            lid: told.lid,
+            mtu_bytes: 256 << (told.active_mtu.max(IBV_MTU_256) - IBV_MTU_256),
+            gids: told.gid_tbl_len.clamp(0, 255) as u8,
+        }
+    }
+}
+
 /// An open device.
 pub struct Device {
     context: *mut ibv_context,
@@ -98,6 +109,12 @@ unsafe impl Send for Device {}
 unsafe impl Sync for Device {}
 
 impl Device {
+    /// One that no library knows: it must not be dropped.
+    #[cfg(test)]
+    pub(super) fn made_up(context: *mut ibv_context) -> Self {
+        Self { context }
+    }
+
     /// Opens the device of this name.
     pub fn open(name: &str) -> Result<Self, NativeError> {
         let verbs = verbs()?;
@@ -227,12 +244,7 @@ impl Domain {
             let doing = format!("asking port {number} of {}", self.device());
             return Err(NativeError::number(doing, failed));
         }
-        Ok(Port {
-            is_active: told.state == super::bindings::IBV_PORT_ACTIVE,
-            lid: told.lid,
-            mtu_bytes: 256 << (told.active_mtu.max(IBV_MTU_256) - IBV_MTU_256),
-            gids: told.gid_tbl_len.clamp(0, 255) as u8,
-        })
+        Ok(Port::of(&told))
     }
 
     /// The identifiers of a port that are set.
@@ -304,5 +316,33 @@ mod tests {
         let is_v2 = |kind| gid(link, kind).is_v2();
         assert!(is_v2(Some("RoCE v2")));
         assert!(!is_v2(Some("IB/RoCE v1")) && !is_v2(None));
+    }
+
+    /// By the numbers of infiniband/verbs.h: active is 4, 256 B are 1 and 4096 B are 5.
+    #[test]
+    fn a_port_says_its_state_its_packets_and_its_table() {
+        let of = |state, active_mtu, gid_tbl_len| {
+            let told =
+                ibv_port_attr { state, active_mtu, gid_tbl_len, lid: 7, ..Default::default() };
+            let Port { is_active, lid, mtu_bytes, gids } = Port::of(&told);
+            (is_active, lid, mtu_bytes, gids)
+        };
+        assert_eq!(of(4, 3, 16), (true, 7, 1024, 16));
+        assert_eq!(of(1, 5, 256), (false, 7, 4096, 255));
+        assert_eq!(of(3, 1, -1), (false, 7, 256, 0));
+        assert_eq!(of(5, 0, 255), (false, 7, 256, 255));
+        assert_eq!([-1, 0, 1, 16, 17, 128].map(least), [0, 0, 1, 16, 16, 16]);
+    }
+
+    #[test]
+    fn a_status_is_told_in_the_librarys_words_or_by_its_number() {
+        let told = status_words(12);
+        match verbs() {
+            Ok(_) => {
+                assert_eq!(status_words(0), "success");
+                assert_eq!(told, "transport retry counter exceeded (status 12)");
+            }
+            Err(_) => assert_eq!(told, "status 12"),
+        }
     }
 }

@@ -224,3 +224,25 @@ pub fn raw_address(at: SocketAddr) -> RawAddress {
     }
     RawAddress(raw)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `sockaddr_in` and `sockaddr_in6`: family, port, address; flow before and scope behind it.
+    #[test]
+    fn an_address_is_laid_out_as_the_kernel_has_it() {
+        let raw = |at: &str| raw_address(at.parse().expect("an address")).0;
+        let mut four = [0; 28];
+        four[..2].copy_from_slice(&2u16.to_ne_bytes());
+        four[2..8].copy_from_slice(&[0x14, 0x51, 192, 0, 2, 7]);
+        assert_eq!(raw("192.0.2.7:5201"), four);
+        let mut six = [0; 28];
+        six[..2].copy_from_slice(&10u16.to_ne_bytes());
+        six[2..4].copy_from_slice(&[0x14, 0x51]);
+        (six[8], six[9], six[23]) = (0xfe, 0x80, 1);
+        six[24..].copy_from_slice(&3u32.to_ne_bytes());
+        assert_eq!(raw("[fe80::1%3]:5201"), six);
+        assert_eq!(raw_address("[::1]:1".parse().expect("an address")).as_ptr() as usize % 8, 0);
+    }
+}

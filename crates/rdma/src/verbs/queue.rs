@@ -214,6 +214,90 @@ fn kind_number(kind: Kind) -> ibv_qp_type {
     }
 }
 
+/// What the library is asked for.
+fn wanted(kind: Kind, size: &Size, completions: *mut ibv_cq) -> ibv_qp_init_attr {
+    ibv_qp_init_attr {
+        send_cq: completions,
+        recv_cq: completions,
+        cap: ibv_qp_cap {
+            max_send_wr: size.sends.max(1),
+            max_recv_wr: size.receives.max(1),
+            max_send_sge: 1,
+            max_recv_sge: 1,
+            max_inline_data: size.inline_bytes,
+        },
+        qp_type: kind_number(kind),
+        ..Default::default()
+    }
+}
+
+/// A state of a queue pair, and what of it is set beside its name.
+type State = (ibv_qp_attr, u32);
+
+fn opened(kind: Kind, port: u8) -> State {
+    let access = IBV_ACCESS_REMOTE_WRITE
+        | if kind == Kind::Rc { IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC } else { 0 };
+    let to = ibv_qp_attr {
+        qp_state: IBV_QPS_INIT,
+        port_num: port,
+        qp_access_flags: access,
+        qkey: DATAGRAM_KEY,
+        ..Default::default()
+    };
+    let own = if kind == Kind::Ud { IBV_QP_QKEY } else { IBV_QP_ACCESS_FLAGS };
+    (to, IBV_QP_PKEY_INDEX | IBV_QP_PORT | own)
+}
+
+/// Any number will do; that of the queue pair differs between runs.
+fn first_packet(number: u32) -> u32 {
+    number.wrapping_mul(0x9e37_79b1) & 0xff_ffff
+}
+
+/// `reads` are those that it may be the target of at once.
+fn receiving(kind: Kind, other: &Address, path: &Route, reads: u8) -> State {
+    let to = ibv_qp_attr {
+        qp_state: IBV_QPS_RTR,
+        path_mtu: path.mtu_bytes.max(256).ilog2().saturating_sub(7).clamp(1, 5),
+        dest_qp_num: other.number,
+        rq_psn: other.first_packet,
+        max_dest_rd_atomic: reads,
+        min_rnr_timer: 12,
+        ah_attr: path.to(other),
+        ..Default::default()
+    };
+    let connected = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+    let mask = match kind {
+        Kind::Rc => connected | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+        Kind::Uc => connected,
+        Kind::Ud => 0,
+    };
+    (to, mask)
+}
+
+/// `reads` are those that it may have under way at once.
+fn sending(kind: Kind, own: &Address, reads: u8) -> State {
+    let to = ibv_qp_attr {
+        qp_state: IBV_QPS_RTS,
+        sq_psn: own.first_packet,
+        timeout: TIMEOUT,
+        retry_cnt: RETRIES,
+        rnr_retry: RETRIES,
+        max_rd_atomic: reads,
+        ..Default::default()
+    };
+    let mask = match kind {
+        Kind::Rc => {
+            IBV_QP_SQ_PSN
+                | IBV_QP_TIMEOUT
+                | IBV_QP_RETRY_CNT
+                | IBV_QP_RNR_RETRY
+                | IBV_QP_MAX_QP_RD_ATOMIC
+        }
+        Kind::Uc | Kind::Ud => IBV_QP_SQ_PSN,
+    };
+    (to, mask)
+}
+
 impl QueuePair {
     /// Makes one, not connected yet: with an id it becomes the one that the connection manager
     /// connects.
@@ -224,19 +308,7 @@ impl QueuePair {
         id: Option<&Id>,
     ) -> Result<Self, NativeError> {
         let completions = Completions::new(domain, size)?;
-        let mut wanted = ibv_qp_init_attr {
-            send_cq: completions.cq,
-            recv_cq: completions.cq,
-            cap: ibv_qp_cap {
-                max_send_wr: size.sends.max(1),
-                max_recv_wr: size.receives.max(1),
-                max_send_sge: 1,
-                max_recv_sge: 1,
-                max_inline_data: size.inline_bytes,
-            },
-            qp_type: kind_number(kind),
-            ..Default::default()
-        };
+        let mut wanted = wanted(kind, size, completions.cq);
         let qp = match id {
             Some(id) => id.make_queue_pair(domain.pd, &mut wanted)?,
             // SAFETY: the domain and the completion queue are alive.
@@ -268,23 +340,14 @@ impl QueuePair {
         port: u8,
     ) -> Result<Self, NativeError> {
         let made = Self::make(domain, kind, size, None)?;
-        let access = IBV_ACCESS_REMOTE_WRITE
-            | if kind == Kind::Rc { IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC } else { 0 };
-        let mut to = ibv_qp_attr {
-            qp_state: IBV_QPS_INIT,
-            port_num: port,
-            qp_access_flags: access,
-            qkey: DATAGRAM_KEY,
-            ..Default::default()
-        };
-        let own = if kind == Kind::Ud { IBV_QP_QKEY } else { IBV_QP_ACCESS_FLAGS };
-        made.turn(&mut to, IBV_QP_PKEY_INDEX | IBV_QP_PORT | own, "opening a queue pair")?;
+        made.turn(opened(kind, port), "opening a queue pair")?;
         Ok(made)
     }
 
-    fn turn(&self, to: &mut ibv_qp_attr, mask: u32, doing: &str) -> Result<(), NativeError> {
+    fn turn(&self, (mut to, mask): State, doing: &str) -> Result<(), NativeError> {
+        let mask = (mask | IBV_QP_STATE) as i32;
         // SAFETY: the queue pair is alive and the wishes are ours.
-        let failed = unsafe { verbs()?.ibv_modify_qp(self.qp, to, (mask | IBV_QP_STATE) as i32) };
+        let failed = unsafe { verbs()?.ibv_modify_qp(self.qp, &raw mut to, mask) };
         if failed == 0 { Ok(()) } else { Err(NativeError::number(doing, failed)) }
     }
 
@@ -295,9 +358,8 @@ impl QueuePair {
         let gids = self.domain.gids(path.port)?;
         let gid = gids.iter().find(|gid| gid.index == path.gid_index);
         let lid = self.domain.port(path.port)?.lid;
-        // Any number will do; that of the queue pair differs between runs.
-        let first_packet = number.wrapping_mul(0x9e37_79b1) & 0xff_ffff;
-        Ok(Address { number, first_packet, lid, gid: gid.map_or([0; 16], |gid| gid.bytes) })
+        let gid = gid.map_or([0; 16], |gid| gid.bytes);
+        Ok(Address { number, first_packet: first_packet(number), lid, gid })
     }
 
     /// Connects to the queue pair of the other end; `own` is what that was told of this one.
@@ -308,48 +370,11 @@ impl QueuePair {
         path: &Route,
     ) -> Result<(), NativeError> {
         let doing = "connecting a queue pair";
-        let mtu = path.mtu_bytes.max(256).ilog2().saturating_sub(7).clamp(1, 5);
-        let way = path.to(other);
-        let reads = self.domain.reads_under_way()?;
-        let mut to = ibv_qp_attr {
-            qp_state: IBV_QPS_RTR,
-            path_mtu: mtu,
-            dest_qp_num: other.number,
-            rq_psn: other.first_packet,
-            max_dest_rd_atomic: reads.0,
-            min_rnr_timer: 12,
-            ah_attr: way,
-            ..Default::default()
-        };
-        let connected = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-        let mask = match self.kind {
-            Kind::Rc => connected | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-            Kind::Uc => connected,
-            Kind::Ud => 0,
-        };
-        self.turn(&mut to, mask, doing)?;
-        let mut to = ibv_qp_attr {
-            qp_state: IBV_QPS_RTS,
-            sq_psn: own.first_packet,
-            timeout: TIMEOUT,
-            retry_cnt: RETRIES,
-            rnr_retry: RETRIES,
-            max_rd_atomic: reads.1,
-            ..Default::default()
-        };
-        let mask = match self.kind {
-            Kind::Rc => {
-                IBV_QP_SQ_PSN
-                    | IBV_QP_TIMEOUT
-                    | IBV_QP_RETRY_CNT
-                    | IBV_QP_RNR_RETRY
-                    | IBV_QP_MAX_QP_RD_ATOMIC
-            }
-            Kind::Uc | Kind::Ud => IBV_QP_SQ_PSN,
-        };
-        self.turn(&mut to, mask, doing)?;
+        let (as_target, as_origin) = self.domain.reads_under_way()?;
+        self.turn(receiving(self.kind, other, path, as_target), doing)?;
+        self.turn(sending(self.kind, own, as_origin), doing)?;
         if self.kind == Kind::Ud {
-            let mut way = way;
+            let mut way = path.to(other);
             // SAFETY: the domain is alive and the wishes are ours.
             let handle = unsafe { verbs()?.ibv_create_ah(self.domain.pd, &raw mut way) };
             if handle.is_null() {
@@ -433,3 +458,7 @@ impl Drop for QueuePair {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "queue_tests.rs"]
+mod tests;
