@@ -29,6 +29,12 @@ macro_rules! layouts {
     };
 }
 
+macro_rules! numbers {
+    ($all:ident, $module:ident, { $($name:ident)* }) => {
+        $($all.push((format!("(size_t){}", stringify!($name)), $module::$name as usize));)*
+    };
+}
+
 /// What C says of each expression; `None` where it cannot be compiled here.
 fn in_c(test: &str, headers: &[&str], all: &[Layout]) -> Option<Vec<usize>> {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -244,4 +250,36 @@ fn and_what_libfabric_completes_and_sends() {
             reject, shutdown, join)
     });
     agree("and_what_libfabric_completes_and_sends", &FABRIC, &all);
+}
+
+#[test]
+fn numbers_are_those_of_c() {
+    let mut all = Vec::new();
+    numbers!(all, bindings, {
+        IBV_ACCESS_LOCAL_WRITE IBV_ACCESS_RELAXED_ORDERING IBV_ACCESS_REMOTE_ATOMIC
+        IBV_ACCESS_REMOTE_READ IBV_ACCESS_REMOTE_WRITE IBV_MTU_256 IBV_PORT_ACTIVE IBV_QPS_INIT
+        IBV_QPS_RTR IBV_QPS_RTS IBV_QPT_RC IBV_QPT_UC IBV_QPT_UD IBV_QP_ACCESS_FLAGS IBV_QP_AV
+        IBV_QP_DEST_QPN IBV_QP_MAX_DEST_RD_ATOMIC IBV_QP_MAX_QP_RD_ATOMIC IBV_QP_MIN_RNR_TIMER
+        IBV_QP_PATH_MTU IBV_QP_PKEY_INDEX IBV_QP_PORT IBV_QP_QKEY IBV_QP_RETRY_CNT
+        IBV_QP_RNR_RETRY IBV_QP_RQ_PSN IBV_QP_SQ_PSN IBV_QP_STATE IBV_QP_TIMEOUT IBV_SEND_INLINE
+        IBV_SEND_SIGNALED IBV_TRANSPORT_IWARP IBV_WC_RECV IBV_WC_RECV_RDMA_WITH_IMM
+        IBV_WC_SUCCESS IBV_WR_ATOMIC_FETCH_AND_ADD IBV_WR_RDMA_READ IBV_WR_RDMA_WRITE
+        IBV_WR_RDMA_WRITE_WITH_IMM IBV_WR_SEND
+    });
+    agree("numbers_are_those_of_c", &["infiniband/verbs.h"], &all);
+    let mut all = Vec::new();
+    numbers!(all, cm_bindings, {
+        RDMA_CM_EVENT_ADDR_RESOLVED RDMA_CM_EVENT_CONNECT_REQUEST RDMA_CM_EVENT_ESTABLISHED
+        RDMA_CM_EVENT_ROUTE_RESOLVED RDMA_PS_TCP
+    });
+    agree("numbers_are_those_of_c", &["rdma/rdma_cma.h"], &all);
+    let mut all = Vec::new();
+    numbers!(all, fabric, {
+        FI_CONTEXT FI_CONTEXT2 FI_CQ_FORMAT_MSG FI_DELIVERY_COMPLETE FI_EAGAIN FI_EAVAIL
+        FI_ENABLE FI_EP_RDM FI_EP_UNSPEC FI_MR_ALLOCATED FI_MR_ENDPOINT FI_MR_LOCAL
+        FI_MR_PROV_KEY FI_MR_VIRT_ADDR FI_ORDER_SAS FI_PROGRESS_AUTO FI_READ FI_RECV
+        FI_REMOTE_READ FI_REMOTE_WRITE FI_RMA FI_SEND FI_SOURCE FI_TAGGED FI_WAIT_FD
+        FI_WAIT_NONE FI_WRITE
+    });
+    agree("numbers_are_those_of_c", &FABRIC, &all);
 }

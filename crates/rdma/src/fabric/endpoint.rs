@@ -501,3 +501,7 @@ impl<M: Memory> Endpoint<M> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "endpoint_tests.rs"]
+mod tests;

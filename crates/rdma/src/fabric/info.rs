@@ -127,6 +127,12 @@ fn core(name: &str) -> &str {
 }
 
 impl Info {
+    /// One that the library does not know: it must not be dropped.
+    #[cfg(test)]
+    pub(super) fn made_up(raw: *mut fi_info) -> Self {
+        Self { raw, delivers: false }
+    }
+
     /// Finds a provider.
     pub fn find(asked: &Asked<'_>) -> Result<Self, NativeError> {
         let by_ip = asked.provider.is_none_or(|name| BY_IP.contains(&core(name)));
@@ -276,5 +282,68 @@ mod tests {
         assert!(of("shm").is_software());
         assert!(!of("verbs;ofi_rxm").is_software());
         assert!(!of("efa").is_software());
+    }
+
+    /// What is asked of the library: RMA is 1 << 2, tagged messages 1 << 3, sends in order 1 << 8,
+    /// delivery 1 << 28, endpoints of reliable datagrams 3.
+    #[test]
+    fn hints_are_what_was_asked_for() {
+        if library().is_err() {
+            return;
+        }
+        let own = "192.0.2.1".parse().expect("an address");
+        for tagged in [false, true] {
+            for delivers in [false, true] {
+                let asked = Asked {
+                    provider: Some("tcp"),
+                    domain: Some("lo"),
+                    own,
+                    tagged,
+                    delivered: true,
+                };
+                let hints = Hints::new(&asked, delivers).expect("hints");
+                // SAFETY: an info of the library with all its parts.
+                let (info, ep, domain, tx, rx) = unsafe {
+                    let info = &*hints.0;
+                    (info, &*info.ep_attr, &*info.domain_attr, &*info.tx_attr, &*info.rx_attr)
+                };
+                assert_eq!(info.caps, if tagged { 8 } else { 4 });
+                assert_eq!(info.mode, 1 << 59 | 1 << 52);
+                assert_eq!((ep.type_, domain.mr_mode), (3, 4 | 16 | 32 | 64 | 512));
+                let order = if tagged { 256 } else { 0 };
+                assert_eq!((tx.msg_order, rx.msg_order), (order, order));
+                assert_eq!(tx.op_flags, if delivers { 1 << 28 } else { 0 });
+                let told = provider(info);
+                assert_eq!((told.name.as_str(), told.domain.as_str()), ("tcp", "lo"));
+            }
+        }
+        let asked =
+            Asked { provider: Some("a\0b"), domain: None, own, tagged: true, delivered: false };
+        let refused = Hints::new(&asked, false).map(drop).expect_err("a zero");
+        assert_eq!(refused.to_string(), "a name with a zero");
+    }
+
+    #[test]
+    fn a_provider_of_another_device_is_refused_and_progress_is_told() {
+        let mut fabric = fi_fabric_attr::default();
+        let mut domain = fi_domain_attr { mr_mode: 4 | 16, ..Default::default() };
+        (fabric.prov_name, domain.name) =
+            (c"tcp;ofi_rxm".as_ptr().cast_mut(), c"lo".as_ptr().cast_mut());
+        for (progress, needs) in [(1, false), (2, true), (0, true)] {
+            domain.data_progress = progress;
+            let mut raw = fi_info {
+                fabric_attr: &raw mut fabric,
+                domain_attr: &raw mut domain,
+                ..Default::default()
+            };
+            let info = std::mem::ManuallyDrop::new(Info::made_up(&raw mut raw));
+            assert_eq!((info.needs_calls(), info.mr_mode()), (needs, 20));
+            assert_eq!((info.provider().drives(), info.provider().domain.as_str()), ("tcp", "lo"));
+        }
+        assert_eq!(text(std::ptr::null()), "");
+        assert_eq!(
+            ["tcp;ofi_rxm", "ofi_rxm;verbs", "ofi_x", "shm"].map(core),
+            ["tcp", "verbs", "ofi_x", "shm"]
+        );
     }
 }

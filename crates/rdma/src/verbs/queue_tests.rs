@@ -1,4 +1,5 @@
-//! What the library is asked for, by the numbers of infiniband/verbs.h, and a device that is made up.
+//! What the library is asked for, by the numbers of infiniband/verbs.h, and a device that is made
+//! up.
 
 use super::super::device::{Device, Holder};
 use super::*;
