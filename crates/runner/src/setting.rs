@@ -60,3 +60,26 @@ pub enum SettingError {
         why: HostError,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_and_refusals_say_what_they_are_of() {
+        for (setting, says) in [
+            (Setting::Mtu, "mtu"),
+            (Setting::Offload("tso".into()), "offload tso"),
+            (Setting::Coalescing("rx-usecs"), "coalescing rx-usecs"),
+            (Setting::Interrupt("/proc/irq/7".into()), "irq: /proc/irq/7"),
+            (Setting::Congestion, "congestion"),
+            (Setting::Kernel("net.x".into()), "sysctl net.x"),
+        ] {
+            assert_eq!(setting.to_string(), says);
+            let why = SettingError::NoInterface(setting).to_string();
+            assert_eq!(why, format!("{says}: the interface between the ends is not known"));
+        }
+        let few = SettingError::TooFewPages { had: "3".into(), wanted: "8".into() }.to_string();
+        assert_eq!(few, format!("{HUGE_PAGES}: 3 of 8 pages could be had"));
+    }
+}

@@ -224,3 +224,7 @@ fn broken(error: ControlError, at: Stage) -> Broken {
         other => fatal(other),
     }
 }
+
+#[cfg(test)]
+#[path = "steps_tests.rs"]
+mod tests;
