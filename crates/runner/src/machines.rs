@@ -47,10 +47,7 @@ impl Machines {
         let host = narrows_host::read(&Root::live());
         let reached = calling.map_or(Vec::new(), |(called, calling)| reach(called, calling));
         if !reached.is_empty() && reached.iter().all(Result::is_err) {
-            // One that answers and refuses says more than those that are not there.
-            let mut whys: Vec<ControlError> = reached.into_iter().filter_map(Result::err).collect();
-            whys.sort_by_key(ControlError::is_no_answer);
-            return Err(whys.into_iter().next().map_or(RunError::NoPeer, RunError::from));
+            return Err(most_telling(reached.into_iter().filter_map(Result::err)));
         }
         let (mut peers, mut far) = (Vec::new(), Vec::new());
         for (name, reached) in hosts.iter().zip(reached) {
@@ -240,6 +237,11 @@ impl Machines {
     }
 }
 
+/// One that answers and refuses says more than those that are not there.
+fn most_telling(whys: impl Iterator<Item = ControlError>) -> RunError {
+    whys.min_by_key(ControlError::is_no_answer).map_or(RunError::NoPeer, RunError::from)
+}
+
 fn is_local(peer: &Peer) -> bool {
     peer.address().is_loopback()
 }
@@ -276,4 +278,36 @@ pub fn check_engines(defined: &Defined) -> Result<(), Refusal> {
             .map_err(|why| Refusal::EngineWords { cell: cell.label(), why })?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn who_answers_and_refuses_is_told_before_who_is_not_there() {
+        let vanished = |peer: &str| ControlError::Vanished {
+            peer: peer.to_owned(),
+            silent: Duration::from_secs(1),
+        };
+        let closed = |peer: &str| ControlError::Unreachable {
+            peer: peer.to_owned(),
+            why: narrows_control::Gone::Closed,
+        };
+        let of = |whys: Vec<ControlError>| most_telling(whys.into_iter()).to_string();
+        assert_eq!(of(vec![closed("a"), vanished("b")]), "b vanished: silent for 1s");
+        assert_eq!(of(vec![vanished("b"), closed("a")]), "b vanished: silent for 1s");
+        assert_eq!(of(vec![closed("a"), closed("b")]), "a closed the connection");
+        assert_eq!(of(Vec::new()), "no peer is named");
+    }
+
+    #[test]
+    fn a_host_that_did_not_answer_is_away_and_known_by_its_name() {
+        let gone = ControlError::Vanished { peer: "p".into(), silent: Duration::from_secs(1) };
+        let (peer, far) = far_host("a", Err(gone));
+        assert!(peer.is_none() && far.asked && far.host == Host::default());
+        assert_eq!((far.name.as_str(), far.interface), ("a", None));
+        assert_eq!(far.away.as_deref(), Some("p vanished: silent for 1s"));
+    }
 }

@@ -505,4 +505,66 @@ mod tests {
         let stopped = told_by_both(Stage::Start, "no answer".into(), Some(Err(Broken::Stopped)));
         assert!(matches!(stopped, Broken::Stopped), "the user stopped it");
     }
+
+    fn trial(ends: Vec<EndSpec>, path: NetworkPath) -> Trial {
+        let (warmup, window) = (Nanos(1_000_000_000), Nanos(2_000_000_000));
+        Trial {
+            id: narrows_model::trial::TrialId("t".into()),
+            label: String::new(),
+            kind: "tcp-stream".into(),
+            params: narrows_model::load::Params::of_network(narrows_model::Bytes(1000), 1),
+            ends,
+            path,
+            timeline: narrows_model::load::Timeline::new(warmup, window, Nanos(500_000_000)),
+            levels: Vec::new(),
+            notes: Vec::new(),
+            engine: None,
+        }
+    }
+
+    /// A run of three and a half seconds has half a minute more, and what it begins later.
+    #[test]
+    fn a_run_may_last_as_long_as_its_time_line_and_a_spare() {
+        let mut of = trial(EndSpec::anywhere(false), NetworkPath::Peer);
+        let line = of.timeline.length();
+        assert_eq!(finish_within(&of), line + Duration::from_secs(30));
+        of.params.told.tell(&runs::AFTER, 1.5);
+        assert_eq!(finish_within(&of), line + Duration::from_millis(31_500));
+    }
+
+    #[test]
+    fn an_end_is_told_its_own_place() {
+        let mut ends = EndSpec::anywhere(false);
+        ends[0].place.node = Some(1);
+        ends[0].place.cpus.0 = vec![3, 4];
+        let of = trial(ends, NetworkPath::Peer);
+        let end = &of.ends[0];
+        let told = job(&of, end, "words");
+        assert_eq!((told.end, told.node, told.token.as_str()), (end.role, Some(1), "words"));
+        assert_eq!(told.cpus, end.place.cpus);
+        assert_eq!((told.kind, told.timeline), (of.kind.clone(), of.timeline));
+        let other = job(&of, &of.ends[1], "words");
+        assert_eq!((other.end, other.node), (of.ends[1].role, None));
+    }
+
+    #[test]
+    fn of_many_ends_it_is_said_which_it_was() {
+        let who = "sender at a";
+        let of = |broken| match named(broken, who) {
+            Broken::Failed(at, why) => format!("failed {at:?}: {why}"),
+            Broken::Told(at, why, fault) => format!("told {at:?} {fault:?}: {why}"),
+            Broken::Stopped => "stopped".to_owned(),
+            _ => "another".to_owned(),
+        };
+        assert_eq!(of(Broken::Failed(Stage::Run, "x".into())), "failed Run: sender at a: x");
+        let told = Broken::Told(Stage::Start, "y".into(), Fault::Apart);
+        assert_eq!(of(told), "told Start Apart: sender at a: y");
+        assert_eq!(of(Broken::Stopped), "stopped");
+        let cause = narrows_model::record::LostBy::Exited { code: 3 };
+        let lost = of(Broken::Lost(Lost { at: Stage::Run, cause }));
+        assert!(lost.starts_with("told Run ") && lost.contains(": sender at a: "), "{lost}");
+        let names = [Role::Sender, Role::Receiver, Role::Background].map(name);
+        assert_eq!(names, ["sender", "receiver", "background load"]);
+        assert!(matches!(there(&mut [], 0), Err(Broken::Fatal(RunError::NoPeer))));
+    }
 }

@@ -232,12 +232,20 @@ struct Line<'a> {
     heard: BufReader<io::Take<ChildStdout>>,
 }
 
+/// What ssh is called with: no terminal, an end once nothing is heard for half a minute, and no
+/// option after the destination.
+fn words(destination: &str, port: u16) -> [String; 8] {
+    let script = REMOTE.replace('\n', " ").replace("PORT", &port.to_string());
+    let script = format!("exec sh -c '{script}'");
+    let options = ["-T", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=6", "--"];
+    let [a, b, c, d, e, f] = options.map(str::to_owned);
+    [a, b, c, d, e, f, destination.to_owned(), script]
+}
+
 impl<'a> Line<'a> {
     fn open(host: &'a str, destination: &str, errand: &Errand<'_>) -> Result<Self, SshError> {
-        let script = REMOTE.replace('\n', " ").replace("PORT", &errand.port.to_string());
         let mut command = ssh_command();
-        command.args(["-T", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=6"]);
-        command.args(["--", destination, &format!("exec sh -c '{script}'")]);
+        command.args(words(destination, errand.port));
         let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut ssh = spawned.map_err(no_ssh)?;
         let ends = ssh.stdin.take().zip(ssh.stdout.take());
@@ -324,7 +332,7 @@ impl<'a> Greeted<'a> {
         line.hear(|line| line.starts_with("narrows-listening ").then_some(()))?;
         let Line { ssh, told, heard, .. } = line;
         let (alive, ended) = channel();
-        thread::spawn(move || beat(told, &ended));
+        thread::spawn(move || beat(told, &ended, HEARTBEAT));
         thread::spawn(move || io::copy(&mut heard.into_inner().into_inner(), &mut io::sink()));
         Ok(Brought { ssh, alive: Some(alive), address })
     }
@@ -347,8 +355,8 @@ impl Drop for Brought {
 }
 
 /// Tells the agent that this side is there, until the sender is dropped.
-fn beat(mut told: ChildStdin, ended: &std::sync::mpsc::Receiver<()>) {
-    while ended.recv_timeout(HEARTBEAT) == Err(RecvTimeoutError::Timeout) {
+fn beat(mut told: impl Write, ended: &std::sync::mpsc::Receiver<()>, every: Duration) {
+    while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
         if told.write_all(b"\n").and_then(|()| told.flush()).is_err() {
             return;
         }
@@ -460,6 +468,8 @@ mod tests {
         let jump = "hostname 10.0.0.7\nproxyjump gate\n";
         assert_eq!(Route::in_words(jump), Some(Route { name, is_proxied: true }));
         assert_eq!(Route::in_words("usage: ssh\n"), None);
+        let first = Route::in_words("hostname a\nhostname b\nproxycommand nc %h\n");
+        assert_eq!(first, Some(Route { name: "a".to_owned(), is_proxied: true }));
     }
 
     #[test]
@@ -534,6 +544,68 @@ mod tests {
         // RFC 7693, appendix A.
         assert!(sum(&path).unwrap().starts_with("ba80a53f981c4d0d6a2797b69f12f6e9"));
         std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn ssh_is_called_without_a_terminal_and_ends_when_nothing_is_heard() {
+        let told = words("me@server2", 7011);
+        let wanted = [
+            "-T",
+            "-o",
+            "ServerAliveInterval=5",
+            "-o",
+            "ServerAliveCountMax=6",
+            "--",
+            "me@server2",
+        ];
+        assert_eq!(told[..7], wanted);
+        let script = &told[7];
+        assert!(script.starts_with("exec sh -c '") && script.ends_with('\''), "{script}");
+        assert!(script.contains("7011") && !script.contains("PORT") && !script.contains('\n'));
+        let of = |program: &str| {
+            let command = ssh_command();
+            let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
+            let words: Vec<String> = words.collect();
+            assert_eq!(words[..3], ["-c", "trap '' INT; exec \"$@\"", "sh"]);
+            assert_eq!(words[3], program);
+        };
+        of(&program());
+    }
+
+    /// Notes each line, and fails after so many.
+    struct Heard(Sender<()>, usize);
+
+    impl Write for Heard {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            assert_eq!(bytes, b"\n");
+            if self.1 == 0 {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            self.1 -= 1;
+            self.0.send(()).map_err(io::Error::other)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_agent_hears_a_line_again_and_again_until_either_side_ends() {
+        let every = Duration::from_millis(1);
+        let ((alive, ended), (heard, lines)) = (channel(), channel());
+        let beats = thread::spawn(move || beat(Heard(heard, 3), &ended, every));
+        // The pipe breaks after three.
+        beats.join().expect("it ends");
+        assert_eq!(lines.iter().count(), 3);
+        drop(alive);
+        let ((alive, ended), (heard, lines)) = (channel(), channel());
+        let beats = thread::spawn(move || beat(Heard(heard, usize::MAX), &ended, every));
+        assert!(lines.recv().is_ok() && lines.recv().is_ok());
+        drop(alive);
+        beats.join().expect("it ends");
+        assert_eq!(HEARTBEAT, Duration::from_secs(5), "a sixth of what the agent waits");
     }
 
     #[test]
