@@ -346,4 +346,23 @@ mod tests {
             ["tcp", "verbs", "ofi_x", "shm"]
         );
     }
+
+    #[test]
+    fn providers_are_listed_once_and_one_that_is_named_alone() {
+        if library().is_err() {
+            return;
+        }
+        let Ok(all) = providers(None) else { return };
+        assert!(!all.is_empty(), "it answered, so that there is one");
+        let of = |one: &Provider| all.iter().filter(|other| *other == one).count();
+        assert!(all.iter().all(|one| of(one) == 1 && !one.name.is_empty()), "{all:?}");
+        let known = names().expect("they were listed");
+        assert!(
+            all.iter().all(|one| known.iter().filter(|name| *name == one.drives()).count() == 1)
+        );
+        if let Some(first) = all.iter().find(|one| !one.name.contains(';')) {
+            let only = providers(Some(&first.name)).expect("it is there");
+            assert!(only.iter().all(|one| one.drives() == first.drives()), "{only:?}");
+        }
+    }
 }
