@@ -371,3 +371,31 @@ fn numbers_are_those_of_the_headers() {
     assert_eq!((FI_CQ_FORMAT_MSG, FI_WAIT_NONE, FI_WAIT_FD), (2, 0, 3));
     assert_eq!((FI_MR_VIRT_ADDR, FI_MR_ENDPOINT), (1 << 4, 1 << 9));
 }
+
+thread_local! {
+    static CLOSED: RefCell<Vec<usize>> = RefCell::default();
+}
+
+unsafe extern "C" fn close(of: fid_t) -> i32 {
+    CLOSED.with_borrow_mut(|all| all.push(of as usize));
+    0
+}
+
+#[test]
+fn what_was_opened_is_closed_once_and_what_was_not_is_not() {
+    let ops = leaked(fi_ops { close: Some(close), ..Default::default() });
+    let made = leaked(fid_cq { fid: fid { ops, ..Default::default() }, ..Default::default() });
+    drop(Object::<fid_cq>(std::ptr::null_mut()));
+    assert!(CLOSED.with_borrow(Vec::is_empty));
+    drop(Object(made));
+    assert_eq!(CLOSED.with_borrow(Vec::clone), [made as usize]);
+    let opened: Result<Object<fid_cq>, _> = open("opening", |into| {
+        // SAFETY: where what was made goes.
+        unsafe { *into = made };
+        0
+    });
+    assert_eq!(opened.map(|one| one.0).ok(), Some(made));
+    assert_eq!(CLOSED.with_borrow(Vec::len), 2);
+    let refused = open::<fid_cq>("opening", |_| -22).map(drop).expect_err("refused").to_string();
+    assert!(refused.starts_with("opening: "), "{refused}");
+}

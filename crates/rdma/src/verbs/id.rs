@@ -245,4 +245,22 @@ mod tests {
         assert_eq!(raw("[fe80::1%3]:5201"), six);
         assert_eq!(raw_address("[::1]:1".parse().expect("an address")).as_ptr() as usize % 8, 0);
     }
+
+    /// An end that the library does not know, which must not be dropped.
+    #[test]
+    fn an_address_without_a_device_is_named() {
+        let at: SocketAddr = "192.0.2.7:5201".parse().expect("an address");
+        for (verbs, wanted) in [
+            (std::ptr::null_mut(), Some("no RDMA device has the address 192.0.2.7")),
+            (std::ptr::dangling_mut(), None),
+        ] {
+            let mut raw = rdma_cm_id { verbs, ..Default::default() };
+            let channel = std::mem::ManuallyDrop::new(Arc::new(Channel(std::ptr::null_mut())));
+            let id = Id { id: &raw mut raw, channel: Arc::clone(&channel) };
+            let id = std::mem::ManuallyDrop::new(id);
+            assert_eq!(id.context(), verbs);
+            let told = id.has_device(at).map_err(|why| why.to_string());
+            assert_eq!(told.err().as_deref(), wanted);
+        }
+    }
 }
