@@ -1,5 +1,6 @@
 //! Tests over message sizes: one figure with both axes logarithmic, and what it was drawn from.
 
+mod kept;
 mod planted;
 
 use narrows_model::Bytes;
@@ -23,6 +24,7 @@ fn by_size() -> StoredStudy {
 #[test]
 fn sizes_make_a_figure_with_logarithmic_axes() {
     let study = by_size();
+    kept::is_as_kept("by-size", &study);
     let analysis = Analysis::of(&study);
     let drawn = figures::all(&analysis);
     let (_, svg) =

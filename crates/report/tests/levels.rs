@@ -1,5 +1,6 @@
 //! What a study with runs enough says of its levels, and what it recommends.
 
+mod kept;
 mod planted;
 
 use narrows_model::Fact;
@@ -161,6 +162,7 @@ fn a_price_stands_beside_what_it_buys() {
     let prices = &mut study.study.reading.prices;
     prices.insert(names[0].clone(), 200.0);
     prices.insert(names[1].clone(), 900.0);
+    kept::is_as_kept("prices", &study);
     let told = text(&study);
     assert!(told.contains("Price, and what a hundred of it buys"), "{told}");
     let rows = |name: &str| {

@@ -1,5 +1,6 @@
 //! Memory traffic as the formats tell it: of planted counts, with the least of the path beside it.
 
+mod kept;
 mod planted;
 
 use narrows_model::load::{EndReport, FlowTally, Role, StreamParams};
@@ -208,6 +209,7 @@ fn by_size() -> StoredStudy {
 #[test]
 fn memory_traffic_is_drawn_by_size_beside_what_a_copy_reaches() {
     let study = by_size();
+    kept::is_as_kept("memory", &study);
     let analysis = Analysis::of(&study);
     let files = narrows_report::data::all(&analysis);
     let drawn = narrows_report::figures::all(&analysis);

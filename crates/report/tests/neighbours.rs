@@ -2,6 +2,7 @@
 
 #[path = "../../stats/tests/beside/mod.rs"]
 mod beside;
+mod kept;
 
 use beside::{EVEN, Planted, known, red, simulated};
 use narrows_model::host::{Host, Module, Node, Slot, SlotPlace};
@@ -43,6 +44,7 @@ fn a_prediction_stands_beside_both_curves_or_says_why_not() {
     cascade_lake(&mut study.host, &[&[]]);
     assert!(text(&study).contains("no prediction: how many channels of memory are in use"));
     cascade_lake(&mut study.host, &[&["A"]]);
+    kept::is_as_kept("neighbours-predicted", &study);
     let one = text(&study);
     // On one channel cores that copy slow a NIC that receives 88 Gb/s, whose writes have few
     // credits; of what it reads they are not known to be all in use.
@@ -107,6 +109,7 @@ fn a_prediction_has_the_channels_of_the_jobs_own_node() {
 #[test]
 fn the_report_says_it_in_a_sentence_a_table_and_a_picture() {
     let study = simulated(12, &Planted { traffic: red, job: |_| 1.3, ..EVEN }, 11);
+    kept::is_as_kept("neighbours", &study);
     let analysis = Analysis::of(&study);
     let write =
         |name: &str| (narrows_report::formats::format(name).expect("a format").write)(&analysis);

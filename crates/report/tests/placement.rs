@@ -1,5 +1,6 @@
 //! What the report says of placements whose costs are planted.
 
+mod kept;
 #[path = "../../stats/tests/placed/mod.rs"]
 mod placed;
 
@@ -96,6 +97,7 @@ fn use_of_the_link_is_drawn_in_per_cent_of_what_it_carries() {
         };
         record.reports = Reported::list(receiver, sender, None);
     }
+    kept::is_as_kept("placement", &study);
     let analysis = Analysis::of(&study);
     let drawn = narrows_report::figures::all(&analysis);
     let use_of =

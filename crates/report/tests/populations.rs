@@ -1,5 +1,6 @@
 //! A study of three memory populations is judged in each of them, and not by its first host alone.
 
+mod kept;
 mod planted;
 
 use narrows_model::host::{Host, Nic};
@@ -166,6 +167,7 @@ fn joint(study: &StoredStudy) -> Option<(String, String)> {
 #[test]
 fn panels_stand_side_by_side_and_each_box_has_the_colour_of_its_balance() {
     let study = two_panels();
+    kept::is_as_kept("populations", &study);
     let (name, svg) = joint(&study).expect("a figure");
     assert_eq!(name, "joint-throughput-payload-received-by-dimms");
     // Two groups of three boxes, and one of each colour in the legend.

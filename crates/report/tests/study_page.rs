@@ -1,6 +1,7 @@
 //! The page of a study: its conclusion first, boxes of runs enough, and nothing of what was not
 //! run.
 
+mod kept;
 mod planted;
 
 use narrows_model::Fact;
@@ -117,6 +118,7 @@ fn long_names_of_levels_are_letters_with_a_key() {
         }
     }
     of.trials.drain(..4);
+    kept::is_as_kept("letters", &of);
     let analysis = Analysis::of(&of);
     let drawn = narrows_report::figures::all(&analysis);
     let (_, figure) = drawn.iter().find(|(name, _)| name.starts_with("joint-")).expect("a figure");

@@ -1,6 +1,7 @@
 //! What reports say of studies whose every figure can be had by hand: units, shares and which of
 //! several is the worst.
 
+mod kept;
 #[path = "../../stats/tests/told/mod.rs"]
 mod told;
 
@@ -42,6 +43,8 @@ fn a_meshs_map_is_in_per_cent_of_the_best_and_its_worst_come_first() {
     has("from alpha to gamma, and no other of theirs, the worst 40.0 % of the best\n");
     has("the path from gamma to beta, and no other of theirs\n");
     has("  0 alpha    -   100   40\n  1 beta    95     -  100\n  2 gamma  100  fail    -\n");
+    let mut whole = kept::Whole::default();
+    whole.text("mesh", &text);
     has("runs\n  alpha  gamma  4.00 Gb/s     1\n  beta   alpha  9.50 Gb/s     1\n");
     has("1 round of up to 6 pairs at once; no round had two pairs whose windows");
     // The nearest of three is 10 us, the farthest 40: a quarter as good.
@@ -53,6 +56,8 @@ fn a_meshs_map_is_in_per_cent_of_the_best_and_its_worst_come_first() {
     let mesh = Mesh::of(&study, Limits::default()).expect("a mesh");
     let text = narrows_report::mesh::text(&mesh, &study, &names(), &Screen::FILE);
     assert!(text.contains("  1 beta   25    -    -\n"), "{text}");
+    whole.text("round trips", &text);
+    whole.is_kept(&kept::file("mesh"));
     assert!(text.contains("the worst 4.00 x the least"), "{text}");
     assert!(text.contains("runs\n  beta   alpha  40.0 us     1\n"), "{text}");
 }
@@ -109,6 +114,7 @@ fn a_search_says_what_was_asked_sent_passed_and_lost() {
         confidence_percent: 95.0,
         runs_max: 80,
     });
+    kept::is_as_kept("search", &study);
     let analysis = Analysis::of(&study);
     let text = (narrows_report::formats::format("text").expect("a format").write)(&analysis);
     let has = |line: &str| assert!(text.contains(line), "{line}: {text}");
@@ -136,6 +142,7 @@ fn failed_runs_are_counted_by_their_reason_over_all_cells() {
     }
     let mut study = study(vec![small, large], records);
     study.study.command = StudyKind::Study;
+    kept::is_as_kept("failed", &study);
     let text =
         (narrows_report::formats::format("text").expect("a format").write)(&Analysis::of(&study));
     let has = |line: &str| assert!(text.contains(line), "{line}: {text}");

@@ -2,6 +2,9 @@
 //! stays so. Their findings are planted, so that the texts of rules may change; pictures, pages and
 //! documents for programs are kept as sums.
 
+mod kept;
+
+use kept::Whole;
 use narrows_explain::Judged;
 use narrows_explain::conditions::Found;
 use narrows_explain::limits::{Limit, Sureness};
@@ -13,16 +16,10 @@ use narrows_model::result::{Estimate, Evidence, Finding, Method, Verdict, Weight
 use narrows_model::study::StoredStudy;
 use narrows_model::units::Unit;
 use narrows_model::{BitsPerSecond, Bytes};
-use narrows_report::diagnosis::Diagnosis;
 use narrows_report::drawn::Screen;
 use narrows_report::fleet::{Fleet, Member};
 use narrows_report::history::History;
-use narrows_report::peer_check::{self, PeerCheck};
-use narrows_report::{
-    Analysis, brief, bus, data, explained, fabric, figures, formats, latency, results, servers,
-    stream, study, views,
-};
-use std::fmt::Write;
+use narrows_report::{Analysis, fabric, results, views};
 use std::path::{Path, PathBuf};
 
 fn dir() -> PathBuf {
@@ -90,103 +87,10 @@ fn plant(analysis: &mut Analysis<'_>) {
     }];
 }
 
-/// Numbers with a point, cut to twelve digits: mathematical libraries differ in the last ones.
-fn cut(text: &str) -> String {
-    let (mut digits, mut has_point) = (0, false);
-    let keeps = |c: &char| {
-        match c {
-            '0'..='9' => digits += 1,
-            '.' if digits > 0 && !has_point => has_point = true,
-            _ => (digits, has_point) = (0, false),
-        }
-        !has_point || digits <= 12 || *c == '.'
-    };
-    text.chars().filter(keeps).collect()
-}
-
-/// A sum of a text (FNV-1a, 64 bits).
-fn sum(text: &str) -> String {
-    let sum = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
-        (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    });
-    format!("{sum:016x}")
-}
-
-#[derive(Default)]
-struct Whole(String);
-
-impl Whole {
-    fn text(&mut self, name: &str, text: &str) {
-        let _ = write!(self.0, "==== {name}\n{}\n", cut(text.trim_end()));
-    }
-
-    fn sum(&mut self, name: &str, text: &str) {
-        let _ = writeln!(self.0, "==== {name} {}", sum(&cut(text)));
-    }
-
-    /// Compares with what was kept; `NARROWS_GOLDEN=write` keeps it anew.
-    fn is_kept(&self, name: &str) {
-        let file = dir().join(format!("{name}.txt"));
-        if std::env::var("NARROWS_GOLDEN").is_ok_and(|golden| golden == "write") {
-            std::fs::write(&file, &self.0).expect("kept");
-        }
-        let kept = std::fs::read_to_string(&file).expect("what was kept");
-        let (mut kept, mut now) = (kept.lines(), self.0.lines());
-        let mut part = "";
-        loop {
-            let (was, is) = (kept.next(), now.next());
-            assert_eq!(is, was, "{name}, {part}: NARROWS_GOLDEN=write keeps it anew");
-            let Some(line) = is else { break };
-            if line.contains("==== ") {
-                part = line;
-            }
-        }
-    }
-}
-
 fn whole(stored: &StoredStudy) -> Whole {
     let mut analysis = Analysis::of(stored);
     plant(&mut analysis);
-    let narrow = Screen { columns: Some(80), unicode: false };
-    let mut all = Whole::default();
-    all.text("brief", &brief::text(&analysis, &narrow, "report.html"));
-    for name in ["text", "markdown", "prometheus"] {
-        let format = formats::format(name).expect("a format");
-        all.text(name, &(format.write)(&analysis));
-    }
-    for name in ["csv", "html", "iperf3", "json", "jsonl"] {
-        let format = formats::format(name).expect("a format");
-        all.sum(name, &(format.write)(&analysis));
-    }
-    let cells = explained::cells(&analysis);
-    all.text("explained", &explained::text(&analysis, &cells));
-    all.text("diagnosis", &Diagnosis::of(&analysis).text("beta", "report.html", &narrow));
-    let load = peer_check::under_load(&analysis);
-    let check = PeerCheck::of(&analysis);
-    all.text("peer", &check.text("beta", Some(&load), "report.html", &Screen::FILE));
-    if let Some(of) = &analysis.latency {
-        all.text("latency", &latency::text::rows(of));
-        all.text("latency notes", &latency::text::notes(of).join("\n"));
-    }
-    all.text("bus", &bus::text(&bus::of(&stored.host, Some(12.3), Some(&analysis))));
-    all.text("servers", &servers::text(&servers::of_study(&analysis)));
-    if let Some(of) = &analysis.study {
-        all.text("tables", &study::text::tables(&analysis, of));
-        all.text("end", &brief::study(&analysis, of, &narrow, "report.html"));
-    }
-    let records = stored
-        .trials
-        .iter()
-        .flat_map(|trial| stored.records_of(trial).map(move |record| stream::run(trial, record)));
-    all.sum("stream", &records.collect::<Vec<_>>().join("\n"));
-    all.sum("began", &stream::began(&stored.study, &stored.trials));
-    for (name, svg) in figures::all(&analysis) {
-        all.sum(&format!("figure {name}"), &svg);
-    }
-    for (name, text) in data::all(&analysis) {
-        all.sum(&format!("data {name}"), &text);
-    }
-    all
+    kept::all_of(&analysis)
 }
 
 #[test]
@@ -194,7 +98,7 @@ fn reports_of_measured_studies_are_as_they_were_found_right() {
     for name in
         ["check-peer", "connect", "latency", "memory", "profiled", "tcp", "trips", "udp", "ways"]
     {
-        whole(&stored(name)).is_kept(name);
+        whole(&stored(name)).is_kept(&dir().join(format!("{name}.txt")));
     }
 }
 
@@ -223,7 +127,7 @@ fn a_host_and_its_peer_are_shown_as_they_were_found_right() {
         history.add(name, &study);
     }
     all.text("history", &history.judged().text(&narrow));
-    all.is_kept("host");
+    all.is_kept(&dir().join("host.txt"));
 }
 
 #[test]
@@ -257,5 +161,5 @@ fn fabrics_on_paper_are_said_and_drawn_as_they_were_found_right() {
         all.text(&format!("{hosts} hosts"), &fabric::text(&plan, &Screen::FILE));
         all.sum(&format!("picture of {hosts} hosts"), &fabric::svg(&plan));
     }
-    all.is_kept("fabric");
+    all.is_kept(&dir().join("fabric.txt"));
 }
