@@ -52,3 +52,49 @@ pub fn summary(families: &[Family]) -> String {
 fn percent(share: Option<f64>) -> String {
     share.map_or("-".to_owned(), |share| format!("{:.1} %", share * 100.0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn family(question: &'static str, part: Calibration, figures: usize) -> Family {
+        Family {
+            question,
+            part,
+            tables: vec!["one".into(), "other".into()],
+            figures,
+            mean_error: 0.125,
+            median_error: 0.05,
+            ranged: figures,
+            inside: figures / 2,
+            unpredicted: 8 - figures,
+        }
+    }
+
+    #[test]
+    fn a_question_has_a_line_and_each_part_with_figures_a_sum() {
+        let held = Calibration::HeldOut;
+        let all = [family("rate", held, 8), family("loss", Calibration::Fitted, 0)];
+        let told = text(&all);
+        let words: Vec<Vec<&str>> =
+            told.lines().map(|line| line.split_whitespace().collect()).collect();
+        let rate = ["rate", held.word(), "2", "8", "12.5", "%", "5.0", "%", "50.0", "%"];
+        assert_eq!(words[1], rate);
+        let none = ["loss", Calibration::Fitted.word(), "2", "0", "(+8", "not", "predicted)"];
+        assert_eq!(words[2], [&none[..], &["-", "-", "-"]].concat());
+        let sum = format!(
+            "{}: 8 figures, mean error 12.5 %, 50.0 % in their 80 % ranges; no constants were \
+             chosen on them\n",
+            held.word()
+        );
+        assert_eq!(summary(&all), sum);
+        for (part, of) in [
+            (Calibration::Fitted, "constants were chosen with them in view"),
+            (Calibration::Undeclared, "their tables do not say whether constants were chosen on"),
+        ] {
+            let told = summary(&[family("rate", part, 4)]);
+            let wanted = format!("{}: 4 figures, mean error 12.5 %, 50.0 % in", part.word());
+            assert!(told.starts_with(&wanted) && told.contains(of), "{told}");
+        }
+    }
+}

@@ -196,6 +196,7 @@ fn studies_stand_in_one_figure_and_one_table() {
     let parts = parts();
     let stored = joint::merged(&parts).expect("one study");
     let analysis = Analysis::joint(&stored, &parts, &[]);
+    kept::all_of(&analysis).is_kept(&kept::file("joint"));
     let results = analysis.study.as_ref().expect("levels");
     let names: Vec<&str> = results.panels.iter().map(|panel| panel.name.as_str()).collect();
     assert_eq!(names, ["one", "two"]);

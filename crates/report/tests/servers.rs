@@ -1,5 +1,6 @@
 //! Servers side by side: of studies with planted figures, and as the pages describe them.
 
+mod kept;
 mod planted;
 
 use narrows_model::host::{CpuSocket, Host, Nic};
@@ -100,6 +101,7 @@ fn a_study_of_packets_has_the_wires_rate_of_each_size() {
     record.trial = large.id.clone();
     stored.trials.push(large);
     stored.records.push(record);
+    kept::is_as_kept("packets", &stored);
     let all = of_study(&Analysis::of(&stored));
     let of = |frame: &str| {
         let wire = all.iter().find(|one| one.frame == frame).and_then(|one| one.wire_mpps);
