@@ -385,4 +385,25 @@ mod tests {
         assert_eq!((empty.lanes, empty.in_use, empty.address), (None, Some(false), None));
         assert_eq!(slot("x16", "Unknown", "0000:01:00.0").in_use, None);
     }
+
+    #[test]
+    fn a_system_has_its_maker_and_product_its_number_and_its_identity() {
+        let text = "# dmidecode 3.3\nGetting SMBIOS data from sysfs.\nSMBIOS 3.2.0 present.\n\n\
+                    Handle 0x0001, DMI type 1, 27 bytes\nSystem Information\n\
+                    \tManufacturer: Maker\n\tProduct Name: Server 1\n\
+                    \tSerial Number: S1\n\tUUID: 0123\n\n\
+                    Handle 0x0002, DMI type 2, 15 bytes\nBase Board Information\n\
+                    \tManufacturer: Other\n\tProduct Name: Board 2\n\n";
+        let read = parse(text).expect("a report");
+        let pair = |one: &str, other: &str| Some((one.to_owned(), other.to_owned()));
+        assert_eq!(read.system, pair("Maker", "Server 1"));
+        assert_eq!((read.serial.as_deref(), read.uuid.as_deref()), (Some("S1"), Some("0123")));
+        let board = read.board.expect("a board");
+        assert_eq!((board.0.as_str(), board.1.as_str()), ("Other", "Board 2"));
+        let two = format!(
+            "{text}Handle 0x0003, DMI type 1, 27 bytes\nSystem Information\n\
+                           \tManufacturer: Maker\n\tProduct Name: Server 9\n\n"
+        );
+        assert!(matches!(parse(&two), Err(Unreadable::SeveralHosts)));
+    }
 }

@@ -260,4 +260,20 @@ mod tests {
         assert_eq!(at.map(|at| at.channel), Some("M0C1".into()), "the driver's places");
         remove("confirmed");
     }
+
+    /// Names and numbers of sockets and channels are each one's own: what counts is what they hold.
+    #[test]
+    fn a_shape_is_what_channels_hold_whatever_they_are_called() {
+        let held = |all: &[(u32, &str, u64)]| -> Vec<(Channel, u64)> {
+            all.iter().map(|(socket, channel, gib)| ((*socket, (*channel).into()), *gib)).collect()
+        };
+        let one = held(&[(0, "A", 16), (0, "A", 32), (0, "B", 8), (1, "A", 4)]);
+        let wanted = [vec![vec![4]], vec![vec![8], vec![16, 32]]];
+        assert_eq!(shape(&one), wanted);
+        let renamed = held(&[(7, "X", 4), (3, "C", 32), (3, "D", 8), (3, "C", 16)]);
+        assert_eq!(shape(&renamed), wanted, "sockets and channels in another order");
+        let moved = held(&[(0, "A", 16), (0, "B", 32), (0, "B", 8), (1, "A", 4)]);
+        assert_ne!(shape(&moved), wanted);
+        assert!(shape(&[]).is_empty());
+    }
 }
