@@ -250,3 +250,54 @@ fn no_archive_of_mutated_reports_panics() {
         }
     }
 }
+
+/// A topology with distances, caches, a NIC and its slot.
+const TOPOLOGY: &str = r#"<?xml version="1.0"?><!DOCTYPE topology SYSTEM "hwloc2.dtd">
+    <topology version="3.0"><object type="Machine" os_index="0" cpuset="0xf" nodeset="0x3">
+    <info name="CPUModel" value="A processor"/><info name="HostName" value="node7"/>
+    <object type="Package" os_index="0" cpuset="0x3" nodeset="0x1">
+    <object type="NUMANode" os_index="0" cpuset="0x3" nodeset="0x1" local_memory="1073741824"/>
+    <object type="L3Cache" cpuset="0x3" nodeset="0x1" cache_size="4194304" depth="3" cache_type="0">
+    <object type="Core" os_index="0"><object type="PU" os_index="0"/></object>
+    <object type="Core" os_index="1"><object type="PU" os_index="1"/></object></object>
+    <object type="Bridge" bridge_type="0-1"><object type="Bridge" pci_busid="0000:00:01.0"
+    pci_type="0604 [8086:3408] [0000:0000] 13" pci_link_speed="4.0">
+    <object type="PCIDev" pci_busid="0000:04:00.0" pci_type="0200 [15b3:1013] [0000:0000] 0"
+    pci_link_speed="4.0"><object type="OSDev" name="eth0" osdev_type="16"/>
+    </object></object></object></object>
+    <object type="Package" os_index="1" cpuset="0xc" nodeset="0x2">
+    <object type="NUMANode" os_index="1" cpuset="0xc" nodeset="0x2" local_memory="2147483648"/>
+    <object type="Core" os_index="2"><object type="PU" os_index="2"/></object>
+    <object type="Core" os_index="3"><object type="PU" os_index="3"/></object></object></object>
+    <distances2 type="NUMANode" nbobjs="2" kind="5" name="NUMALatency" indexing="os">
+    <indexes length="4">0 1 </indexes><u64values length="12">10 21 21 10 </u64values></distances2>
+    </topology>"#;
+
+/// What is read of each seed, whole: NARROWS_GOLDEN=write keeps it anew.
+#[test]
+fn each_seed_is_read_as_it_was_found_right() {
+    let dir = std::env::temp_dir().join(format!("narrows-seeds-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a folder");
+    let mut text = String::new();
+    for (name, seed) in SEEDS.into_iter().chain([("hwloc", TOPOLOGY)]) {
+        let path = dir.join(name);
+        std::fs::write(&path, seed).expect("a file");
+        let read = match narrows_host::open(&path) {
+            Ok(host) => serde_json::to_value(&host).expect("JSON").to_string(),
+            Err(why) => why.to_string(),
+        };
+        // A line a field: those that nobody asked for are the same in all.
+        let read = read.replace(&dir.display().to_string(), "seeds").replace(",\"", ",\n  \"");
+        text += &format!("==== {name}\n{read}\n");
+    }
+    std::fs::remove_dir_all(&dir).expect("gone");
+    let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read.txt");
+    if std::env::var("NARROWS_GOLDEN").is_ok_and(|golden| golden == "write") {
+        std::fs::write(&kept, &text).expect("written");
+    }
+    let before = std::fs::read_to_string(&kept).expect("what was kept");
+    for (at, (now, before)) in text.lines().zip(before.lines()).enumerate() {
+        assert_eq!(now, before, "line {}: NARROWS_GOLDEN=write keeps it anew", at + 1);
+    }
+    assert_eq!(text.lines().count(), before.lines().count());
+}
