@@ -12,7 +12,7 @@ pub mod flame;
 pub mod heat;
 pub mod host;
 #[cfg(test)]
-mod kept;
+mod kept_tests;
 pub mod latency;
 pub mod pareto;
 pub mod percentiles;
