@@ -3,7 +3,7 @@
 use crate::controls;
 use crate::measured::Cell;
 use narrows_model::load::Params;
-use narrows_model::probe::{PathProbe, WayProbe};
+use narrows_model::probe::{PathProbe, Train, WayProbe};
 use narrows_model::record::Record;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
@@ -35,6 +35,29 @@ impl<'a> Cell<'a> {
     pub fn ways(&self) -> Vec<&'a WayProbe> {
         let is_back = self.trial.params.is_reverse();
         self.probes().map(|probe| if is_back { &probe.back } else { &probe.there }).collect()
+    }
+
+    /// How small packets fare on that way where full ones are lost now and then; `None` where too
+    /// few of either were sent to tell.
+    pub fn by_size(&self) -> Option<BySize> {
+        let ways = self.ways();
+        let sum = |trains: fn(&WayProbe) -> &[Train]| {
+            let trains = ways.iter().flat_map(|way| trains(way));
+            trains.fold((0, 0, 0), |(sent, came, bytes), train| {
+                (sent + train.sent, came + train.came, bytes.max(train.packet_bytes.0))
+            })
+        };
+        let (sent, came, large_bytes) = sum(|way| &way.paced);
+        let lost = 1.0 - f64::from(came) / f64::from(sent.max(1));
+        let (small, small_came, small_bytes) = sum(|way| &way.even);
+        let is_enough = lost >= LARGE_LOST_MIN && lost * f64::from(small) >= SMALL_LOST_MIN;
+        is_enough.then(|| BySize {
+            large_bytes,
+            large_lost: lost,
+            small_bytes,
+            small,
+            small_lost: small.saturating_sub(small_came),
+        })
     }
 
     /// What becomes of bursts on that way; `None` where no probe tells, or where the stream's own
@@ -151,6 +174,29 @@ impl Cell<'_> {
     }
 }
 
+/// What packets of two sizes lose on one way.
+pub struct BySize {
+    pub large_bytes: u64,
+    /// Share of the large ones that was lost.
+    pub large_lost: f64,
+    pub small_bytes: u64,
+    /// Small ones that were sent, and that were lost.
+    pub small: u32,
+    pub small_lost: u32,
+}
+
+impl BySize {
+    /// Whether small ones are spared, by more than chance.
+    pub fn spares_small(&self) -> bool {
+        f64::from(self.small_lost) * SPARED <= self.large_lost * f64::from(self.small)
+    }
+}
+
+/// Rarer losses, and fewer that were to be expected of the small packets, tell nothing.
+const LARGE_LOST_MIN: f64 = 0.005;
+const SMALL_LOST_MIN: f64 = 10.0;
+/// Small packets that lose so many times less are spared.
+const SPARED: f64 = 8.0;
 /// Segments that fill more of a packet than this are no small ones.
 const SMALL_SHARE: f64 = 0.7;
 /// Packets a second of trains and of a stream that are no further apart are one figure.

@@ -1,6 +1,6 @@
 //! Whether what a rule found holds a cell where it is, by what else was measured in it.
 
-use super::{ENGAGED_MIN, LOST_SHARE, WAITED_NS, is_sender_idle, pace};
+use super::{ENGAGED_MIN, LOST_SHARE, WAITED_NS, is_sender_idle, is_starved, pace};
 use crate::measured::{Cell, waited_share};
 use crate::rules::tcp_retransmits::Hold;
 use crate::rules::{
@@ -228,6 +228,10 @@ pub fn lost_under_routes_control(cell: &Cell<'_>) -> Holds {
 }
 
 pub fn lost(cell: &Cell<'_>) -> Holds {
+    // So few segments are lost where threads do not come to their turn: queues overflow meanwhile.
+    if is_starved(cell) {
+        return Holds::Perhaps;
+    }
     match tcp_retransmits::hold(cell) {
         Hold::Held => Holds::Yes,
         Hold::Perhaps => Holds::Perhaps,
@@ -243,6 +247,7 @@ pub fn others_send(cell: &Cell<'_>) -> Holds {
         && cell.engaged_share().is_some_and(|share| share >= ENGAGED_MIN);
     let is_theirs = other_traffic::is_more(cell)
         || other_traffic::is_queued_by_others(cell)
+        || other_traffic::fills_the_path(cell)
         || (is_queued && other_traffic::leaves(cell));
     if is_theirs { Holds::Yes } else { Holds::Perhaps }
 }

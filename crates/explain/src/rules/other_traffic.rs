@@ -64,11 +64,12 @@ impl Way {
     }
 }
 
-/// What passed an end's interface one way.
+/// What passed an end's interface one way, in bits a second.
 #[derive(Clone, Copy)]
-struct Passed {
-    all_bps: f64,
-    others_bps: f64,
+pub struct Passed {
+    pub all_bps: f64,
+    /// What was not of the study's own flows.
+    pub others_bps: f64,
     /// Whether an end that shares the interface was measured at another time, so that what it sent
     /// meanwhile is not known.
     is_blurred: bool,
@@ -176,6 +177,30 @@ pub fn is_more(cell: &Cell<'_>) -> bool {
 /// Whether others send by an interface that the flows leave by.
 pub fn leaves(cell: &Cell<'_>) -> bool {
     seen(cell).iter().any(|one| one.way == Way::Out && one.is_much() && !one.middle.is_blurred)
+}
+
+/// What leaves by the sender's interface, where others have much of it.
+pub fn shares(cell: &Cell<'_>) -> Option<Passed> {
+    let all = seen(cell);
+    let mut own = all.iter().filter(|one| one.role == Role::Sender && one.way == Way::Out);
+    own.find(|one| one.is_much() && !one.middle.is_blurred).map(|one| one.middle)
+}
+
+/// What comes in at the receiver of what packet trains say that the path carries, where others have
+/// much of it: from this share on there is no room for more.
+const FILLED_SHARE: f64 = 0.8;
+
+/// Whether what others send to the receiver's interface, and the measured flows, fill the path
+/// together, by packet trains.
+pub fn fills_the_path(cell: &Cell<'_>) -> bool {
+    let Some(carried) = cell.carried() else { return false };
+    let all = seen(cell);
+    let mut came = all.iter().filter(|one| one.role == Role::Receiver && one.way == Way::In);
+    came.any(|one| {
+        one.is_much()
+            && !one.middle.is_blurred
+            && one.middle.all_bps >= FILLED_SHARE * carried.middle
+    })
 }
 
 /// Whether what others send through an end's interface is why packets wait: they have most of what
@@ -437,6 +462,41 @@ mod tests {
             }
         }
         assert!(is_found(&of_study(&RULE, &study)), "others' come in there too");
+    }
+
+    #[test]
+    fn what_others_send_fills_a_path_together_with_the_flows() {
+        use crate::probes::testing::{carries, with_probes};
+        use narrows_model::probe::PathProbe;
+        let of = |mbps: u64| {
+            // 192 Mb/s in the median run, a third of them others'.
+            let mut study = filled([24_000_000, 30_000_000, 20_000_000], 20);
+            with_probes(&mut study, &[PathProbe { there: carries(mbps), ..PathProbe::default() }]);
+            let summaries = narrows_stats::summarise(&study);
+            let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+            let first = measured::cells(&case).next();
+            first.map(|cell| fills_the_path(&cell))
+        };
+        assert_eq!(of(200), Some(true));
+        assert_eq!(of(300), Some(false), "there is room for more");
+    }
+
+    #[test]
+    fn what_leaves_by_the_senders_interface_is_told_with_what_others_have_of_it() {
+        let of = |sent: u64| {
+            let mut study = stream("tcp-stream");
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+                end.effective.interface = Some("e0".into());
+            }
+            read(&mut study, "tcp-info", "flow0.sent_segments", 863_000);
+            read(&mut study, "interface", "e0.tx_bytes", sent);
+            let summaries = narrows_stats::summarise(&study);
+            let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+            let first = measured::cells(&case).next().expect("a cell");
+            shares(&first).map(|shares| (shares.all_bps, shares.others_bps < shares.all_bps))
+        };
+        assert_eq!(of(2_500_000_000), Some((20e9, true)));
+        assert_eq!(of(1_310_000_000), None);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use narrows_model::load::EndReport;
 use narrows_model::reading::{Counter, Moment, Scope, keys};
 use narrows_model::record::Record;
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
+use narrows_model::workload::Workload;
 use narrows_stats::median;
 
 /// Whether losses are those of a minority of the flows.
@@ -57,8 +58,12 @@ fn judge(case: &Case<'_>) -> Verdict {
 
 fn look(cell: &Cell<'_>) -> Looked {
     let both = cell.trial.params.is_bidirectional();
-    if !cell.is_tcp_stream() || both || (cell.trial.params.streams as usize) < FLOWS_LEAST {
+    let is_stream = cell.is_tcp_stream() || cell.trial.kind == Workload::UDP_STREAM;
+    if !is_stream || both || (cell.trial.params.streams as usize) < FLOWS_LEAST {
         return Err(Blind::OtherKind);
+    }
+    if cell.is_lost_at_receiver() {
+        return cell.saw("the receiver's own host lost most of the datagrams", None);
     }
     let burst_packets = tcp_retransmits::row(cell).unwrap_or(1.0).max(1.0);
     let is_busy = cell.is_busy();
@@ -73,9 +78,12 @@ fn look(cell: &Cell<'_>) -> Looked {
     }
     let runs = few.len() + even;
     if runs == 0 {
-        return Err(cell.lacks(Measure::TcpSegments));
+        return Err(match cell.is_tcp_stream() {
+            true => cell.lacks(Measure::TcpSegments),
+            false => Blind::OtherKind,
+        });
     }
-    let Some(worst) = few.iter().max_by_key(|few| few.again) else {
+    let Some(worst) = few.iter().max_by_key(|few| few.lost) else {
         let seen = format!(
             "losses of {runs} runs, if any, were spread over the flows, and so were their round trips"
         );
@@ -121,9 +129,9 @@ const SLOW_REMEDY: &str = "see the speed and the load of each member of the bund
 struct Few {
     flows: usize,
     of: usize,
-    /// Segments that they sent again, and all flows did.
-    again: u64,
-    of_again: u64,
+    /// Segments that were sent again, or datagrams that are missing, of theirs and of all flows.
+    lost: u64,
+    of_lost: u64,
     /// Their median rate as a share of the others'.
     rate: f64,
     /// Median round trips of theirs and of the others, where these tell them apart and not losses.
@@ -145,11 +153,11 @@ impl Few {
             );
         }
         format!(
-            "{} of {} flows had {} of {} segments sent again and {:.0} % of the others' rate{}",
+            "{} of {} flows had {} of {} lost packets and {:.0} % of the others' rate{}",
             self.flows,
             self.of,
-            self.again,
-            self.of_again,
+            self.lost,
+            self.of_lost,
             100.0 * self.rate,
             self.named()
         )
@@ -168,15 +176,16 @@ impl Few {
 struct Flow {
     number: usize,
     sent: f64,
-    again: u64,
+    /// Segments that were sent again and that the receiver had not, or datagrams that are missing.
+    lost: u64,
     bytes: f64,
     /// Its smoothed round trip as the window closed, in nanoseconds.
     trip_ns: Option<f64>,
 }
 
 impl Flow {
-    fn lost(&self) -> f64 {
-        self.again as f64 / self.sent.max(1.0)
+    fn lost_share(&self) -> f64 {
+        self.lost as f64 / self.sent.max(1.0)
     }
 }
 
@@ -202,23 +211,32 @@ fn flows_of(record: &Record) -> Option<(Vec<Flow>, &EndReport)> {
     let (end, receiver) = (record.sender()?, record.receiver()?);
     let numbers = (0..end.flows.len()).filter(|number| end.flows[*number].sends);
     let flows: Vec<Flow> = numbers
-        .map(|number| {
-            let of = |counter| read(end, counter, number);
-            Some(Flow {
-                number,
-                sent: of(keys::SENT)? as f64,
-                again: of(keys::RETRANSMITTED)?
-                    .saturating_sub(of(keys::DUPLICATES).unwrap_or_default()),
-                bytes: receiver.flows.get(number)?.bytes.0 as f64,
-                trip_ns: trip_ns(end, number),
-            })
-        })
+        .map(|number| of_segments(end, receiver, number).or_else(|| of_datagrams(receiver, number)))
         .collect::<Option<Vec<Flow>>>()?;
     (flows.len() >= FLOWS_LEAST).then_some((flows, end))
 }
 
+/// A flow of TCP, which counts what it sent again.
+fn of_segments(end: &EndReport, receiver: &EndReport, number: usize) -> Option<Flow> {
+    let of = |counter| read(end, counter, number);
+    Some(Flow {
+        number,
+        sent: of(keys::SENT)? as f64,
+        lost: of(keys::RETRANSMITTED)?.saturating_sub(of(keys::DUPLICATES).unwrap_or_default()),
+        bytes: receiver.flows.get(number)?.bytes.0 as f64,
+        trip_ns: trip_ns(end, number),
+    })
+}
+
+/// A flow of datagrams, whose receiver counts those that are missing.
+fn of_datagrams(receiver: &EndReport, number: usize) -> Option<Flow> {
+    let flow = receiver.flows.get(number).filter(|flow| flow.messages + flow.lost > 0)?;
+    let sent = (flow.messages + flow.lost) as f64;
+    Some(Flow { number, sent, lost: flow.lost, bytes: flow.bytes.0 as f64, trip_ns: None })
+}
+
 fn few_of(mut flows: Vec<Flow>, end: &EndReport, burst_packets: f64, is_busy: bool) -> Option<Few> {
-    flows.sort_by(|a, b| b.lost().total_cmp(&a.lost()));
+    flows.sort_by(|a, b| b.lost_share().total_cmp(&a.lost_share()));
     let most = (FEW * flows.len() as f64) as usize;
     let all = (1..=most).filter_map(|count| few(&flows, count, end, burst_packets));
     let lossy = all.min_by_key(|few| few.flows);
@@ -253,8 +271,8 @@ fn queued(flows: &[Flow], count: usize, end: &EndReport) -> Option<Few> {
     is_apart.then(|| Few {
         flows: count,
         of: flows.len(),
-        again: again(bad),
-        of_again: again(flows),
+        lost: lost(bad),
+        of_lost: lost(flows),
         rate,
         trips_ms,
         ports: ports(bad, end),
@@ -273,30 +291,30 @@ fn read(end: &EndReport, counter: Counter, flow: usize) -> Option<u64> {
 /// The first flows, which lose most, where they lose by more than chance and are slow.
 fn few(flows: &[Flow], count: usize, end: &EndReport, burst_packets: f64) -> Option<Few> {
     let (bad, good) = flows.split_at_checked(count)?;
-    let (own, all) = (again(bad), again(flows));
+    let (own, all) = (lost(bad), lost(flows));
     let share = own as f64 / all.max(1) as f64;
     let weight = sent(bad) / sent(flows);
     let rate = rate(bad)? / rate(good)?.max(1.0);
     // Each of the few loses, and none of the others does as it.
-    let least = bad.iter().map(Flow::lost).reduce(f64::min)?;
-    let other = good.iter().map(Flow::lost).reduce(f64::max)?;
+    let least = bad.iter().map(Flow::lost_share).reduce(f64::min)?;
+    let other = good.iter().map(Flow::lost_share).reduce(f64::max)?;
     let is_apart =
         least >= LOST_SHARE && least >= TIMES * other && own as f64 / burst_packets >= LOST_LEAST;
     let chance = ways(flows.len(), count) * at_least(all as f64 / burst_packets, share, weight);
     (is_apart && share >= MOST && rate <= SLOW && chance <= CHANCE).then(|| Few {
         flows: count,
         of: flows.len(),
-        again: own,
-        of_again: all,
+        lost: own,
+        of_lost: all,
         rate,
         trips_ms: None,
         ports: ports(bad, end),
     })
 }
 
-/// Segments that flows sent again.
-fn again(of: &[Flow]) -> u64 {
-    of.iter().map(|flow| flow.again).sum()
+/// Packets that flows lost.
+fn lost(of: &[Flow]) -> u64 {
+    of.iter().map(|flow| flow.lost).sum()
 }
 
 /// Segments that they sent.
@@ -380,10 +398,7 @@ mod tests {
         let found = of_study(&RULE, &study(&[good, good, bad, good, good, good, bad, good]));
         let Verdict::Found { findings } = &found else { panic!("{found:?}") };
         let says = &findings[0].says;
-        assert!(
-            says.contains("2 of 8 flows had 1400 of 1400 segments sent again and 20 %"),
-            "{says}"
-        );
+        assert!(says.contains("2 of 8 flows had 1400 of 1400 lost packets and 20 %"), "{says}");
         assert!(says.contains("source ports 40002, 40006"), "{says}");
         let clear = |flows: &[(u64, f64)], why: &str| {
             assert!(is_clear(&of_study(&RULE, &study(flows))), "{why}");
@@ -446,6 +461,34 @@ mod tests {
         };
         assert!(is_clear(&of(100_700)), "its interface took what was sent again");
         assert!(is_found(&of(100_000)), "lost on the way");
+    }
+
+    #[test]
+    fn of_datagrams_the_receiver_counts_what_is_missing_of_each_flow() {
+        let of = |lost: &[u64]| {
+            let mut study = stream("udp-stream");
+            study.trials[0].params.streams = lost.len() as u32;
+            for record in &mut study.records {
+                for (role, sends) in [(Role::Receiver, false), (Role::Sender, true)] {
+                    for end in record.of_mut(role) {
+                        let flow = |lost: &u64| FlowTally {
+                            messages: 1000 - lost,
+                            lost: if sends { 0 } else { *lost },
+                            bytes: narrows_model::Bytes(1000 * (1000 - lost)),
+                            sends,
+                            ..FlowTally::default()
+                        };
+                        end.flows = lost.iter().map(flow).collect();
+                    }
+                }
+            }
+            of_study(&RULE, &study)
+        };
+        let Verdict::Found { findings } = of(&[0, 600, 0, 0]) else { panic!("found") };
+        let says = &findings[0].says;
+        assert!(says.contains("1 of 4 flows had 600 of 600 lost packets and 40 %"), "{says}");
+        assert!(is_clear(&of(&[150, 160, 140, 150])), "all lose alike");
+        assert!(is_clear(&of(&[0; 4])));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! for congestion. A stream alone does not tell it from losses at random; packet trains do,
 //! which lose what comes at once, none of what comes apart, and arrive spread out from the first.
 
-use super::{path_capacity_varies, path_half_duplex};
+use super::{other_traffic, path_capacity_varies, path_half_duplex};
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::probes::says_rate;
 use crate::{Case, Rule};
@@ -63,6 +63,10 @@ fn look(cell: &Cell<'_>) -> Looked {
         100.0 * losses.lost,
         if limited.is_queue { "spread out" } else { "as they were sent" }
     );
+    // What drops then is the queue of a link that others fill.
+    if other_traffic::fills_the_path(cell) {
+        return cell.saw(format!("{seen}; others' packets take the rest of the path"), None);
+    }
     // A queue in which packets always wait is before a link that is always busy, with others' too.
     // One that is always full shows no connection a round trip without it, and another may have.
     let is_never_empty = cell.trips().is_some_and(|trips| {

@@ -101,7 +101,12 @@ fn shrunk(cell: &Cell<'_>, path: Option<f64>) -> (String, String) {
             "the other end, its route or a box between asks for such a maximum segment size"
                 .to_owned()
         },
-        |path| format!("the path's MTU is {path:.0} B, by a hop between or a route of the sender"),
+        |path| {
+            format!(
+                "the sender takes the path's MTU for {path:.0} B, by what a hop between reported, now \
+                 or in the last minutes, or by a route"
+            )
+        },
     );
     let is_alike = matches!(mtus(cell), [Some(own), Some(far)] if own == far);
     let remedy = if path.is_none() && is_alike {
@@ -110,8 +115,8 @@ fn shrunk(cell: &Cell<'_>, path: Option<f64>) -> (String, String) {
          one MTU; a hop with a smaller one shows with: ping -M do -s SIZE"
     } else {
         "give every interface and switch of the path the same MTU, and check with: ping -M do -s \
-         SIZE; see mtu (with or without lock) and advmss of the sender's routes (ip route get \
-         ADDRESS, ip route show) and clamping (maxseg, TCPMSS in firewalls between)"
+         SIZE; see mtu (with or without lock, or remembered until it expires: ip route flush \
+         cache) and advmss of the sender's routes (ip route get ADDRESS, ip route show) and clamping (maxseg, TCPMSS in firewalls between)"
     };
     (why, remedy.to_owned())
 }

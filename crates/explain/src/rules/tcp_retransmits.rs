@@ -52,6 +52,12 @@ const WITHIN_A_HOST: &str = "both ends are on this one host: see the queues and 
                              nstat -az for pruned receive queues, and a router or switch if they \
                              leave the host";
 
+const LARGE_ALONE: &str = "long frames alone are damaged or dropped: see a filter or a limit by \
+                           length on the way (nft: meta length; iptables: -m length), and ethtool \
+                           -S for CRC errors, which hit long frames, at both NICs and on the \
+                           switch's ports: cables, transceivers, radio; until then smaller \
+                           segments (-M, or mtu of the route) may pass";
+
 const AT_RANDOM: &str = "see the counters of filters and queues at both ends and on routers and \
                          firewalls between (nft list ruleset, iptables -nvL, tc -s qdisc and \
                          filter), and what damages single packets: ethtool -S for CRC errors at \
@@ -80,12 +86,14 @@ fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
     let many = losses.lost * losses.sent >= LOST_MIN || (all >= LOST_MIN_OF_ALL && most_lose(cell));
     let wrong = (losses.lost >= LOST_SHARE || (many && is_held)).then(|| {
         let says = format!(
-            "TCP retransmitted {} % of its segments in {}, spurious ones not counted{}",
+            "TCP retransmitted {} % of its segments in {}, spurious ones not counted{}{}",
             percent(losses.lost),
             cell.trial.label,
-            at_a_time(cell)
+            at_a_time(cell),
+            large_alone(cell).unwrap_or_default()
         );
         let place = match cell.bursts() {
+            Some(Bursts::AtRandom { .. }) if large_alone(cell).is_some() => LARGE_ALONE,
             Some(Bursts::AtRandom { .. }) => AT_RANDOM,
             _ if cell.summary.is_one_host() => WITHIN_A_HOST,
             _ => BETWEEN_HOSTS,
@@ -94,6 +102,20 @@ fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
     });
     cell.saw(seen, wrong)
+}
+
+/// That small packets are spared of what is lost at random.
+fn large_alone(cell: &Cell<'_>) -> Option<String> {
+    let is_random = matches!(cell.bursts(), Some(Bursts::AtRandom { .. }));
+    let by_size = cell.by_size().filter(|sizes| is_random && sizes.spares_small())?;
+    Some(format!(
+        "; large packets alone: {:.1} % of those of {} B, {} of {} of {} B",
+        100.0 * by_size.large_lost,
+        by_size.large_bytes,
+        by_size.small_lost,
+        by_size.small,
+        by_size.small_bytes
+    ))
 }
 
 /// The congestion control that moved more beside it and does not slow down at each loss.
@@ -322,6 +344,42 @@ mod tests {
             Verdict::Found { findings } => (findings[0].says.clone(), findings[0].remedy.clone()),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn small_packets_that_are_spared_are_told_beside_what_is_lost_at_random() {
+        use crate::probes::testing::with_probes;
+        use narrows_model::Nanos;
+        use narrows_model::probe::{PathProbe, Train, WayProbe};
+        let of = |small_came: u32| {
+            let train = |packet_bytes, sent, came| Train {
+                packet_bytes: narrows_model::Bytes(packet_bytes),
+                sent,
+                sent_ns: Nanos(4_000_000),
+                came,
+                came_ns: Nanos(4_000_000),
+                ..Train::default()
+            };
+            let mut study = stream("tcp-stream");
+            read(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
+            read(&mut study, "tcp-info", "flow0.sent_segments", 100_000);
+            read(&mut study, "tcp-info", "flow0.retransmitted_segments", 2_000);
+            let there = WayProbe {
+                trains: vec![train(1500, 256, 251); 10],
+                paced: vec![train(1500, 256, 251); 8],
+                even: vec![train(128, 400, small_came); 2],
+                ..WayProbe::default()
+            };
+            with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
+            format!("{:?}", of_study(&RULE, &study))
+        };
+        let spared = of(400);
+        assert!(
+            spared.contains("large packets alone: 2.0 % of those of 1500 B, 0 of 800 of 128 B"),
+            "{spared}"
+        );
+        assert!(spared.contains("meta length"), "{spared}");
+        assert!(!of(399).contains("large packets alone"), "2 are an eighth of their share, 15.6");
     }
 
     #[test]

@@ -292,7 +292,7 @@ impl fmt::Display for Needed {
             Self::UdpAboveMtu => "a UDP stream with datagrams above the MTU",
             Self::UdpOfOtherSize => "the same datagrams of another size (--explain)",
             Self::StreamWithOtherFlows => "the same stream with another number of flows (-P)",
-            Self::FourFlows => "a TCP stream of four flows or more (-P)",
+            Self::FourFlows => "a stream of four flows or more (-P)",
             Self::Network => "a run over the kernel's network",
             Self::Stream => "a stream",
             Self::Profiled => "a stream that was profiled",
