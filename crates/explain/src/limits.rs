@@ -2,6 +2,7 @@
 //! and is not the limit, and what would be the next. Of several findings the one counts that is
 //! nearest to the cause: a policer makes TCP retransmit, and not the other way round.
 
+use crate::controls;
 use crate::ends::End;
 use crate::measured::{Cell, cells, waited_share};
 use crate::names;
@@ -198,7 +199,7 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
     let both = slower.as_ref().filter(|_| !is_cap);
     let shared = both.and_then(|slower| slower.shared(case, cell, found));
     let leads = both.filter(|_| !is_starved(cell) && shared.is_none());
-    let Answer { rule, what, sureness } = leads
+    let Answer { rule, what, sureness, action } = leads
         .map(Slower::answer)
         .or(shared)
         .or(named)
@@ -207,10 +208,12 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
             let of = all.iter().find(|named| (named.holds)(cell) == Holds::Perhaps);
             of.map(|named| named.answer(Sureness::Possible, case, cell))
         })
+        .or_else(|| small_window(cell))
         .unwrap_or_else(|| Answer {
             rule: None,
             what: "nothing that was checked explains the rate".to_owned(),
             sureness: Sureness::Unexplained,
+            action: None,
         });
     let next = next(case, cell);
     Limit {
@@ -220,8 +223,7 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
         excludes: excluded(cell, rule.as_deref()),
         action: match (&rule, sureness) {
             (None, Sureness::Counted) => Some(own_action(cell)),
-            (None, Sureness::Inferred) => Some(STALLED_ACTION.to_owned()),
-            _ => None,
+            _ => action,
         },
         second: slower
             .filter(|_| rule.as_deref() != Some(names::CONGESTION_CONTROL))
@@ -245,12 +247,24 @@ struct Answer {
     rule: Option<String>,
     what: String,
     sureness: Sureness,
+    /// What to do, where no rule says it; of what was counted of the ends [`own_action`] does.
+    action: Option<String>,
 }
 
 impl Answer {
     /// What was counted of the ends, and no rule names.
     fn counted(what: String) -> Self {
-        Self { rule: None, what, sureness: Sureness::Counted }
+        Self { rule: None, what, sureness: Sureness::Counted, action: None }
+    }
+
+    /// What a rule names.
+    fn named(rule: &str, what: String, sureness: Sureness) -> Self {
+        Self { rule: Some(rule.to_owned()), what, sureness, action: None }
+    }
+
+    /// What several counters show together, and no rule names.
+    fn inferred(what: String, action: &str) -> Self {
+        Self { rule: None, what, sureness: Sureness::Inferred, action: Some(action.to_owned()) }
     }
 }
 
@@ -258,7 +272,7 @@ impl Named {
     fn answer(&self, sureness: Sureness, case: &Case<'_>, cell: &Cell<'_>) -> Answer {
         let why = small(self.rule, cell).or_else(|| losses_come(self.rule, case, cell));
         let why = why.map_or(String::new(), |why| format!(" ({why})"));
-        Answer { rule: Some(self.rule.to_owned()), what: format!("{}{why}", self.what), sureness }
+        Answer::named(self.rule, format!("{}{why}", self.what), sureness)
     }
 }
 
@@ -283,6 +297,9 @@ fn small(rule: &str, cell: &Cell<'_>) -> Option<String> {
 /// How losses come: at random, as is known of what, or in bursts.
 fn losses_come(rule: &str, case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
     let says = match rule {
+        names::TCP_RETRANSMITS if tcp_retransmits::large_alone(cell).is_some() => {
+            "of large packets alone: small ones of a probe pass"
+        }
         names::TCP_RETRANSMITS if matches!(cell.bursts(), Some(Bursts::AtRandom { .. })) => {
             "at random: packet trains lose as many sent at once as apart"
         }
@@ -300,7 +317,7 @@ fn losses_come(rule: &str, case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
     Some(says.to_owned())
 }
 
-/// What to do about a timer that a route lengthens, the one limit that is inferred and no rule's.
+/// What to do about a timer that a route lengthens.
 const STALLED_ACTION: &str = "take rto_min off the route at the sender (ip route show; ip route \
                               change ... without it), and see what loses packets on the way; \
                               measure for several times as long as the timer lasts (-t)";
@@ -380,7 +397,7 @@ fn stalled(cell: &Cell<'_>) -> Option<Answer> {
             "TCP's timer, which a route makes at least {:.1} s and which what was lost waits for,",
             least_ns / 1e9
         );
-        Answer { rule: None, what, sureness: Sureness::Inferred }
+        Answer::inferred(what, STALLED_ACTION)
     })
 }
 
@@ -464,7 +481,7 @@ fn disturbed(cell: &Cell<'_>) -> Option<Answer> {
     let has_work = cell.is_busy() || is_sender_idle(cell);
     (cell.is_disturbed() && has_work).then(|| {
         let what = format!("CPU time that other processes took{}", noisy_host::at_end(cell));
-        Answer { rule: Some(names::NOISY_HOST.to_owned()), ..Answer::counted(what) }
+        Answer::named(names::NOISY_HOST, what, Sureness::Counted)
     })
 }
 
@@ -490,6 +507,39 @@ fn pace(cell: &Cell<'_>) -> Option<Answer> {
     let held = cell.rates()?.middle >= HELD_SHARE * asked;
     held.then(|| Answer::counted("the requested pace".to_owned()))
 }
+
+/// Rate times round trip is about what a window lets travel.
+const FILLS_WINDOW: std::ops::Range<f64> = 0.6..1.6;
+/// What of the segments may be lost in a window that TCP opens all the while.
+const FREE_OF_LOSS: f64 = 1e-4;
+
+/// The congestion window of a stream that loses nothing while it is measured, and that nothing else
+/// holds: it was made small before the window began, and TCP opens it by a segment each round trip.
+fn small_window(cell: &Cell<'_>) -> Option<Answer> {
+    let minds_loss = cell.summary.congestion().is_none_or(controls::slows_down);
+    let is_free = minds_loss
+        && cell.is_tcp_stream()
+        && cell.losses()?.again <= FREE_OF_LOSS
+        && cell.engaged_share()? >= ENGAGED_MIN
+        && !cell.is_limited_by_buffers()
+        && !cell.is_busy();
+    let segments = cell.congestion_window().filter(|_| is_free)?;
+    let window = segments * cell.segment_bytes()? * f64::from(cell.trial.params.streams.max(1));
+    let travels = cell.rates()?.middle / 8.0 * cell.trips()?.middle_ns / 1e9;
+    FILLS_WINDOW.contains(&(travels / window.max(1.0))).then(|| {
+        let what = format!(
+            "TCP's congestion window ({segments:.0} segments), which was small as the window began \
+             and opens slowly,"
+        );
+        Answer::inferred(what, SMALL_WINDOW_ACTION)
+    })
+}
+
+/// What to do about a window that was made small before any run's window began.
+const SMALL_WINDOW_ACTION: &str = "measure longer, after a longer warm-up (--warm-up 10 -t 10); see what drops \
+                                   packets as a stream begins: tc -s qdisc at the sender's \
+                                   interface (dropped, a limit of few packets), short queues on \
+                                   the way, delay that jumps";
 
 /// What was counted and is not at its limit.
 fn excluded(cell: &Cell<'_>, rule: Option<&str>) -> Vec<String> {

@@ -42,11 +42,8 @@ impl<'a> Slower<'a> {
     }
 
     pub fn answer(&self) -> Answer {
-        Answer {
-            rule: Some(names::CONGESTION_CONTROL.to_owned()),
-            what: format!("the congestion control, {},", self.name),
-            sureness: Sureness::Compared,
-        }
+        let what = format!("the congestion control, {},", self.name);
+        Answer::named(names::CONGESTION_CONTROL, what, Sureness::Compared)
     }
 
     pub fn second(self) -> Second {

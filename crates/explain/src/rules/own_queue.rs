@@ -131,15 +131,16 @@ pub fn is_lost_beyond(cell: &Cell<'_>) -> bool {
 }
 
 /// The same of the trains of probes between the cell's hosts, which fill a queue that a stream
-/// leaves in peace.
-/// Where nobody counted what the own queue dropped of them, it is none if it dropped none of the
-/// stream.
+/// leaves in peace. Where nobody counted what the own queue dropped of them, it is none if it
+/// dropped none of the stream. Of trains that come back the other end's queue is not counted.
 fn are_trains_lost_beyond(cell: &Cell<'_>) -> bool {
-    let is_back = cell.trial.params.is_reverse();
+    if cell.trial.params.is_reverse() {
+        return false;
+    }
     let [mut sent, mut lost, mut own] = [0.0; 3];
     let beside = cell.study.records.iter().filter(|record| cell.is_probe_beside(record));
     for end in beside.filter_map(|record| record.sender()) {
-        let Some(probe) = end.probe.as_deref().filter(|_| !is_back) else { continue };
+        let Some(probe) = end.probe.as_deref() else { continue };
         for train in probe.there.trains.iter().chain(&probe.there.paced) {
             sent += f64::from(train.sent);
             lost += f64::from(train.sent.saturating_sub(train.came));

@@ -51,9 +51,10 @@ fn look(cell: &Cell<'_>) -> Looked {
         return Err(Blind::OtherKind);
     }
     let records = cell.study.records.iter().filter(|record| cell.is_probe_beside(record));
-    let all: Vec<[f64; 2]> = records.filter_map(times).collect();
-    let of = |at: usize| median(&all.iter().map(|times| times[at]).collect::<Vec<f64>>());
-    let (Some(tcp), Some(udp)) = (of(0), of(1)) else {
+    let all: Vec<Times> = records.filter_map(times).collect();
+    let of = |time: fn(&Times) -> f64| median(&all.iter().map(time).collect::<Vec<f64>>());
+    let both = of(|times| times.handshake_ns).zip(of(|times| times.datagram_ns));
+    let Some((tcp, udp)) = both else {
         return Err(cell.lacks(Measure::ProbeHandshakes));
     };
     let seen = format!(
@@ -63,7 +64,7 @@ fn look(cell: &Cell<'_>) -> Looked {
         udp / 1e6,
         all.len()
     );
-    let is_sooner = all.iter().all(|[tcp, udp]| *tcp < SOONER * udp && udp - tcp >= APART_NS);
+    let is_sooner = all.iter().all(Times::is_sooner);
     let wrong = (is_sooner && all.len() >= PROBES_MIN).then(|| {
         let says = format!(
             "Something between the ends answers TCP in the other end's place: {seen}. What TCP \
@@ -79,13 +80,31 @@ const REMEDY: &str = "look for a proxy, a load balancer, a firewall that proxies
                       list ruleset: redirect, tproxy), and measure its two sides apart, or past \
                       it; where there is none, datagrams take a longer way than TCP";
 
-/// The median handshake of a probe and the shortest round trip of its datagrams, in nanoseconds.
-fn times(record: &Record) -> Option<[f64; 2]> {
+/// What a probe took, in nanoseconds.
+struct Times {
+    /// The median handshake.
+    handshake_ns: f64,
+    /// The shortest round trip of its datagrams.
+    datagram_ns: f64,
+}
+
+impl Times {
+    /// Whether TCP is answered much sooner than datagrams.
+    fn is_sooner(&self) -> bool {
+        self.handshake_ns < SOONER * self.datagram_ns
+            && self.datagram_ns - self.handshake_ns >= APART_NS
+    }
+}
+
+fn times(record: &Record) -> Option<Times> {
     let end = record.sender()?;
     let handshakes = end.probe.as_deref()?.handshakes?;
     let is_usual = 2 * handshakes.at_once > handshakes.tried;
     let shortest = end.round_trips.iter().map(|(ns, _)| ns.0).min()?;
-    is_usual.then_some([handshakes.median_ns.0 as f64, shortest as f64])
+    is_usual.then_some(Times {
+        handshake_ns: handshakes.median_ns.0 as f64,
+        datagram_ns: shortest as f64,
+    })
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
 }
 
 /// That small packets are spared of what is lost at random.
-fn large_alone(cell: &Cell<'_>) -> Option<String> {
+pub fn large_alone(cell: &Cell<'_>) -> Option<String> {
     let is_random = matches!(cell.bursts(), Some(Bursts::AtRandom { .. }));
     let by_size = cell.by_size().filter(|sizes| is_random && sizes.spares_small())?;
     Some(format!(

@@ -131,3 +131,36 @@ fn a_window_whose_bytes_stand_in_a_queue_is_not_the_limit() {
     let travels = limit(25_000);
     assert_eq!(travels.rule.as_deref(), Some("receive-window"), "{travels}");
 }
+
+#[test]
+fn a_window_that_opens_slowly_is_named_where_nothing_else_holds_the_stream() {
+    let of = |segments: u64, again: u64| {
+        let mut study = stream("tcp-stream");
+        for (key, value) in [
+            ("rtt_min_ns", 40_000_000),
+            ("rtt_ns", 40_000_000),
+            ("lowest:rtt_ns", 40_000_000),
+            ("highest:rtt_ns", 40_000_000),
+            ("send_mss_bytes", 1448),
+            ("sent_segments", 863_000),
+            ("retransmitted_segments", again),
+            ("opening:congestion_window_segments", segments - segments / 10),
+            ("congestion_window_segments", segments),
+            ("busy_ns", 990_000_000),
+            ("limited_by_receive_window_ns", 0),
+            ("limited_by_send_buffer_ns", 0),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        limit_of(&study, &[])
+    };
+    // 1.25 GB/s for 40 ms are 34,530 segments.
+    let window = of(34_000, 0);
+    assert!(window.what.contains("TCP's congestion window (34000 segments)"), "{window}");
+    assert!(window.action.as_deref().is_some_and(|it| it.contains("--warm-up 10")), "{window:?}");
+    for (other, why) in
+        [(of(340_000, 0), "it lets ten times as much travel"), (of(34_000, 900), "lost")]
+    {
+        assert!(!other.what.contains("TCP's congestion window"), "{why}: {other}");
+    }
+}
