@@ -33,7 +33,7 @@ mod settings;
 mod stamp;
 mod steps;
 mod study;
-mod unmet;
+pub mod unmet;
 pub mod worker;
 
 pub use course::{Course, CourseEnd};

@@ -2,6 +2,7 @@
 //! often lets the control connection through and no data; each run would wait for its own in vain.
 
 use narrows_model::record::{Fault, Outcome, Record};
+use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Trial, TrialId};
 use narrows_model::workload::{Transport, Workload};
 
@@ -47,6 +48,16 @@ impl Unmet {
         let runs = |tried: &Trial| self.in_vain.iter().filter(|id| **id == tried.id).count();
         !self.met.contains(&over) && all.iter().filter(alike).any(|tried| runs(tried) >= IN_VAIN)
     }
+}
+
+/// Whether the ends of a trial did not find each other in as many runs as are no chance, and in none
+/// else: no change of a setting would help.
+pub fn never_meets(stored: &StoredStudy, trial: &TrialId) -> bool {
+    let runs = stored.records.iter().filter(|record| record.trial == *trial);
+    let is_apart =
+        |record: &Record| matches!(record.outcome, Outcome::Failed { fault: Fault::Apart, .. });
+    let (in_vain, others): (Vec<&Record>, Vec<&Record>) = runs.partition(|record| is_apart(record));
+    in_vain.len() >= IN_VAIN && others.is_empty()
 }
 
 #[cfg(test)]
@@ -129,5 +140,34 @@ mod tests {
         let udp = trial("udp", "udp-stream", 1);
         let three = [all.to_vec(), vec![udp]].concat();
         assert_eq!(left_out(&three, &probed), ["tcp"], "one may still meet");
+    }
+
+    #[test]
+    fn ends_that_meet_once_are_not_apart() {
+        let of = |outcomes: &[bool]| {
+            let mut stored = StoredStudy::unmeasured(narrows_model::host::Host::default());
+            let made = outcomes.iter().map(|met| Record {
+                trial: TrialId("a".to_owned()),
+                repeat: 0,
+                block: 0,
+                outcome: match met {
+                    true => Outcome::Done,
+                    false => Outcome::Failed {
+                        at: Stage::Start,
+                        why: "no connection".to_owned(),
+                        fault: Fault::Apart,
+                    },
+                },
+                reports: Vec::new(),
+                around: Stamp::default(),
+                session: 0,
+                external: None,
+            });
+            stored.records = made.collect();
+            never_meets(&stored, &TrialId("a".to_owned()))
+        };
+        assert!(of(&[false, false]) && of(&[false; 3]));
+        assert!(!of(&[false]), "one may be chance");
+        assert!(!of(&[false, true, false]) && !of(&[true]) && !of(&[]));
     }
 }

@@ -13,7 +13,6 @@ use narrows_hostctl::guard::Guard;
 use narrows_model::host::Host;
 use narrows_model::load::CpuList;
 use narrows_model::options::runs;
-use narrows_model::record::{Fault, Outcome, Record};
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
@@ -24,6 +23,7 @@ use narrows_report::Analysis;
 use narrows_report::diagnosis::{Diagnosis, hypotheses};
 use narrows_runner::CourseEnd;
 use narrows_runner::controller::Controller;
+use narrows_runner::unmet;
 use narrows_stats::{Capacity, TENTH, capacity, changed};
 use std::time::{Duration, Instant};
 
@@ -35,8 +35,6 @@ const CONFIRM_UNTIL: Duration = Duration::from_secs(150);
 const WARMUP_S: f64 = 0.25;
 /// Changes that are confirmed.
 const CONFIRMED: usize = 3;
-/// Runs without a change in which the ends did not find each other: so many are no chance.
-const IN_VAIN: usize = 2;
 /// Settings of the kernel that are tried.
 const SETTINGS: usize = 4;
 /// Of what a path carries so much is payload of full segments at 1500 B, less a twentieth.
@@ -150,12 +148,7 @@ impl Session<'_> {
     /// help, and each would wait for its own in vain.
     fn is_apart(&self) -> Result<bool, EndedEarly> {
         let stored = narrows_store::read(&self.opened.file).map_err(Failure::from)?;
-        let base = &self.opened.trials[0].id;
-        let mut runs = stored.records.iter().filter(|record| record.trial == *base);
-        let in_vain =
-            |record: &Record| matches!(record.outcome, Outcome::Failed { fault: Fault::Apart, .. });
-        let made = runs.clone().count();
-        Ok(made >= IN_VAIN && runs.all(in_vain))
+        Ok(unmet::never_meets(&stored, &self.opened.trials[0].id))
     }
 
     /// Makes runs one by one, each under the settings that it is to have.
