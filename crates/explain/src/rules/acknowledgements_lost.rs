@@ -95,7 +95,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let is_much = sent >= SENT_MIN && share >= LOST_SHARE;
     // Counts of two connections are not of the same acknowledgements.
     if is_much && (path_proxy::is_found(cell) || path_proxy::is_translated(cell)) {
-        return Err(cell.lacks(Measure::OneConnection));
+        return Err(cell.lacks(Measure::AcknowledgementsOfBoth));
     }
     let wrong = is_much.then(|| {
         let says = format!(

@@ -86,8 +86,8 @@ fn is_of_rate(qdisc: &str) -> bool {
     matches!(qdisc, "cbq" | "hfsc" | "htb" | "tbf")
 }
 
-/// A rate that holds a stream makes nearly each of its packets wait; of bursts some do at a rate that
-/// is far above theirs.
+/// A rate that holds a stream makes nearly each of its packets wait; of bursts some do at a rate
+/// that is far above theirs.
 const WAITS_SHARE: f64 = 0.1;
 
 /// Whether few of the packets of the measured flows, and of others with them, had to wait

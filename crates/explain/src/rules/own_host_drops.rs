@@ -20,9 +20,9 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
-/// The interface may have carried so much less payload than TCP sent, in the median run and in every
-/// single one: both are counted at the edges of one window, a moment apart. On starved hosts single
-/// runs were 1.1 % apart, either way.
+/// The interface may have carried so much less payload than TCP sent, in the median run and in
+/// every single one: both are counted at the edges of one window, a moment apart. On starved hosts
+/// single runs were 1.1 % apart, either way.
 const PASSED_MIN: f64 = 0.988;
 const PASSED_OF_EACH: f64 = 0.995;
 /// The shortest headers of a packet as the interface counts it: Ethernet and TCP without options,

@@ -5,7 +5,7 @@ use narrows_model::memory_traffic::Uncounted;
 use narrows_model::profile::NotProfiled;
 use narrows_model::result::{Activity, Measure, Needed, Unmeasured};
 
-const MEASURES: [(Measure, &str); 64] = [
+const MEASURES: [(Measure, &str); 63] = [
     (Measure::TcpSegments, "TCP's count of its segments"),
     (Measure::TcpRoundTrips, "TCP's round trips"),
     (Measure::TcpShortestRoundTrip, "TCP's shortest round trip"),
@@ -59,7 +59,6 @@ const MEASURES: [(Measure, &str); 64] = [
     (Measure::TrainsEvenlyPaced, "packet trains at an even pace"),
     (Measure::TrainsBesideHandshakes, "packet trains beside its handshakes"),
     (Measure::ProbeHandshakes, "handshakes of a probe"),
-    (Measure::OneConnection, "both ends' counts of one and the same connection"),
     (Measure::PassingSizes, "sizes of packets that pass"),
     (Measure::DatagramsIn, "datagrams that came"),
     (Measure::DatagramsInFragments, "datagrams in fragments"),
