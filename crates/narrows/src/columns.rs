@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 /// Writes a row a run, in one row group.
 pub fn write(table: &Table, to: &Path) -> Result<(), Failure> {
+    output::keep_study(to)?;
     row_group(table, to).map_err(|error| output::unwritable(to, &error))
 }
 

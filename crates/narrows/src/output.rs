@@ -20,7 +20,7 @@ use narrows_runner::controller::Controller;
 use narrows_runner::live::LiveClock;
 use narrows_runner::{Course, CourseEnd, Onlooker, RunError};
 use narrows_store::Store;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -297,6 +297,7 @@ pub fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// The same with bytes.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    keep_study(path)?;
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.part", std::process::id()));
     let part = path.with_file_name(name);
@@ -305,6 +306,20 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         let _ = std::fs::remove_file(&part);
         unwritable(path, &error)
     })
+}
+
+/// How an SQLite database begins, and with it a study.
+const STUDY_BEGINS: &[u8; 16] = b"SQLite format 3\0";
+
+/// Refuses a path at which a study lies: its runs are nowhere else.
+pub fn keep_study(path: &Path) -> Result<(), Failure> {
+    let mut head = [0; STUDY_BEGINS.len()];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    if read.is_ok() && &head == STUDY_BEGINS {
+        let says = format!("{} is a study and is not overwritten", path.display());
+        return Err(Failure::of(Cause::EXISTS, says));
+    }
+    Ok(())
 }
 
 /// Makes sure that the folder is there and can be written, before a minute is spent measuring.

@@ -198,6 +198,24 @@ fn what_cannot_be_written_is_told() {
 }
 
 #[test]
+fn no_output_overwrites_a_study() {
+    let bad = Bad::make("exits-kept");
+    let before = std::fs::read(&bad.study).expect("a study");
+    for words in ["report @ -o", "report @ --format html -o", "export @ -o"] {
+        ends(with(words, &bad.study).arg(&bad.study), Cause::EXISTS);
+    }
+    let parquet = if PARQUET { Cause::EXISTS } else { Cause::NO_PARQUET };
+    ends(with("export @ --format parquet -o", &bad.study).arg(&bad.study), parquet);
+    ends(narrows().args(["host", "--capture"]).arg(&bad.study), Cause::EXISTS);
+    assert!(std::fs::read(&bad.study).expect("a study") == before, "nothing of it is lost");
+    let other = bad.study.with_extension("txt");
+    for _ in 0..2 {
+        let done = with("report @ -o", &bad.study).arg(&other).status().expect("runs");
+        assert!(done.success(), "any other file is written anew");
+    }
+}
+
+#[test]
 fn hosts_and_ports_are_told_by_what_is_wrong_with_them() {
     let busy = TcpListener::bind("127.0.0.1:0").expect("port");
     let port = busy.local_addr().expect("address").port().to_string();
