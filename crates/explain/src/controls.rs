@@ -10,6 +10,9 @@ use narrows_stats::{Summary, ratio_of_medians};
 /// A gain must be at least this, at the low end of its range, to be worth a change.
 const GAIN_MIN: f64 = 1.10;
 
+/// Of fewer runs each, which is faster may be chance.
+const RUNS_LEAST: usize = 3;
+
 /// Whether a congestion control slows down at each loss, and lets its window grow without.
 pub fn slows_down(name: &str) -> bool {
     matches!(name, "cubic" | "reno")
@@ -59,5 +62,6 @@ pub fn faster(name: &str, default: &Summary, other: &Summary) -> Option<(String,
     let gain = ratio_of_medians(other.estimate.as_ref()?, default.estimate.as_ref()?)?;
     // What was in use is what the sockets said, not what was asked for.
     let used = other.congestion()?.to_owned();
-    (gain.low >= GAIN_MIN && used != name).then_some((used, gain))
+    let is_clear = gain.low >= GAIN_MIN && gain.n as usize >= RUNS_LEAST;
+    (is_clear && used != name).then_some((used, gain))
 }

@@ -25,6 +25,11 @@ pub static RULE: Rule = Rule {
 /// single runs were 1.1 % apart, either way.
 const PASSED_MIN: f64 = 0.988;
 const PASSED_OF_EACH: f64 = 0.995;
+/// A smaller part than this is told of several runs alone.
+const FEW_SHARE: f64 = 0.05;
+const RUNS_LEAST: usize = 3;
+/// What may lie between the two counts at an edge of a window, in nanoseconds.
+const EDGES_NS: f64 = 5e6;
 /// The shortest headers of a packet as the interface counts it: Ethernet and TCP without options,
 /// beside those of IP.
 const OTHER_HEADERS_BYTES: u64 = 14 + 20;
@@ -63,9 +68,11 @@ fn look(cell: &Cell<'_>) -> Looked {
     // Counts of two moments are less apart in one run than in another; a filter drops in each.
     let is_in_each = cell.done.iter().filter_map(|record| record.sender()).all(|end| {
         let both = passed_bytes(end).zip(sent_bytes(end));
-        both.is_none_or(|(passed, sent)| passed < PASSED_OF_EACH * sent)
+        let edges = EDGES_NS / (end.window_ns.0 as f64).max(1.0);
+        both.is_none_or(|(passed, sent)| passed < (PASSED_OF_EACH - edges) * sent)
     });
-    let wrong = (is_in_each && passed < PASSED_MIN * sent).then(|| {
+    let is_enough = cell.done.len() >= RUNS_LEAST || passed < (1.0 - FEW_SHARE) * sent;
+    let wrong = (is_in_each && is_enough && passed < PASSED_MIN * sent).then(|| {
         let says = format!(
             "The sender's own host drops {:.1} % of what TCP sends in {} before it leaves: a filter \
              on the way out",
@@ -135,6 +142,22 @@ mod tests {
         assert!(is_found(&of(14_190_000)), "two in a hundred");
         assert!(is_clear(&of(14_560_000)));
         assert!(is_clear(&of(14_330_000)), "counted a moment apart");
+        // One run, or windows of a tenth of a second, whose edges are as far apart.
+        let brief = |runs: usize, window_ns: u64| {
+            let mut study = stream("tcp-stream");
+            study.records.truncate(runs);
+            for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
+                end.effective.interface = Some("e0".into());
+                end.window_ns = narrows_model::Nanos(window_ns);
+            }
+            read(&mut study, "tcp-info", "flow0.sent_bytes", 14_480_000);
+            read(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
+            read(&mut study, "interface", "e0.tx_bytes", 14_190_000);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&brief(3, 1_000_000_000)));
+        assert!(is_clear(&brief(1, 1_000_000_000)), "one run");
+        assert!(is_clear(&brief(3, 100_000_000)), "the edges are a twentieth");
         // A route leads over another interface.
         let mut other = stream("tcp-stream");
         for end in other.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
