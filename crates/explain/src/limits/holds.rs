@@ -258,7 +258,7 @@ pub fn sent_at_once(cell: &Cell<'_>) -> Holds {
         return Holds::Yes;
     }
     match tcp_send_buffers::times_full(cell) {
-        Some(times) if tcp_send_buffers::FULL.contains(&times) => Holds::Yes,
+        Some(times) if tcp_send_buffers::is_full(cell, times) => Holds::Yes,
         Some(times) if times < tcp_send_buffers::BEYOND => Holds::Perhaps,
         _ => Holds::No,
     }

@@ -3,9 +3,12 @@
 use super::{Answer, ENGAGED_MIN};
 use crate::controls;
 use crate::measured::Cell;
+use crate::rules::slow_start_unfinished;
 
 /// Rate times round trip is about what a window lets travel.
 const FILLS_WINDOW: std::ops::Range<f64> = 0.6..1.6;
+/// By how much a window grows at the least that TCP opens.
+const OPENS: f64 = 1.05;
 /// What of the segments may be lost in a window that TCP opens all the while.
 const FREE_OF_LOSS: f64 = 1e-4;
 
@@ -22,7 +25,9 @@ pub fn small_window(cell: &Cell<'_>) -> Option<Answer> {
     let segments = cell.congestion_window().filter(|_| is_free)?;
     let window = segments * cell.segment_bytes()? * f64::from(cell.trial.params.streams.max(1));
     let travels = cell.rates()?.middle / 8.0 * cell.trips()?.middle_ns / 1e9;
-    FILLS_WINDOW.contains(&(travels / window.max(1.0))).then(|| {
+    // One that TCP makes smaller again and again is held by what makes it so.
+    let grown = cell.of_sender(slow_start_unfinished::grown)?;
+    (grown >= OPENS && FILLS_WINDOW.contains(&(travels / window.max(1.0)))).then(|| {
         let what = format!(
             "TCP's congestion window ({segments:.0} segments), which was small as the window began \
              and opens slowly,"

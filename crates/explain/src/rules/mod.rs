@@ -95,7 +95,7 @@ mod same_cpu;
 pub mod segment_size;
 pub mod send_buffer;
 mod sender_pacing;
-mod slow_start_unfinished;
+pub mod slow_start_unfinished;
 mod socket_count;
 mod softirq_bound;
 mod sources_disagree;

@@ -8,7 +8,7 @@ use crate::measured::Cell;
 use crate::survey::{Survey, is_down, no_device};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
-use narrows_model::reading::{Scope, keys};
+use narrows_model::reading::{Moment, Scope, keys};
 use narrows_model::result::{Devices, Finding, Verdict, Weight};
 
 /// Whether an interface is shaped.
@@ -86,8 +86,8 @@ fn is_of_rate(qdisc: &str) -> bool {
     matches!(qdisc, "cbq" | "hfsc" | "htb" | "tbf")
 }
 
-/// A rate that holds a stream makes nearly each of its packets wait; of bursts some do at a rate
-/// that is far above theirs.
+/// A rate that holds a stream has packets waiting as windows close. Where none has, so many of them
+/// may have waited in bursts.
 const WAITS_SHARE: f64 = 0.1;
 
 /// Whether few of the packets of the measured flows, and of others with them, had to wait
@@ -96,12 +96,18 @@ fn is_idle(case: &Case<'_>, name: &str) -> bool {
     let ends = case.study.records.iter().flat_map(|record| record.measured());
     let of = ends.filter(|end| end.effective.interface.as_deref() == Some(name));
     let at = |end: &EndReport, counter| end.readings.of(counter, Scope::Nic(name.to_owned()));
+    let is_empty = |end: &EndReport| {
+        let mut waiting = end.readings.each(keys::QDISC_WAITING, Moment::Closing);
+        waiting.any(|(of, packets)| *of == Scope::Nic(name.to_owned()) && packets == 0)
+    };
     let counts = of.filter_map(|end| {
         let packets = at(end, keys::TX_PACKETS).unwrap_or(0);
-        Some((at(end, keys::QDISC_OVERLIMITS)?, packets))
+        Some((at(end, keys::QDISC_OVERLIMITS)?, packets, is_empty(end)))
     });
-    let sums = counts.reduce(|all, one| (all.0 + one.0, all.1 + one.1));
-    sums.is_some_and(|(waits, packets)| waits as f64 <= WAITS_SHARE * packets as f64)
+    let sums = counts.reduce(|all, one| (all.0 + one.0, all.1 + one.1, all.2 && one.2));
+    sums.is_some_and(|(waits, packets, is_empty)| {
+        waits == 0 || (is_empty && waits as f64 <= WAITS_SHARE * packets as f64)
+    })
 }
 
 #[cfg(test)]
@@ -125,7 +131,7 @@ mod tests {
     #[test]
     fn a_bucket_that_made_no_packet_wait_is_none() {
         use crate::measured::testing::{of_study, read, stream};
-        let of = |qdisc: &str, waits: u64| {
+        let of = |qdisc: &str, waits: u64, waiting: Option<u64>| {
             let mut study = stream("tcp-stream");
             let nic = Nic { name: "e0".into(), qdisc: known(qdisc.into()), ..Nic::default() };
             study.host = Host { nics: vec![nic], ..Host::default() };
@@ -134,11 +140,16 @@ mod tests {
             }
             read(&mut study, "qdisc", "e0.overlimits_events", waits);
             read(&mut study, "interface", "e0.tx_packets", 10_000);
+            if let Some(waiting) = waiting {
+                read(&mut study, "qdisc", "e0.waiting_packets", waiting);
+            }
             of_study(&RULE, &study)
         };
-        assert!(is_found(&of("tbf", 1001)));
-        assert!(is_clear(&of("tbf", 1000)), "one packet in ten");
-        assert!(is_clear(&of("tbf", 0)));
-        assert!(is_found(&of("netem", 0)), "a delay counts none");
+        assert!(is_found(&of("tbf", 1001, Some(0))));
+        assert!(is_clear(&of("tbf", 1000, Some(0))), "one packet in ten, and none at the end");
+        assert!(is_found(&of("tbf", 1000, Some(9))), "its queue is full");
+        assert!(is_found(&of("tbf", 9, None)), "nobody counted what waits");
+        assert!(is_clear(&of("tbf", 0, None)));
+        assert!(is_found(&of("netem", 0, None)), "a delay counts none");
     }
 }

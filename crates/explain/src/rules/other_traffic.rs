@@ -188,7 +188,7 @@ pub fn shares(cell: &Cell<'_>) -> Option<Passed> {
 
 /// What comes in at the receiver of what packet trains say that the path carries, where others have
 /// much of it: from this share on there is no room for more.
-const FILLED_SHARE: f64 = 0.8;
+const FILLED_SHARE: f64 = 0.7;
 
 /// Whether what others send to the receiver's interface, and the measured flows, fill the path
 /// together, by packet trains.

@@ -88,7 +88,7 @@ fn halves(end: &EndReport) -> Option<f64> {
 }
 
 /// By how much the congestion windows of an end that sends grew, together.
-fn grown(end: &EndReport) -> Option<f64> {
+pub fn grown(end: &EndReport) -> Option<f64> {
     let sum = |moment| -> u64 {
         end.readings.each(keys::CONGESTION_WINDOW, moment).map(|(_, segments)| segments).sum()
     };

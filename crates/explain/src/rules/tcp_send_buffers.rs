@@ -27,7 +27,7 @@ fn judge(case: &Case<'_>) -> Verdict {
 
 /// What was under way may be below the largest buffer by the kernel's own bookkeeping, and above it
 /// by a message.
-pub const FULL: std::ops::Range<f64> = 0.4..1.3;
+const FULL: std::ops::Range<f64> = 0.4..1.3;
 /// From so many times the largest buffer on it held nothing. Linux 6.18 queued up to eleven times
 /// as much as a buffer of 16 KiB, which all the same was what held TCP back over 40 ms.
 pub const BEYOND: f64 = 16.0;
@@ -39,6 +39,13 @@ pub fn times_full(cell: &Cell<'_>) -> Option<f64> {
     let (rates, trips) = cell.rates().zip(cell.trips())?;
     let bytes = rates.middle / 8.0 * trips.least_ns / 1e9 / flows;
     cell.is_tcp_stream().then(|| bytes / largest)
+}
+
+/// Whether what was under way is about what the largest buffer and a message let travel.
+pub fn is_full(cell: &Cell<'_>, times: f64) -> bool {
+    let message = cell.trial.params.message_bytes.0 as f64;
+    let with_message = largest_bytes(cell).map_or(1.0, |largest| 1.0 + message / largest);
+    times >= FULL.start && times < FULL.end.max(with_message)
 }
 
 /// Whether a message does not fit into the largest send buffer.
