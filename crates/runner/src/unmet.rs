@@ -50,8 +50,8 @@ impl Unmet {
     }
 }
 
-/// Whether the ends of a trial did not find each other in as many runs as are no chance, and in none
-/// else: no change of a setting would help.
+/// Whether the ends of a trial did not find each other in as many runs as are no chance, and in no
+/// other: no change of a setting would help.
 pub fn never_meets(stored: &StoredStudy, trial: &TrialId) -> bool {
     let runs = stored.records.iter().filter(|record| record.trial == *trial);
     let is_apart =
