@@ -65,17 +65,18 @@ fn look(cell: &Cell<'_>) -> Looked {
         passed / 1e6
     );
     // Counts of two moments are less apart in one run than in another; a filter drops in each.
+    let share = |end: &EndReport| Some(passed_bytes(end)? / sent_bytes(end)?);
     let is_in_each = cell.done.iter().filter_map(|record| record.sender()).all(|end| {
-        let both = passed_bytes(end).zip(sent_bytes(end));
         let edges = EDGES_NS / (end.window_ns.0 as f64).max(1.0);
-        both.is_none_or(|(passed, sent)| passed < (1.0 - edges) * sent)
+        share(end).is_none_or(|share| share < 1.0 - edges)
     });
-    let is_enough = cell.done.len() >= RUNS_LEAST || passed < (1.0 - FEW_SHARE) * sent;
-    let wrong = (is_in_each && is_enough && passed < PASSED_MIN * sent).then(|| {
+    let passed_share = cell.of_sender(share).unwrap_or(1.0);
+    let is_enough = cell.done.len() >= RUNS_LEAST || passed_share < 1.0 - FEW_SHARE;
+    let wrong = (is_in_each && is_enough && passed_share < PASSED_MIN).then(|| {
         let says = format!(
             "The sender's own host drops {:.1} % of what TCP sends in {} before it leaves: a filter \
              on the way out",
-            100.0 * (1.0 - passed / sent),
+            100.0 * (1.0 - passed_share),
             cell.trial.label
         );
         let remedy = "at the sender: nft list ruleset and iptables -S OUTPUT (limits, quotas, \
