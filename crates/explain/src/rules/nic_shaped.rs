@@ -90,19 +90,22 @@ fn is_of_rate(qdisc: &str) -> bool {
 /// may have waited in bursts.
 const WAITS_SHARE: f64 = 0.1;
 
+/// Whether an interface's queue held nothing as an end's window closed; unknown is no.
+fn is_empty(end: &EndReport, name: &str) -> bool {
+    let mut waiting = end.readings.each(keys::QDISC_WAITING, Moment::Closing);
+    waiting.any(|(of, packets)| *of == Scope::Nic(name.to_owned()) && packets == 0)
+}
+
 /// Whether few of the packets of the measured flows, and of others with them, had to wait
 /// for the rate of an interface by this name, at either end, in runs that used and counted it.
 fn is_idle(case: &Case<'_>, name: &str) -> bool {
     let ends = case.study.records.iter().flat_map(|record| record.measured());
     let of = ends.filter(|end| end.effective.interface.as_deref() == Some(name));
-    let at = |end: &EndReport, counter| end.readings.of(counter, Scope::Nic(name.to_owned()));
-    let is_empty = |end: &EndReport| {
-        let mut waiting = end.readings.each(keys::QDISC_WAITING, Moment::Closing);
-        waiting.any(|(of, packets)| *of == Scope::Nic(name.to_owned()) && packets == 0)
-    };
     let counts = of.filter_map(|end| {
-        let packets = at(end, keys::TX_PACKETS).unwrap_or(0);
-        Some((at(end, keys::QDISC_OVERLIMITS)?, packets, is_empty(end)))
+        let at = Scope::Nic(name.to_owned());
+        let packets = end.readings.of(keys::TX_PACKETS, at.clone()).unwrap_or(0);
+        let waits = end.readings.of(keys::QDISC_OVERLIMITS, at)?;
+        Some((waits, packets, is_empty(end, name)))
     });
     let sums = counts.reduce(|all, one| (all.0 + one.0, all.1 + one.1, all.2 && one.2));
     sums.is_some_and(|(waits, packets, is_empty)| {

@@ -65,18 +65,17 @@ fn look(cell: &Cell<'_>) -> Looked {
         passed / 1e6
     );
     // Counts of two moments are less apart in one run than in another; a filter drops in each.
-    let share = |end: &EndReport| Some(passed_bytes(end)? / sent_bytes(end)?);
     let is_in_each = cell.done.iter().filter_map(|record| record.sender()).all(|end| {
         let edges = EDGES_NS / (end.window_ns.0 as f64).max(1.0);
-        share(end).is_none_or(|share| share < 1.0 - edges)
+        passed_share(end).is_none_or(|share| share < 1.0 - edges)
     });
-    let passed_share = cell.of_sender(share).unwrap_or(1.0);
-    let is_enough = cell.done.len() >= RUNS_LEAST || passed_share < 1.0 - FEW_SHARE;
-    let wrong = (is_in_each && is_enough && passed_share < PASSED_MIN).then(|| {
+    let left = cell.of_sender(passed_share).unwrap_or(1.0);
+    let is_enough = cell.done.len() >= RUNS_LEAST || left < 1.0 - FEW_SHARE;
+    let wrong = (is_in_each && is_enough && left < PASSED_MIN).then(|| {
         let says = format!(
             "The sender's own host drops {:.1} % of what TCP sends in {} before it leaves: a filter \
              on the way out",
-            100.0 * (1.0 - passed_share),
+            100.0 * (1.0 - left),
             cell.trial.label
         );
         let remedy = "at the sender: nft list ruleset and iptables -S OUTPUT (limits, quotas, \
@@ -85,6 +84,11 @@ fn look(cell: &Cell<'_>) -> Looked {
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
     });
     cell.saw(seen, wrong)
+}
+
+/// The part of a run's payload that left its host.
+fn passed_share(end: &EndReport) -> Option<f64> {
+    Some(passed_bytes(end)? / sent_bytes(end)?)
 }
 
 /// Payload that TCP handed to IP, what it sent again included.
