@@ -219,6 +219,12 @@ pub enum Denial {
         /// A sentence for people, as it came.
         why: String,
     },
+    /// Ends at this agent are to exchange data with another agent's.
+    #[error("{peer} declined: its owner lets no end there meet another agent's")]
+    MeetsNobody {
+        /// Address and port of the peer.
+        peer: String,
+    },
     /// An outside tool that is not lent, or that cannot run the trial.
     #[error(transparent)]
     Tool(Box<dyn StdError + Send + Sync>),
@@ -387,6 +393,12 @@ mod tests {
                 false,
                 false,
                 "p declined: no",
+            ),
+            (
+                Denial::MeetsNobody { peer: peer() }.into(),
+                false,
+                false,
+                "p declined: its owner lets no end there meet another agent's",
             ),
             (ControlError::WorkerEnded(ended.clone()), false, false, &ended.to_string()),
             (

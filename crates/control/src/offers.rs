@@ -21,6 +21,8 @@ pub struct Offers {
     pub options: Vec<String>,
     /// Whether its ends meet those of other agents, several at once, where its owner lets them.
     pub meets: bool,
+    /// Whether its owner lets them meet nobody's: no `--peers`. An older agent says it run by run.
+    pub meets_nobody: bool,
     /// Whether its ends say what they moved while their window is open.
     pub tells: bool,
     /// Outside tools whose servers its owner lends, by the names that studies give them.
@@ -71,6 +73,7 @@ impl Offers {
             .concat(),
             options: options::capabilities().map(str::to_owned).collect(),
             meets: true,
+            meets_nobody: false,
             tells: true,
             tools: Vec::new(),
         }

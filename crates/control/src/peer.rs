@@ -240,10 +240,19 @@ impl Peer {
         self.offers.can(trial).map_err(|what| not_offered(peer, what))
     }
 
-    /// Whether the agent's ends can meet those of other agents. Its owner may still say no.
+    /// Whether the agent's ends can meet those of other agents, and its owner lets them meet any.
+    /// He may still say no to some.
     pub fn can_meet(&self) -> Result<(), ControlError> {
-        let peer = &self.peer;
-        let lacks = || not_offered(peer, NotOffered::Meetings);
+        self.knows_meetings()?;
+        if self.offers.meets_nobody {
+            return Err(Denial::MeetsNobody { peer: self.peer.clone() }.into());
+        }
+        Ok(())
+    }
+
+    /// Whether the agent understands an order to meet another agent's end.
+    fn knows_meetings(&self) -> Result<(), ControlError> {
+        let lacks = || not_offered(&self.peer, NotOffered::Meetings);
         if self.offers.meets { Ok(()) } else { Err(lacks()) }
     }
 
@@ -379,7 +388,7 @@ impl End for PeerWorker<'_> {
                     return Err(not_offered(&peer.peer, what));
                 }
                 if job.grant.is_some() || self.worker > 0 {
-                    peer.can_meet()?;
+                    peer.knows_meetings()?;
                 }
                 peer.line = job.length();
             }

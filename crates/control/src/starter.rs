@@ -271,7 +271,9 @@ impl Session {
             Request::Describe => {
                 let host = Box::new(describe(lend));
                 let tools = lend.tools.as_ref().map_or(Vec::new(), |tools| tools.names.clone());
-                Some(Reply::Host { host, offers: Offers { tools, ..Offers::own() } })
+                let meets_nobody = lend.limits.peers.is_empty();
+                let offers = Offers { tools, meets_nobody, ..Offers::own() };
+                Some(Reply::Host { host, offers })
             }
             Request::Start { worker } => Some(self.start(worker, lend)),
             Request::Tool { trial } => {

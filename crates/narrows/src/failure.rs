@@ -3,7 +3,7 @@
 use crate::cause::{Cause, Exit};
 use crate::said::say_error;
 use narrows_bmc::BmcError;
-use narrows_control::ControlError;
+use narrows_control::{ControlError, Denial};
 use narrows_hostctl::HostError;
 use narrows_interop::iperf3::Iperf3Error;
 use narrows_rdma::NativeError;
@@ -149,6 +149,7 @@ impl From<ControlError> for Failure {
             ControlError::Listen { error, .. } => unheard(error.kind()),
             ControlError::Vanished { .. } => Cause::VANISHED,
             ControlError::Refused { .. } | ControlError::HungUp { .. } => Cause::REFUSED,
+            ControlError::Declined(Denial::MeetsNobody { .. }) => Cause::MEETS_NOBODY,
             ControlError::Declined(_) => Cause::DECLINED,
             ControlError::Key(_) => Cause::BAD_KEY,
             ControlError::Order(_) => Cause::ORDER,

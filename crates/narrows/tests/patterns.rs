@@ -167,9 +167,11 @@ fn agents_meet_no_others_unless_their_owners_say_so() {
     let _agents = hosts.agents(&[]);
     let words = ["--pattern", "fan-in", "-t", "0.2", "--repeats", "1"];
     let refused = run(&mut hosts.measure("tcp", &words));
-    assert_ne!(refused.status.code(), Some(0));
-    let text = out(&refused) + &err(&refused);
-    assert!(text.contains("receiver at 198.51.100.2") && text.contains("--peers"), "{text}");
+    // Before the first run, and of the agent whose owner did not say so.
+    assert_eq!(refused.status.code(), Some(3), "{}", err(&refused));
+    let text = err(&refused);
+    assert!(text.contains("198.51.100.2") && text.contains("serve --peers NET"), "{text}");
+    assert!(!out(&refused).contains("no value"), "{}", out(&refused));
     let unnamed = run(&mut hosts.measure("tcp", &["--pattern", "pair", "-A", "0,0"]));
     assert!(err(&unnamed).contains("say sender=, receiver= or HOST="), "{}", err(&unnamed));
     let few = run(&mut hosts.measure("tcp", &["--pattern", "ring"]));

@@ -27,6 +27,10 @@ impl Cause {
     /// The agent will not measure now.
     pub const DECLINED: Self =
         Self::connect("try again when it is free, or look at what it printed");
+    /// The agent's owner lets none of its ends meet another agent's.
+    pub const MEETS_NOBODY: Self = Self::connect(
+        "start it with `narrows serve --peers NET`: the network or addresses of the other agents",
+    );
     /// Something else listens on the port.
     pub const PORT_TAKEN: Self =
         Self::connect("`ss -lptn` shows what listens there: end it, or take another port with -p");
