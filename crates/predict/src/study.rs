@@ -93,7 +93,7 @@ impl<'a> Cells<'a> {
             Workload::Stream(Transport::Rdma(RdmaVerb::Write)) => Traffic::ROCE_WRITE,
             _ => return self.round_trip(summary?),
         };
-        if trial.path != NetworkPath::Peer {
+        if trial.path != NetworkPath::Peer || summary.is_some_and(|of| of.one_machine) {
             return self.inside(summary?, traffic);
         }
         if trial.is_of_agents() {
@@ -134,10 +134,12 @@ impl<'a> Cells<'a> {
         let path = match summary.path {
             NetworkPath::Loopback => PredictedPath::Loopback,
             NetworkPath::Namespaces => PredictedPath::Veth,
+            NetworkPath::Peer if summary.one_machine => PredictedPath::Veth,
             _ => return None,
         };
         // Verbs go past the stack.
-        if study.study.peer.is_some() || !traffic.is_kernel() {
+        let is_elsewhere = study.study.peer.is_some() && !summary.one_machine;
+        if is_elsewhere || !traffic.is_kernel() {
             return None;
         }
         let mut asked = trial_of(study, summary).map(|one| asked(&one.params)).unwrap_or_default();

@@ -193,7 +193,7 @@ fn whole(texts: &[Vec<String>], most: usize, room: usize, what: &str) -> Vec<Str
 /// A line a cell, and how it was set up where there are few.
 fn cells(analysis: &Analysis<'_>, columns: usize, room: usize) -> Vec<String> {
     let network = analysis.summaries.iter().find(|summary| summary.path != NetworkPath::Memory);
-    let path = network.map_or(String::new(), |summary| format!("; {}", words::path(summary.path)));
+    let path = network.map_or(String::new(), |summary| format!("; {}", words::way_of(summary)));
     let mut lines = wrap(&format!("Measured (median, 95 % interval{path})"), columns, "  ");
     let labels = analysis.summaries.iter().map(|summary| display_width(&summary.label));
     let width = labels.max().unwrap_or(0).clamp(8, 30);

@@ -366,7 +366,7 @@ fn settings(analysis: &Analysis<'_>) -> Markup {
             thead { tr { th { "workload" } th { "path" } th { "set-up, read back" } } }
             tbody { @for summary in &analysis.summaries { tr {
                 td { (summary.label) }
-                td { (words::path(summary.path)) }
+                td { (words::way_of(summary)) }
                 td { (words::set_up(analysis, summary)) }
             } } }
         } }

@@ -165,7 +165,7 @@ fn measured(out: &mut String, analysis: &Analysis<'_>) {
     let width = labels.max().unwrap_or(0).clamp(17, 46);
     title(out, "Measured (median, 95 % interval, runs)");
     if let Some(network) = network {
-        line(out, &format!("  network: {}", words::path(network.path)), 4);
+        line(out, &format!("  network: {}", words::way_of(network)), 4);
     }
     for summary in &analysis.summaries {
         row(out, analysis, summary, width);
