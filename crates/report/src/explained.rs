@@ -41,6 +41,8 @@ pub enum Standing {
     /// As expected, within its range or a tenth.
     AsExpected,
     Explained,
+    /// Something bears on it, and no limit is named: it may be why, or not.
+    Possibly,
     /// Far from what was expected, and nothing says why.
     Unexplained,
     /// Nothing was expected of it, and nothing bears on it.
@@ -53,6 +55,7 @@ impl Standing {
         match self {
             Self::AsExpected => "as expected",
             Self::Explained => "explained",
+            Self::Possibly => "possibly explained",
             Self::Unexplained => "unexplained",
             Self::NotExpected => "no expectation",
             Self::NotMeasured => "not measured",
@@ -117,17 +120,13 @@ pub fn cell(analysis: &Analysis<'_>, summary: &Summary) -> ExplainedCell {
         because.push(format!("{}: {why}", words::counted(summary.failed.len(), "failed run")));
     }
     let limit = analysis.limits.iter().find(|limit| limit.cell == summary.label);
-    let is_named = limit.is_some_and(Limit::is_named);
-    let is_zero = summary.estimate.is_some_and(|estimate| estimate.value == 0.0);
-    let standing = match (summary.estimate, expected) {
-        (None, _) => Standing::NotMeasured,
-        // No label of a figure is a reason for none at all.
-        _ if is_zero => Standing::Unexplained,
-        (Some(measured), Some(expected)) if is_near(&measured, &expected) => Standing::AsExpected,
-        _ if is_named || !because.is_empty() => Standing::Explained,
-        (Some(_), Some(_)) => Standing::Unexplained,
-        (Some(_), None) => Standing::NotExpected,
+    let reason = match limit.map(Limit::is_named) {
+        Some(true) => Reason::Sure,
+        _ if because.is_empty() => Reason::None,
+        Some(false) => Reason::Possible,
+        None => Reason::Sure,
     };
+    let standing = standing(summary.estimate.as_ref(), expected.as_ref(), reason);
     ExplainedCell {
         label: summary.label.clone(),
         measured: summary.estimate,
@@ -138,6 +137,31 @@ pub fn cell(analysis: &Analysis<'_>, summary: &Summary) -> ExplainedCell {
         memory_missing: words::memory_missing(summary),
         limit: limit.cloned(),
         standing,
+    }
+}
+
+/// Whether there is a reason for a figure.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    None,
+    /// What its runs showed, of a cell over a network of which no limit is named.
+    Possible,
+    /// A limit that is named, or what the runs showed of a cell without a network.
+    Sure,
+}
+
+fn standing(measured: Option<&Estimate>, expected: Option<&Estimate>, reason: Reason) -> Standing {
+    let Some(measured) = measured else { return Standing::NotMeasured };
+    // No label of a figure is a reason for none at all.
+    if measured.value == 0.0 {
+        return Standing::Unexplained;
+    }
+    match (expected, reason) {
+        (Some(expected), _) if is_near(measured, expected) => Standing::AsExpected,
+        (_, Reason::Sure) => Standing::Explained,
+        (_, Reason::Possible) => Standing::Possibly,
+        (Some(_), Reason::None) => Standing::Unexplained,
+        (None, Reason::None) => Standing::NotExpected,
     }
 }
 
@@ -209,10 +233,14 @@ pub fn text(analysis: &Analysis<'_>, cells: &[ExplainedCell]) -> String {
     let count = |standing: Standing| cells.iter().filter(|cell| cell.standing == standing).count();
     let _ = writeln!(
         text,
-        "{} as expected, {} explained, {} unexplained, {} without expectation, {} not \
+        "{} as expected, {} explained, {}{} unexplained, {} without expectation, {} not \
          measured; {}: {}",
         count(Standing::AsExpected),
         count(Standing::Explained),
+        match count(Standing::Possibly) {
+            0 => String::new(),
+            some => format!("{some} possibly explained, "),
+        },
         count(Standing::Unexplained),
         count(Standing::NotExpected),
         count(Standing::NotMeasured),
@@ -225,6 +253,8 @@ pub fn text(analysis: &Analysis<'_>, cells: &[ExplainedCell]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::result::Method;
+    use narrows_model::units::Unit;
 
     fn explains(values: &[(f64, bool)], is_shaped: bool) -> bool {
         let value = |(value, noisy): &(f64, bool)| Value {
@@ -234,6 +264,29 @@ mod tests {
             noisy: *noisy,
         };
         noise_explains(&values.iter().map(value).collect::<Vec<Value>>(), true, is_shaped)
+    }
+
+    #[test]
+    fn a_reason_beside_an_unnamed_limit_explains_possibly() {
+        let of = |value: f64| Estimate {
+            value,
+            low: value,
+            high: value,
+            unit: Unit::BitsPerSecond,
+            n: 6,
+            by: Method::Range,
+        };
+        let (half, all, none) = (of(5.0), of(10.0), of(0.0));
+        let told = |measured, expected| {
+            [Reason::Sure, Reason::Possible, Reason::None]
+                .map(|reason| standing(measured, expected, reason))
+        };
+        use Standing::*;
+        assert_eq!(told(Some(&half), Some(&all)), [Explained, Possibly, Unexplained]);
+        assert_eq!(told(Some(&half), None), [Explained, Possibly, NotExpected]);
+        assert_eq!(told(Some(&all), Some(&all)), [AsExpected; 3]);
+        assert_eq!(told(Some(&none), Some(&all)), [Unexplained; 3]);
+        assert_eq!(told(None, Some(&all)), [NotMeasured; 3]);
     }
 
     #[test]
