@@ -163,7 +163,8 @@ fn of_run(run: &Run<'_>, phase: Phase) -> Option<TripTimes> {
 }
 
 /// How much longer the median is than idle: over runs where there are enough for an interval, else
-/// over the slices of the phase, each against the idle median of its run.
+/// that of all round trips, with an interval over the slices of the phase, each against the idle
+/// median of its run.
 fn median_rise(runs: &[Run<'_>], phase: Phase) -> Option<Estimate> {
     let idle = |run: &Run<'_>| Some(of_run(run, Phase::Idle)?.p50_ns?.0 as f64);
     if phase == Phase::Idle {
@@ -174,12 +175,22 @@ fn median_rise(runs: &[Run<'_>], phase: Phase) -> Option<Estimate> {
         let idle = idle(run)?;
         Some(medians_in(run, phase).into_iter().map(move |median| median - idle))
     };
-    let values: Vec<f64> = if runs.len() >= RUNS_MIN {
-        runs.iter().filter_map(of_runs).collect()
-    } else {
-        runs.iter().filter_map(of_slices).flatten().collect()
-    };
-    median_interval(&values, CONFIDENCE, Unit::Nanos)
+    if runs.len() >= RUNS_MIN {
+        let values: Vec<f64> = runs.iter().filter_map(of_runs).collect();
+        return median_interval(&values, CONFIDENCE, Unit::Nanos);
+    }
+    let values: Vec<f64> = runs.iter().filter_map(of_slices).flatten().collect();
+    let slices = median_interval(&values, CONFIDENCE, Unit::Nanos)?;
+    // The difference of the medians that stand beside it; bursts may leave it outside the slices'.
+    let value = p50_of_all(runs, phase)? - p50_of_all(runs, Phase::Idle)?;
+    let (low, high) = (slices.low.min(value), slices.high.max(value));
+    Some(Estimate { value, low, high, ..slices })
+}
+
+/// The median of the round trips of all runs, in nanoseconds.
+fn p50_of_all(runs: &[Run<'_>], phase: Phase) -> Option<f64> {
+    let all: Vec<Nanos> = runs.iter().flat_map(|run| run.times(phase).0).collect();
+    Some(TripTimes::of(&all)?.p50_ns?.0 as f64)
 }
 
 /// The median of each whole slice of a phase.
