@@ -5,6 +5,7 @@ use crate::figures::alone;
 use crate::fleet::{Fleet, Member};
 use crate::plots::heat;
 use crate::{table, words};
+use narrows_model::host::Host;
 use narrows_model::study::StoredStudy;
 use narrows_model::units::three_digits;
 use narrows_model::{BitsPerSecond, Nanos};
@@ -143,7 +144,9 @@ fn facts(suspect: Suspect, stored: &StoredStudy, names: &[String]) -> Vec<String
         Suspect::Host { host } | Suspect::Sends { host } | Suspect::Receives { host } => vec![host],
         Suspect::Path { from, to } => vec![from, to],
     };
-    let members = names.iter().zip(&stored.peer_hosts);
+    // A host that nobody read has nothing, which is not what it has.
+    let read = |host: &Host| *host != Host::default();
+    let members = names.iter().zip(&stored.peer_hosts).filter(|(_, host)| read(host));
     let members = members.map(|(name, host)| Member::of(name.clone(), host)).collect();
     let fleet = Fleet::of(members, Vec::new());
     let odd =

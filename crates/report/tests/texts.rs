@@ -2,20 +2,24 @@
 //! several is the worst.
 
 mod kept;
+mod planted;
 #[path = "../../stats/tests/told/mod.rs"]
 mod told;
 
 use narrows_model::Change;
+use narrows_model::host::Host;
 use narrows_model::load::Role;
-use narrows_model::study::{RATE, Search};
+use narrows_model::study::{RATE, Search, StoredStudy};
 use narrows_model::study_kind::StudyKind;
-use narrows_model::trial::{Level, Trial};
+use narrows_model::trial::{Level, NetworkPath, Trial};
 use narrows_model::units::Unit;
 use narrows_profile::{Breakdown, Class, ClassShare, EndProfile, NamedShare, TrialProfile};
 use narrows_report::diagnosis::Diagnosis;
 use narrows_report::drawn::Screen;
+use narrows_report::words::way_of;
 use narrows_report::{Analysis, profiled};
 use narrows_stats::mesh::{Limits, Mesh};
+use narrows_stats::summarise;
 use told::{datagrams, failed, pair, record, study, told, trial};
 
 fn names() -> Vec<String> {
@@ -60,6 +64,42 @@ fn a_meshs_map_is_in_per_cent_of_the_best_and_its_worst_come_first() {
     whole.is_kept(&kept::file("mesh"));
     assert!(text.contains("the worst 4.00 x the least"), "{text}");
     assert!(text.contains("runs\n  beta   alpha  40.0 us     1\n"), "{text}");
+}
+
+#[test]
+fn hosts_that_nobody_read_have_no_odd_memory() {
+    let ways = [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)];
+    let pairs = ways.map(|(from, to)| pair("tcp-stream", from, to));
+    let run = |(trial, (from, to)): (&Trial, (u32, u32))| {
+        let slow = from == 2 || to == 2;
+        told(trial, 0, if slow { 1e9 } else { 10e9 }, Unit::BitsPerSecond)
+    };
+    let records = pairs.iter().zip(ways).map(run).collect();
+    let mut study = study(pairs.to_vec(), records);
+    let few = planted::host([16, 16, 16, 0, 0, 0]);
+    study.peer_hosts = vec![planted::host([16; 6]), planted::host([16; 6]), few];
+    let text = |study: &StoredStudy| {
+        let mesh = Mesh::of(study, Limits::default()).expect("a mesh");
+        narrows_report::mesh::text(&mesh, study, &names(), &Screen::FILE)
+    };
+    let odd = text(&study);
+    assert!(odd.contains("gamma: slow both ways") && odd.contains("gamma has"), "{odd}");
+    study.peer_hosts[2] = Host::default();
+    let unread = text(&study);
+    assert!(unread.contains("gamma: slow both ways") && !unread.contains("gamma has"), "{unread}");
+}
+
+#[test]
+fn an_agent_on_this_machine_is_no_other_host() {
+    let base = trial("tcp-stream", "TCP");
+    let study = study(vec![base.clone()], vec![told(&base, 0, 8e9, Unit::BitsPerSecond)]);
+    let mut summary = summarise(&study).remove(0);
+    summary.path = NetworkPath::Peer;
+    assert_eq!(way_of(&summary), "to another host");
+    summary.one_machine = true;
+    assert!(way_of(&summary).contains("on this machine: no other host"));
+    summary.path = NetworkPath::Loopback;
+    assert!(way_of(&summary).contains("over loopback"));
 }
 
 #[test]

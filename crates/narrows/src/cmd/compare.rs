@@ -11,7 +11,7 @@ use narrows_model::workload::Metric;
 use narrows_profile::{EndChanged, changed};
 use narrows_report::profiled;
 use narrows_report::words::counted;
-use narrows_report::words::value;
+use narrows_report::words::{value, way_of};
 use narrows_stats::{Change, Compared, Covers, SESSIONS_MIN, Summary, compare_sessions, summarise};
 use std::panic::resume_unwind;
 use std::thread;
@@ -24,6 +24,8 @@ struct Both {
     /// Values of the first side, a list for each session.
     before: Vec<Vec<f64>>,
     after: Vec<Vec<f64>>,
+    /// What joined the ends of each side, where that is not the same.
+    paths: Option<[&'static str; 2]>,
 }
 
 struct Sides {
@@ -155,6 +157,7 @@ fn both(before: &Summary, after: &Summary) -> Option<Both> {
         unit: before.estimate.filter(|_| before.metric == after.metric)?.unit,
         before: before.by_session(),
         after: after.by_session(),
+        paths: Some([before, after].map(way_of)).filter(|[before, after]| before != after),
     })
 }
 
@@ -203,6 +206,9 @@ fn text(rows: &[(&Both, Option<Compared>)], profiles: &[EndChanged], args: &Comp
                 word(c.change),
             ),
         };
+        if let Some([before, after]) = row.paths {
+            text += &format!("{:width$}  not the same path: {before}; then {after}\n", "");
+        }
     }
     let count =
         |change: Change| rows.iter().filter(|(_, c)| c.is_some_and(|c| c.change == change)).count();
@@ -244,6 +250,7 @@ fn json(rows: &[(&Both, Option<Compared>)], profiles: &[EndChanged], args: &Comp
         .map(|(row, compared)| {
             serde_json::json!({
                 "label": row.label, "metric": row.metric, "unit": row.unit, "compared": compared,
+                "different_paths": row.paths,
             })
         })
         .collect();
