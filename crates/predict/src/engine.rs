@@ -4,7 +4,7 @@
 
 use crate::calibration::Calibration;
 use crate::parameters::Parameters;
-use crate::refused::Refused;
+use crate::refused::{Missing, Refused};
 use crate::said::{Said, number};
 use crate::server::{Server, fastest, server_of};
 use crate::traffic::Traffic;
@@ -28,12 +28,12 @@ pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Predi
     let bare = engine.parameters.copy_gb_s.is_some() || measured.has_streams();
     // Packets ask for what one core copies, and not for the modules.
     let packets = engine.server.paths == [Traffic::Packets.name()];
-    match (&engine.server.memory_gap, &engine.server.link) {
-        (Some(gap), _) if !bare && !packets => Err(Refused::Memory(gap.clone())),
-        // Their verdict names it as what is missing.
-        (_, None) if !packets => Err(Refused::LinkRate),
-        _ => Ok(engine),
-    }
+    // Their verdict names a rate as what is missing.
+    let rate = engine.server.link.is_none().then_some(Missing::LinkRate).filter(|_| !packets);
+    let gaps = &engine.server.memory_gaps[..];
+    let memory = gaps.iter().cloned().map(Missing::Memory).filter(|_| !bare && !packets);
+    let missing: Vec<Missing> = memory.chain(rate).collect();
+    if missing.is_empty() { Ok(engine) } else { Err(Refused::Missing(missing)) }
 }
 
 /// The same through one NIC, or inside the host where there is none. What the host does not tell is
@@ -48,7 +48,7 @@ pub fn of_nic(
     let mut parameters = Parameters::of(number(said, "memory.copy_gb_s")?, measured);
     if let Some(gap) = elsewhere(nic, measured).filter(|_| server.modules.is_empty()) {
         parameters.copy_gb_s = None;
-        server.memory_gap = Some(gap);
+        server.memory_gaps = vec![gap];
     }
     Ok(Predictor { server, parameters })
 }
@@ -58,4 +58,32 @@ fn elsewhere(nic: Option<&Nic>, measured: &Calibration) -> Option<String> {
     let (nic, node) = (nic?, measured.node?);
     let own = *nic.node.value()?;
     (own != node).then(|| format!("{} is on node {own}, measured was node {node}", nic.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(said: &[(&str, &str)]) -> String {
+        let said = said.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let refused = of_host(&Host::default(), &said.collect(), &Calibration::default());
+        refused.err().map_or_else(String::new, |why| why.to_string())
+    }
+
+    #[test]
+    fn all_that_is_missing_is_told_at_once() {
+        let slots = "memory slots are not known: memory.socket0=1,1,1/0,0,0; ";
+        let speed = "the speed of memory is not known: memory.mts=2933; ";
+        let rate = "no NIC reports its speed: nic.gbps=100; ";
+        let family = "the processor's family is not known: cpu=NAME, or memory.copy_gb_s=20; ";
+        let them = "give them with --given";
+        assert_eq!(refused(&[]), [family, slots, speed, rate, them].concat());
+        let cpu = ("cpu", "Xeon Platinum 8280");
+        assert_eq!(refused(&[cpu]), [slots, speed, rate, them].concat());
+        let rest = [cpu, ("nic.gbps", "100"), ("memory.socket0", "1,1,1/1,1,1")];
+        assert_eq!(refused(&rest), [speed, "give it with --given"].concat());
+        assert_eq!(refused(&[rest[0], rest[1], rest[2], ("memory.mts", "2933")]), "");
+        // A copy says all of memory.
+        assert_eq!(refused(&[("memory.copy_gb_s", "20"), ("nic.gbps", "100")]), "");
+    }
 }

@@ -16,13 +16,13 @@ pub(crate) struct Populated {
     pub sets: Vec<Vec<usize>>,
     /// Slots of every channel; two where that is not known.
     pub slots_per_channel: u32,
-    /// What is missing to know them.
-    pub gap: Option<String>,
+    /// What is missing to know them, with what says it; what is needed first comes first.
+    pub gaps: Vec<String>,
 }
 
 impl Populated {
-    fn not_known(gap: impl Into<String>) -> Self {
-        Self { modules: Vec::new(), sets: Vec::new(), slots_per_channel: 2, gap: Some(gap.into()) }
+    fn not_known(gaps: Vec<String>) -> Self {
+        Self { modules: Vec::new(), sets: Vec::new(), slots_per_channel: 2, gaps }
     }
 }
 
@@ -38,18 +38,25 @@ pub(crate) fn populated(
         return match (asked, platform) {
             (true, _) => Err(Refused::Interleaving),
             (false, Some(one)) => {
-                Ok(Populated::not_known(format!("how {} interleaves is not known", one.name)))
+                let gap = format!("how {} interleaves is not known", one.name);
+                Ok(Populated::not_known(vec![gap]))
             }
-            (false, None) => Ok(Populated::not_known(
-                "the processor's family is not known: cpu=NAME, or memory.copy_gb_s=20",
-            )),
+            (false, None) => {
+                let family = "the processor's family is not known: cpu=NAME, or \
+                              memory.copy_gb_s=20";
+                let slots =
+                    host.memory.slots.value().is_none().then(|| no_modules(&Unplaced::Slots));
+                let more = slots.into_iter().chain(no_speed(has_speed));
+                Ok(Populated::not_known([family.to_owned()].into_iter().chain(more).collect()))
+            }
         };
     };
     let found = match population(host, platform) {
         Ok(found) => found,
-        Err(_) if asked => Populated::not_known(""),
+        Err(_) if asked => Populated::not_known(Vec::new()),
         Err(why) => {
-            return Ok(Populated::not_known(format!("{why}: memory.socket0=1,1,1/0,0,0")));
+            let gaps = [no_modules(&why)].into_iter().chain(no_speed(has_speed));
+            return Ok(Populated::not_known(gaps.collect()));
         }
     };
     let Populated { mut modules, mut sets, slots_per_channel, .. } = found;
@@ -68,11 +75,18 @@ pub(crate) fn populated(
             sets.clear();
         }
     }
-    if has_speed {
-        Ok(Populated { modules, sets, slots_per_channel, gap: None })
-    } else {
-        Ok(Populated::not_known("the speed of memory is not known: memory.mts=2933"))
+    match no_speed(has_speed) {
+        None => Ok(Populated { modules, sets, slots_per_channel, gaps: Vec::new() }),
+        Some(gap) => Ok(Populated::not_known(vec![gap])),
     }
+}
+
+fn no_modules(why: &Unplaced) -> String {
+    format!("{why}: memory.socket0=1,1,1/0,0,0")
+}
+
+fn no_speed(has_speed: bool) -> Option<String> {
+    (!has_speed).then(|| "the speed of memory is not known: memory.mts=2933".to_owned())
 }
 
 /// `1,1,1/0,0,0`: modules of each channel, controllers separated by slashes.
@@ -127,5 +141,5 @@ fn population(host: &Host, platform: &Platform) -> Result<Populated, Unplaced> {
             sets.iter().map(Set::ways).filter(|ways| *ways > 0).collect::<Vec<usize>>()
         })
         .collect();
-    Ok(Populated { modules, sets, slots_per_channel: most.unwrap_or(1), gap: None })
+    Ok(Populated { modules, sets, slots_per_channel: most.unwrap_or(1), gaps: Vec::new() })
 }

@@ -11,10 +11,8 @@ pub enum Refused {
     Key(String, Vec<&'static str>),
     /// No family in `platforms/` has a processor of this name.
     Processor(String),
-    /// Memory of the host is not known well enough, for this reason.
-    Memory(String),
-    /// No port tells its rate, and none was said.
-    LinkRate,
+    /// What the model needs, and neither the host nor anybody told: all of it at once.
+    Missing(Vec<Missing>),
     /// The key takes a number, and not this text.
     NoNumber(String, String),
     /// The key takes no plain number at all.
@@ -56,9 +54,11 @@ impl fmt::Display for Refused {
         match self {
             Self::Key(key, known) => write!(f, "{key}: it is none of {}", known.join(", ")),
             Self::Processor(name) => write!(f, "cpu: '{name}' is not a processor of platforms/"),
-            Self::Memory(gap) => write!(f, "{gap}; give it with --given"),
-            Self::LinkRate => {
-                write!(f, "no NIC reports its speed: nic.gbps=100; give it with --given")
+            Self::Missing(all) => {
+                for missing in all {
+                    write!(f, "{missing}; ")?;
+                }
+                write!(f, "give {} with --given", if all.len() == 1 { "it" } else { "them" })
             }
             Self::NoNumber(key, text) => write!(f, "{key}={text} is not a number"),
             Self::NotOneNumber(key) => write!(f, "{key} is not one number"),
@@ -98,6 +98,24 @@ impl fmt::Display for Refused {
             Self::Channels(key, platform, channels) => {
                 write!(f, "--set {key}: {platform} has {channels} channels a socket")
             }
+        }
+    }
+}
+
+/// One thing that the model needs and does not know, with the key that says it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Missing {
+    /// Memory of the host is not known well enough, for this reason.
+    Memory(String),
+    /// No port tells its rate, and none was said.
+    LinkRate,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory(gap) => f.write_str(gap),
+            Self::LinkRate => f.write_str("no NIC reports its speed: nic.gbps=100"),
         }
     }
 }

@@ -53,7 +53,8 @@ pub struct Server {
     /// Ways of the interleave sets of every socket, where the modules' sizes tell them; none of a
     /// socket whose modules were said, which are taken as alike.
     pub known_sets: Vec<Vec<usize>>,
-    pub memory_gap: Option<String>,
+    /// What is missing to know its modules, the first first; none where they are known.
+    pub memory_gaps: Vec<String>,
     /// Slots of every channel.
     pub slots_per_channel: u32,
     /// Speed of the modules in MT/s.
@@ -166,7 +167,7 @@ pub(crate) fn server_of(host: &Host, nic: Option<&Nic>, said: &Said) -> Result<S
         paths: said.get("path").map(|text| words(text)).unwrap_or_default(),
         modules: memory.modules,
         known_sets: memory.sets,
-        memory_gap: memory.gap,
+        memory_gaps: memory.gaps,
     })
 }
 

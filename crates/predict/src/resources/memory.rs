@@ -54,7 +54,7 @@ impl Predictor {
                 (8.0 * copy.value / theta.m, words)
             }
             (None, true) => {
-                let gap = self.server.memory_gap.as_deref();
+                let gap = self.server.memory_gaps.first().map(String::as_str);
                 let gap = gap.unwrap_or("neither its modules nor a copy are known");
                 return Err(Gap::new(ResourceName::Memory, gap));
             }
