@@ -246,7 +246,8 @@ impl MemoryMeters {
                 self.gaps.push(Uncounted::Vanished { pmu, event });
             }
         }
-        let counted = self.counters.iter().zip(grown.into_iter().flatten());
+        let counted = self.counters.iter().zip(grown);
+        let counted = counted.filter_map(|(one, grown)| Some((one, grown?)));
         let counted = counted.filter(|(counter, _)| !self.lost.contains(&counter.quantity));
         let mut counts = summed(counted);
         match by_pcm {

@@ -185,7 +185,8 @@ fn a_quantity_with_a_counter_missing_is_left_out_and_named() {
     ] {
         let (traffic, _) = counted(&machine, &move |code, cpu| {
             let one = (code.kind, code.config[0], cpu) == (21, 0x0f04, 1);
-            Ok(if one { script.clone() } else { grows(10) })
+            let written = if code.config[0] == 0x3004 { 10 } else { 20 };
+            Ok(if one { script.clone() } else { grows(written) })
         });
         assert_eq!((of(&traffic, Quantity::Read).len(), traffic.both_ways()), (0, None), "{what}");
         assert_eq!(traffic.bytes(Quantity::Written), Some(2560), "{what}");
