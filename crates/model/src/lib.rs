@@ -18,6 +18,7 @@ pub mod host;
 pub mod interfaces;
 pub mod load;
 mod lost;
+pub mod memory_queues;
 pub mod memory_traffic;
 mod need;
 pub mod of_ranks;

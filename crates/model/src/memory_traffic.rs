@@ -2,6 +2,7 @@
 //! counters outside the cores saw it; and what could not be counted, with the reason.
 
 use crate::Nanos;
+use crate::memory_queues::{QueueCount, QueueEvent};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -16,9 +17,15 @@ pub struct MemoryTraffic {
     /// One of each quantity, meter and processor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<Count>,
+    /// Lines that waited on the way, one of each event and processor.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<QueueCount>,
     /// What is missing, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<Uncounted>,
+    /// What of the queues is missing, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queue_gaps: Vec<Uncounted>,
 }
 
 /// Bytes of one quantity on one processor.
@@ -216,6 +223,11 @@ impl MemoryTraffic {
     /// Bytes of a quantity at the processor that counted most; `None` where it was not counted.
     pub fn most(&self, of: Quantity) -> Option<u64> {
         self.counts.iter().filter(|count| count.of == of).map(|count| count.bytes).max()
+    }
+
+    /// What was counted of a queue on a processor; `None` where it was not.
+    pub fn queue(&self, of: QueueEvent, package: Option<u32>) -> Option<&QueueCount> {
+        self.queues.iter().find(|one| one.of == of && one.package == package)
     }
 
     /// Bytes that were read from and written to memory, over all processors.

@@ -217,7 +217,7 @@ mod tests {
             // Half a second.
             span_ns: Nanos(500_000_000),
             counts: both.into_iter().chain(counts).collect(),
-            gaps: Vec::new(),
+            ..MemoryTraffic::default()
         }
     }
 

@@ -4,6 +4,7 @@ mod measured;
 
 use narrows_model::container::{Container, Tool};
 use narrows_model::host::Topic;
+use narrows_model::memory_queues::QueueEvent;
 use narrows_model::memory_traffic::{Quantity, Uncounted};
 use narrows_model::profile::{Gap as ProfileGap, NotProfiled, SampledBy};
 use narrows_model::record::{Lost, LostBy, Stage};
@@ -75,6 +76,24 @@ const QUANTITIES: [(Quantity, &str); 9] = [
     (Quantity::OwnThreadsLocal, "memory traffic of the end's threads, same node"),
 ];
 
+const QUEUES: [(QueueEvent, &str); 15] = [
+    (QueueEvent::MemoryCycles, "cycles of the memory controllers"),
+    (QueueEvent::WriteFull, "cycles with a full write queue"),
+    (QueueEvent::WriteOccupancy, "lines in the write queues"),
+    (QueueEvent::WriteInserts, "lines put into the write queues"),
+    (QueueEvent::ReadOccupancy, "lines in the read queues"),
+    (QueueEvent::ReadInserts, "lines put into the read queues"),
+    (QueueEvent::RowsOpened, "rows opened"),
+    (QueueEvent::CacheCycles, "cycles of the cache slices"),
+    (QueueEvent::DeviceWriteOccupancy, "device writes in flight"),
+    (QueueEvent::DeviceReadOccupancy, "device reads in flight"),
+    (QueueEvent::DeviceReadInserts, "lines that devices read"),
+    (QueueEvent::RootCycles, "cycles of the root complexes"),
+    (QueueEvent::RootOccupancy, "lines in the root complexes"),
+    (QueueEvent::RootWrites, "lines that root complexes write"),
+    (QueueEvent::RootReads, "lines that root complexes read"),
+];
+
 const UNCLEAR: [(Unclear, &str); 8] = [
     (Unclear::MemoryOfModulesOrNodes, "memory of the modules or of the nodes"),
     (Unclear::EveryModuleSize, "the size of every module"),
@@ -99,6 +118,7 @@ fn devices_states_topics_and_quantities_have_words_of_their_own() {
     each_has_its_words(&NOT_SO);
     each_has_its_words(&TOPICS);
     each_has_its_words(&QUANTITIES);
+    each_has_its_words(&QUEUES);
     for (quantity, words) in QUANTITIES {
         assert_eq!(quantity.says(), words);
     }
