@@ -66,6 +66,23 @@ impl Opens for Kernel {
     }
 }
 
+/// Most open files that this process asks for: some ten events on each of a hundred cache slices
+/// and channels of each socket, and connections besides.
+const FILES_MOST: libc::rlim_t = 65_536;
+
+/// Lets this process open as many files as the hard limit has room for: the usual soft limit of
+/// 1024 is less than the counters of a large server, and connections need some too.
+pub fn allow_more_files() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the call writes the limit, which lives throughout it.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+        return;
+    }
+    limit.rlim_cur = limit.rlim_cur.max(limit.rlim_max.min(FILES_MOST));
+    // SAFETY: the call reads the limit alone. Where it is refused the old one stays.
+    let _ = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+}
+
 impl Counting for File {
     fn told(&mut self) -> io::Result<EventCount> {
         let mut words = [0; 24];

@@ -1,5 +1,6 @@
 //! Event files: which counters of a processor family count what, a family a file in `events/`.
 
+use narrows_model::memory_queues::QueueEvent;
 use narrows_model::memory_traffic::Quantity;
 use serde::Deserialize;
 use std::ops::RangeInclusive;
@@ -38,8 +39,17 @@ pub enum BadEvents {
         /// Its name in the file.
         event: String,
     },
+    /// An event is of no quantity and no queue, or of both.
+    #[error("{event}: one of `quantity` and `queue` is needed")]
+    Kind {
+        /// Its name in the file.
+        event: String,
+    },
     /// A count is worth nothing that can be told.
-    #[error("{event}: `bytes` and `per` must be above 0, and a coded event needs `bytes`")]
+    #[error(
+        "{event}: `bytes` and `per` must be above 0, a coded event of a quantity needs `bytes`, \
+         and one of a queue has none"
+    )]
     Scale {
         /// Its name in the file.
         event: String,
@@ -53,11 +63,11 @@ pub enum BadEvents {
         code: String,
     },
     /// A group is of other quantities than it says.
-    #[error("{event}: {quantity:?} is not counted by a group of {counts:?}")]
+    #[error("{event}: {counted:?} is not counted by a group of {counts:?}")]
     Misplaced {
         /// Its name in the file.
         event: String,
-        quantity: Quantity,
+        counted: Counted,
         counts: Counts,
     },
     /// A range of models whose end is before its beginning.
@@ -81,6 +91,26 @@ pub enum Counts {
     Devices,
     /// What the cores did not find in the last-level cache.
     CacheMisses,
+    /// What waits in the memory controllers.
+    MemoryQueues,
+    /// What of devices the cache slices have under way.
+    DeviceQueues,
+    /// What of devices the root complexes have under way.
+    RootQueues,
+}
+
+impl Counts {
+    /// Whether it is of what waits, and not of what moved.
+    pub fn is_of_queues(self) -> bool {
+        matches!(self, Self::MemoryQueues | Self::DeviceQueues | Self::RootQueues)
+    }
+}
+
+/// What an event counts: bytes of a quantity, or what is in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Counted {
+    Bytes(Quantity),
+    Queue(QueueEvent),
 }
 
 /// One processor family.
@@ -94,6 +124,9 @@ pub struct Family {
     _source: String,
     /// What no public source tells of it.
     pub unsourced: Vec<String>,
+    /// What none tells of its queues.
+    #[serde(default)]
+    pub unsourced_queues: Vec<String>,
     /// Its processors; empty: whichever has the PMUs.
     #[serde(default)]
     pub processor: Vec<Models>,
@@ -136,7 +169,10 @@ pub struct Group {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EventRow {
-    pub quantity: Quantity,
+    /// What it counts in bytes; a row has this or `queue`.
+    quantity: Option<Quantity>,
+    /// What it counts of a queue.
+    queue: Option<QueueEvent>,
     pub name: String,
     /// Codes as the kernel takes them: `event=0x04,umask=0x0f`.
     #[serde(default)]
@@ -148,6 +184,9 @@ pub struct EventRow {
     bytes: Option<u32>,
     #[serde(default = "one")]
     per: u32,
+    /// Whether one PMU of the group is enough: all have the same clock.
+    #[serde(default)]
+    pub once: bool,
 }
 
 fn one() -> u32 {
@@ -198,30 +237,78 @@ impl EventRow {
             .ok_or_else(|| BadEvents::Code { event: self.name.clone(), code: code.to_owned() })
     }
 
-    /// What a count is worth.
+    /// What it counts; an error where the row says neither or both.
+    pub fn counted(&self) -> Result<Counted, BadEvents> {
+        match (self.quantity, self.queue) {
+            (Some(quantity), None) => Ok(Counted::Bytes(quantity)),
+            (None, Some(queue)) => Ok(Counted::Queue(queue)),
+            (Some(_), Some(_)) | (None, None) => Err(BadEvents::Kind { event: self.name.clone() }),
+        }
+    }
+
+    /// What a count is worth: bytes, or of a queue a share of one count.
     pub fn scale(&self) -> Scale {
-        self.bytes.map_or(Scale::Driver, |bytes| Scale::File(bytes, self.per))
+        let of_queue = self.queue.map(|_| 1);
+        self.bytes.or(of_queue).map_or(Scale::Driver, |bytes| Scale::File(bytes, self.per))
     }
 
     fn check(&self, counts: Counts) -> Result<(), BadEvents> {
         self.asked()?;
+        let counted = self.counted()?;
         let event = self.name.clone();
-        if self.bytes == Some(0) || self.per == 0 || (self.bytes.is_none() && self.alias.is_empty())
-        {
+        let is_bare = self.bytes.is_none();
+        let is_scaled = match counted {
+            Counted::Bytes(_) => !is_bare || !self.alias.is_empty(),
+            Counted::Queue(_) => is_bare,
+        };
+        if self.bytes == Some(0) || self.per == 0 || !is_scaled {
             return Err(BadEvents::Scale { event });
         }
-        let own = match self.quantity {
-            Quantity::Read | Quantity::Written | Quantity::ReadAndWritten => Some(Counts::Memory),
-            Quantity::SocketLinkSent => Some(Counts::SocketLinks),
-            Quantity::DeviceWritten | Quantity::DeviceWrittenMissed => Some(Counts::Devices),
-            Quantity::CacheMissed => Some(Counts::CacheMisses),
-            Quantity::OwnThreads | Quantity::OwnThreadsLocal => None,
-        };
-        if own == Some(counts) {
+        if counted.group() == Some(counts) {
             Ok(())
         } else {
-            Err(BadEvents::Misplaced { event, quantity: self.quantity, counts })
+            Err(BadEvents::Misplaced { event, counted, counts })
         }
+    }
+}
+
+impl Counted {
+    /// The purpose of the groups that count it; `None` where no PMU does.
+    fn group(self) -> Option<Counts> {
+        match self {
+            Self::Bytes(quantity) => of_bytes(quantity),
+            Self::Queue(queue) => Some(of_queue(queue)),
+        }
+    }
+}
+
+fn of_bytes(quantity: Quantity) -> Option<Counts> {
+    match quantity {
+        Quantity::Read | Quantity::Written | Quantity::ReadAndWritten => Some(Counts::Memory),
+        Quantity::SocketLinkSent => Some(Counts::SocketLinks),
+        Quantity::DeviceWritten | Quantity::DeviceWrittenMissed => Some(Counts::Devices),
+        Quantity::CacheMissed => Some(Counts::CacheMisses),
+        Quantity::OwnThreads | Quantity::OwnThreadsLocal => None,
+    }
+}
+
+fn of_queue(queue: QueueEvent) -> Counts {
+    match queue {
+        QueueEvent::MemoryCycles
+        | QueueEvent::WriteFull
+        | QueueEvent::WriteOccupancy
+        | QueueEvent::WriteInserts
+        | QueueEvent::ReadOccupancy
+        | QueueEvent::ReadInserts
+        | QueueEvent::RowsOpened => Counts::MemoryQueues,
+        QueueEvent::CacheCycles
+        | QueueEvent::DeviceWriteOccupancy
+        | QueueEvent::DeviceReadOccupancy
+        | QueueEvent::DeviceReadInserts => Counts::DeviceQueues,
+        QueueEvent::RootCycles
+        | QueueEvent::RootOccupancy
+        | QueueEvent::RootWrites
+        | QueueEvent::RootReads => Counts::RootQueues,
     }
 }
 

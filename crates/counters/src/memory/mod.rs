@@ -8,35 +8,41 @@ mod family;
 mod pcm;
 mod pmu;
 mod resctrl;
+mod sums;
 
 use counting::{Counting, EventCount, Kernel, Opens};
-use events::{Counts, EventRow, Family, Group};
+use events::{Counted, Counts, EventRow, Family, Group};
 use narrows_host::Root;
 use narrows_model::Nanos;
-use narrows_model::memory_traffic::{Count, CountedBy, MemoryTraffic, Quantity, Uncounted};
+use narrows_model::memory_traffic::{MemoryTraffic, Uncounted};
 use pcm::Pcm;
 use pmu::{Code, Pmu, Unclear};
 use resctrl::Monitored;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Below this share of its time, in thousandths, a counter was shared with other users of it.
-const RAN_THOUSANDTHS: u32 = 995;
-
 /// In the order in which they are opened: where descriptors run out, those of whole machines' CPUs,
-/// which are the most, come last.
-const ALL_COUNTS: [Counts; 4] =
-    [Counts::Memory, Counts::SocketLinks, Counts::Devices, Counts::CacheMisses];
+/// which are the most, come last, and after these what is in queues, which no traffic needs.
+const ALL_COUNTS: [Counts; 7] = [
+    Counts::Memory,
+    Counts::SocketLinks,
+    Counts::Devices,
+    Counts::CacheMisses,
+    Counts::MemoryQueues,
+    Counts::RootQueues,
+    Counts::DeviceQueues,
+];
 
 /// Counters that are open, each with what it told as the window opened.
 pub struct MemoryMeters {
     family: Option<String>,
     counters: Vec<Counter>,
-    /// Quantities of which a counter is missing: a sum without it would be none.
-    lost: BTreeSet<Quantity>,
+    /// Of what a counter is missing: a sum without it would be none.
+    lost: BTreeSet<Counted>,
     gaps: Vec<Uncounted>,
+    queue_gaps: Vec<Uncounted>,
     /// The end's own threads, by the caches.
     monitored: Option<Monitored>,
     /// Intel PCM, where the kernel counts nothing.
@@ -46,12 +52,13 @@ pub struct MemoryMeters {
 
 /// One event on one CPU.
 struct Counter {
-    quantity: Quantity,
+    counts: Counts,
+    counted: Counted,
     pmu: String,
     event: String,
     package: Option<u32>,
-    /// Bytes of one count.
-    bytes: f64,
+    /// What one count is worth: bytes, or a share of one.
+    worth: f64,
     counting: Box<dyn Counting>,
     opening: Option<EventCount>,
 }
@@ -67,15 +74,18 @@ struct Grown {
 /// What is opened on one PMU.
 struct Wanted<'a> {
     row: &'a EventRow,
+    /// The purpose, and what is counted for it.
+    of: (Counts, Counted),
     pmu: &'a Pmu,
     code: Code,
-    bytes: f64,
+    worth: f64,
 }
 
 impl MemoryMeters {
     /// Opens what this machine offers. To be called before the warm-up: opening takes milliseconds
     /// where there are hundreds of counters.
     pub fn attach() -> Self {
+        counting::allow_more_files();
         let meters = Self::open(&Root::live(), &Kernel);
         meters.with_pcm(pcm::installed()).monitoring(&Root::live(), Path::new("/"))
     }
@@ -111,6 +121,7 @@ impl MemoryMeters {
             counters: Vec::new(),
             lost: BTreeSet::new(),
             gaps: Vec::new(),
+            queue_gaps: Vec::new(),
             monitored: None,
             pcm: None,
             began: Instant::now(),
@@ -131,6 +142,8 @@ impl MemoryMeters {
         self.family = Some(family.family.clone());
         let what = family.unsourced.iter().cloned();
         self.gaps.extend(what.map(|what| Uncounted::NotSourced { what }));
+        let what = family.unsourced_queues.iter().cloned();
+        self.queue_gaps.extend(what.map(|what| Uncounted::NotSourced { what }));
         let is_alone = family::packages(root) < 2;
         for counts in ALL_COUNTS {
             // A processor alone in its host has no link to another.
@@ -142,14 +155,20 @@ impl MemoryMeters {
             let opened = there.map_or(Ok(()), |group| self.open_group(root, kernel, group));
             if let Err(denied) = opened {
                 self.counters.clear();
+                self.queue_gaps.clear();
                 return self.gaps.push(denied);
             }
             if there.is_none() && groups().next().is_some() {
                 let pmus = groups().flat_map(|group| group.pmus.clone()).collect();
-                self.gaps.push(Uncounted::PmuMissing { pmus });
+                self.lacks(counts, Uncounted::PmuMissing { pmus });
             }
         }
-        self.counters.retain(|counter| !self.lost.contains(&counter.quantity));
+        self.counters.retain(|counter| !self.lost.contains(&counter.counted));
+    }
+
+    /// Notes what of a purpose is missing, and why.
+    fn lacks(&mut self, counts: Counts, gap: Uncounted) {
+        if counts.is_of_queues() { self.queue_gaps.push(gap) } else { self.gaps.push(gap) }
     }
 
     /// Opens all events of a group; an error where the kernel lets this process open none.
@@ -159,26 +178,30 @@ impl MemoryMeters {
         kernel: &dyn Opens,
         group: &Group,
     ) -> Result<(), Uncounted> {
-        for name in pmu::named(root, &group.pmus) {
+        // What a file asks for was checked as it was read.
+        let rows = || group.event.iter().filter_map(|row| Some((row, row.counted().ok()?)));
+        for (at, name) in pmu::named(root, &group.pmus).into_iter().enumerate() {
+            let here = || rows().filter(|(row, _)| at == 0 || !row.once);
             let pmu = match Pmu::read(root, &name) {
                 Ok(pmu) => pmu,
                 Err(Unclear(what)) => {
-                    self.lost.extend(group.event.iter().map(|row| row.quantity));
-                    self.gaps.push(Uncounted::PmuUnclear { pmu: name, what });
+                    self.lost.extend(here().map(|(_, counted)| counted));
+                    self.lacks(group.counts, Uncounted::PmuUnclear { pmu: name, what });
                     continue;
                 }
             };
-            for row in &group.event {
-                // What a file asks for was checked as it was read.
+            for (row, counted) in here() {
                 for asked in row.asked().unwrap_or_default() {
                     match pmu.code(root, &asked, row.scale()) {
-                        Ok((code, bytes)) => {
-                            let wanted = Wanted { row, pmu: &pmu, code, bytes };
+                        Ok((code, worth)) => {
+                            let of = (group.counts, counted);
+                            let wanted = Wanted { row, of, pmu: &pmu, code, worth };
                             self.open_event(root, kernel, &wanted)?;
                         }
                         Err(Unclear(what)) => {
-                            self.lost.insert(row.quantity);
-                            self.gaps.push(Uncounted::PmuUnclear { pmu: name.clone(), what });
+                            let pmu = name.clone();
+                            self.lost.insert(counted);
+                            self.lacks(group.counts, Uncounted::PmuUnclear { pmu, what });
                         }
                     }
                 }
@@ -194,16 +217,17 @@ impl MemoryMeters {
         kernel: &dyn Opens,
         wanted: &Wanted<'_>,
     ) -> Result<(), Uncounted> {
-        let (quantity, pmu) = (wanted.row.quantity, wanted.pmu.name.clone());
+        let ((counts, counted), pmu) = (wanted.of, wanted.pmu.name.clone());
         for cpu in &wanted.pmu.cpus {
             let event = wanted.row.name.clone();
             match kernel.open(wanted.code, *cpu) {
                 Ok(counting) => self.counters.push(Counter {
-                    quantity,
+                    counts,
+                    counted,
                     pmu: pmu.clone(),
                     event,
                     package: family::package(root, *cpu),
-                    bytes: wanted.bytes,
+                    worth: wanted.worth,
                     counting,
                     opening: None,
                 }),
@@ -212,8 +236,9 @@ impl MemoryMeters {
                 }
                 Err(error) => {
                     let errno = error.raw_os_error().unwrap_or(0);
-                    self.lost.insert(quantity);
-                    self.gaps.push(Uncounted::NotOpened { pmu: pmu.clone(), event, errno });
+                    self.lost.insert(counted);
+                    let pmu = pmu.clone();
+                    self.lacks(counts, Uncounted::NotOpened { pmu, event, errno });
                 }
             }
         }
@@ -240,16 +265,16 @@ impl MemoryMeters {
         let monitored = self.monitored.take().map_or(Ok(Vec::new()), Monitored::close);
         let by_pcm = self.pcm.take().map(Pcm::close);
         let span_ns = Nanos(self.began.elapsed().as_nanos() as u64);
-        for (counter, grown) in self.counters.iter().zip(&grown) {
-            if grown.is_none() && self.lost.insert(counter.quantity) {
+        let counters = std::mem::take(&mut self.counters);
+        for (counter, grown) in counters.iter().zip(&grown) {
+            if grown.is_none() && self.lost.insert(counter.counted) {
                 let (pmu, event) = (counter.pmu.clone(), counter.event.clone());
-                self.gaps.push(Uncounted::Vanished { pmu, event });
+                self.lacks(counter.counts, Uncounted::Vanished { pmu, event });
             }
         }
-        let counted = self.counters.iter().zip(grown);
-        let counted = counted.filter_map(|(one, grown)| Some((one, grown?)));
-        let counted = counted.filter(|(counter, _)| !self.lost.contains(&counter.quantity));
-        let mut counts = summed(counted);
+        let counted = counters.iter().zip(grown).filter_map(|(one, grown)| Some((one, grown?)));
+        let counted = counted.filter(|(counter, _)| !self.lost.contains(&counter.counted));
+        let (mut counts, queues) = sums::by_processor(counted);
         match by_pcm {
             Some(Ok(told)) => {
                 self.family = Some(pcm::NAME.to_owned());
@@ -262,29 +287,9 @@ impl MemoryMeters {
             Ok(own) => counts.extend(own),
             Err(gap) => self.gaps.push(gap),
         }
-        MemoryTraffic { family: self.family, span_ns, counts, gaps: self.gaps }
+        let (family, gaps, queue_gaps) = (self.family, self.gaps, self.queue_gaps);
+        MemoryTraffic { family, span_ns, counts, queues, gaps, queue_gaps }
     }
-}
-
-/// Adds the counters of each quantity and package up.
-fn summed<'a>(counted: impl Iterator<Item = (&'a Counter, Grown)>) -> Vec<Count> {
-    let mut sums: BTreeMap<(Quantity, Option<u32>), (f64, u32, u32)> = BTreeMap::new();
-    for (counter, grown) in counted {
-        let sum = sums.entry((counter.quantity, counter.package)).or_insert((0.0, 0, 1000));
-        sum.0 += grown.counts * counter.bytes;
-        sum.1 += 1;
-        sum.2 = sum.2.min(grown.ran_thousandths);
-    }
-    sums.into_iter()
-        .map(|((of, package), (bytes, counters, ran))| Count {
-            of,
-            by: CountedBy::Uncore,
-            package,
-            bytes: bytes.round() as u64,
-            counters,
-            ran_thousandths: (ran < RAN_THOUSANDTHS).then_some(ran),
-        })
-        .collect()
 }
 
 impl Counter {
