@@ -317,4 +317,6 @@ fn is_denied(error: &io::Error) -> bool {
 }
 
 #[cfg(test)]
+mod queue_tests;
+#[cfg(test)]
 mod tests;
