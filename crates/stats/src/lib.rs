@@ -21,6 +21,7 @@ mod labels;
 mod latency;
 mod levels;
 mod loss;
+mod memory_queues;
 mod memory_use;
 pub mod mesh;
 mod neighbours;
@@ -63,6 +64,7 @@ pub use latency::{
 };
 pub use levels::{ALIKE, Doubt, ERROR_SHARE, Grouping, Level, Levels, RUNS_MIN, levels};
 pub use loss::{Loss, LossPlace, loss_of};
+pub use memory_queues::QueueUse;
 pub use memory_use::{CacheMissed, MemoryUse, PerByte};
 pub use neighbours::{
     NeighbourStep, NeighbourTest, Open, Regime, Slowdown, blocks_for, neighbours,

@@ -3,6 +3,7 @@
 
 use crate::done::{CONFIDENCE, Done};
 use crate::median;
+use crate::memory_queues::{QueueUse, queue_use};
 use crate::order::median_interval;
 use narrows_model::load::{EndReport, Role};
 use narrows_model::memory_traffic::{MemoryTraffic, Quantity, Uncounted};
@@ -51,6 +52,12 @@ pub struct MemoryUse {
     /// What could not be counted, each reason once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Uncounted>,
+    /// What waited in the queues of each processor.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<QueueUse>,
+    /// What of the queues could not be counted, each reason once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues_missing: Vec<Uncounted>,
 }
 
 /// What the last-level cache did not hold of what the cores of a processor asked for.
@@ -169,12 +176,7 @@ fn over(end: Role, both_ends: bool, runs: &[Run<'_>]) -> MemoryUse {
     let in_cache: Vec<f64> = runs.iter().filter_map(Run::in_cache).collect();
     let remote: Vec<f64> = runs.iter().filter_map(Run::remote).collect();
     let counts = runs.iter().flat_map(|run| &run.traffic.counts);
-    let mut missing: Vec<Uncounted> = Vec::new();
-    for gap in runs.iter().flat_map(|run| &run.traffic.gaps) {
-        if !missing.contains(gap) {
-            missing.push(gap.clone());
-        }
-    }
+    let all: Vec<&MemoryTraffic> = runs.iter().map(|run| run.traffic).collect();
     MemoryUse {
         end,
         both_ends,
@@ -194,8 +196,20 @@ fn over(end: Role, both_ends: bool, runs: &[Run<'_>]) -> MemoryUse {
         cache_missed: cache_missed(runs),
         device_writes_in_cache_share: median(&in_cache),
         ran_thousandths: counts.filter_map(|count| count.ran_thousandths).min(),
-        missing,
+        missing: each_once(runs.iter().flat_map(|run| &run.traffic.gaps)),
+        queues: queue_use(&all),
+        queues_missing: each_once(runs.iter().flat_map(|run| &run.traffic.queue_gaps)),
     }
+}
+
+fn each_once<'a>(gaps: impl Iterator<Item = &'a Uncounted>) -> Vec<Uncounted> {
+    let mut each: Vec<Uncounted> = Vec::new();
+    for gap in gaps {
+        if !each.contains(gap) {
+            each.push(gap.clone());
+        }
+    }
+    each
 }
 
 #[cfg(test)]
