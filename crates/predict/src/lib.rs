@@ -9,6 +9,7 @@ mod answers;
 mod asked;
 pub mod bounds;
 pub mod bus;
+mod by_counters;
 pub mod calibration;
 pub mod contention;
 pub mod description;
@@ -46,6 +47,7 @@ mod traffic;
 pub mod wire_rate;
 
 pub use asked::Asked;
+pub use by_counters::{ByCounters, Open, by_counters};
 pub use engine::{Predictor, of_host, of_nic};
 pub use measured::Measured;
 pub use nics::{Model, named as nic_model};
