@@ -134,8 +134,9 @@ pub fn of(host: &Host, copy_gb_s: Option<f64>, analysis: Option<&Analysis<'_>>) 
         ("RDMA".to_owned(), (DIRECT, DIRECT)),
     ];
     let mut missing: Vec<String> = Vec::new();
-    let summaries = analysis.into_iter().flat_map(|analysis| &analysis.summaries);
-    for why in summaries.flat_map(words::memory_missing) {
+    let all = analysis.into_iter();
+    let told = all.flat_map(|all| all.summaries.iter().map(move |one| (all, one)));
+    for why in told.flat_map(|(all, summary)| words::memory_missing(all, summary)) {
         if !missing.contains(&why) {
             missing.push(why);
         }

@@ -134,7 +134,7 @@ pub fn cell(analysis: &Analysis<'_>, summary: &Summary) -> ExplainedCell {
         bottleneck: expectation.and_then(|prediction| prediction.bottleneck.clone()),
         because,
         memory: words::memory_use(analysis, summary),
-        memory_missing: words::memory_missing(summary),
+        memory_missing: words::memory_missing(analysis, summary),
         limit: limit.cloned(),
         standing,
     }

@@ -237,3 +237,62 @@ fn memory_traffic_is_drawn_by_size_beside_what_a_copy_reaches() {
     assert!(row.contains("2.00 GB/s (10 %) / 4.00 GB/s"), "{row}");
     assert!(!row.contains("4.00 GB/s ("), "no copy was measured on the other host: {row}");
 }
+
+/// What a host's counters told of a second, whose processors are of a model.
+fn queued(model: &str, device: u64, full: u64) -> String {
+    use narrows_model::Fact;
+    use narrows_model::memory_queues::{QueueCount, QueueEvent};
+    let mut study = study(4_000_000_000, 9_000_000_000, NetworkPath::Peer);
+    study.host.cpu.model = Fact::known(model.into(), "made");
+    study.peer_hosts = vec![study.host.clone()];
+    let count = |(of, count)| QueueCount {
+        of,
+        package: Some(0),
+        count,
+        busiest: count,
+        counters: 1,
+        ran_thousandths: Some(400),
+    };
+    let counts = [
+        (QueueEvent::MemoryCycles, 1_500_000_000),
+        (QueueEvent::WriteFull, full),
+        (QueueEvent::WriteOccupancy, 30_000_000_000),
+        (QueueEvent::WriteInserts, 100_000_000),
+        (QueueEvent::ReadOccupancy, 4_500_000_000),
+        (QueueEvent::ReadInserts, 60_000_000),
+        (QueueEvent::RowsOpened, 50_781_250),
+        (QueueEvent::RootCycles, 500_000_000),
+        (QueueEvent::RootOccupancy, device * 500_000_000),
+        (QueueEvent::RootWrites, 120_000_000),
+        (QueueEvent::RootReads, 1_000_000),
+    ];
+    for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+        end.memory.as_mut().expect("counts").queues = counts.map(count).to_vec();
+    }
+    explained(&study)
+}
+
+#[test]
+fn what_waited_is_told_with_the_regime_by_counters() {
+    let cascade_lake = "Intel(R) Xeon(R) Gold 6234 CPU @ 3.30GHz";
+    let red = queued(cascade_lake, 92, 1_425_000_000);
+    for says in [
+        "queues of the receiver's host: write queue full in 95 % of cycles, 200 ns a line in it, 50 \
+         ns a line in the read queue, a row opened for 25 % of lines, 92 lines in the busiest root \
+         complex, 767 ns a device write there",
+        "by counters device writes (red): all credits in use, which carry 61 Gb/s so, and the write \
+         queue full; thresholds of one Cascade Lake machine",
+        "the counters took turns and ran 40 % of the time",
+    ] {
+        assert!(red.contains(says), "{says}:\n{red}");
+    }
+    // As long in the queues, with credits to spare; which needs the peak of memory to be told.
+    let open = queued(cascade_lake, 60, 150_000_000);
+    assert!(open.contains("by counters no regime told: the peak of its memory"), "{open}");
+    assert!(!open.contains("not told by counters"), "{open}");
+    let ice_lake = queued("Intel(R) Xeon(R) Platinum 8360Y CPU @ 2.40GHz", 92, 1_425_000_000);
+    assert!(ice_lake.contains("92 lines in the busiest root complex"), "{ice_lake}");
+    assert!(!ice_lake.contains("(red)") && !ice_lake.contains("(blue)"), "{ice_lake}");
+    let why = "not told by counters: nobody has published credits and latencies of Ice Lake-SP";
+    assert_eq!(ice_lake.matches(why).count(), 1, "{ice_lake}");
+}

@@ -121,7 +121,7 @@ fn the_report_says_it_in_a_sentence_a_table_and_a_picture() {
     let blue =
         (narrows_report::formats::format("text").expect("a format").write)(&Analysis::of(&blue));
     let wanted = "TCP, sent: not slower with up to 5 cores that copy memory; the job is, 1.";
-    assert!(blue.contains(wanted) && blue.contains(" with 5 cores: blue"), "{blue}");
+    assert!(blue.contains(wanted) && blue.contains(" with 5 cores: blue by rates"), "{blue}");
     // The page leads with the traffic that loses most, and not with a level of a factor.
     let page = write("html");
     let (_, head) = page.split_once("class=\"figure\">").expect("a headline");

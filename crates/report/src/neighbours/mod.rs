@@ -43,7 +43,9 @@ pub fn answer(analysis: &Analysis<'_>, test: &NeighbourTest) -> String {
     let cores = at_work(test, most.map_or(0, |step| step.cores));
     let says = match test.regime {
         Regime::Traffic { from_cores, with_job } => traffic(analysis, test, from_cores, with_job),
-        Regime::Job => format!("not slower with up to {cores}; the job is, {}: blue", job(test)),
+        Regime::Job => {
+            format!("not slower with up to {cores}; the job is, {}: blue by rates", job(test))
+        }
         Regime::Neither => {
             let moved = rate(most.and_then(|step| step.job_alone));
             format!("neither is slower by more than 5 % with {cores} at {moved}")
@@ -109,7 +111,7 @@ fn red(analysis: &Analysis<'_>, test: &NeighbourTest) -> &'static str {
     let is_by_nic = kind.is_some_and(|kind| {
         *kind == Workload::Packets || matches!(kind.transport(), Some(Transport::Rdma(_)))
     });
-    if is_by_nic { ": red" } else { "; the copies of the kernel's own cores wait as well" }
+    if is_by_nic { ": red by rates" } else { "; the copies of the kernel's own cores wait as well" }
 }
 
 fn plural(cores: u32) -> String {

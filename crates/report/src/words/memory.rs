@@ -1,6 +1,7 @@
 //! Memory traffic in words: what crossed the bus, for each byte of the network beside what its path
 //! needs, and what could not be counted.
 
+use super::queues::{queues, untold};
 use crate::Analysis;
 use narrows_model::host::Host;
 use narrows_model::load::Role;
@@ -42,7 +43,7 @@ pub fn needed(analysis: &Analysis<'_>, summary: &Summary, end: Role) -> Option<M
 }
 
 /// The facts of the host that an end of a cell ran on; `None` where they are not known.
-fn facts<'a>(analysis: &'a Analysis<'_>, summary: &Summary, end: Role) -> Option<&'a Host> {
+pub fn facts<'a>(analysis: &'a Analysis<'_>, summary: &Summary, end: Role) -> Option<&'a Host> {
     let stored = analysis.stored;
     let trial = stored.trials.iter().find(|trial| trial.label == summary.label)?;
     let of = trial.ends_of(end).next().map_or(EndHost::Controller, |end| end.host);
@@ -160,17 +161,42 @@ fn gigabytes(bytes: f64) -> String {
 /// What was counted of a cell's hosts.
 pub fn memory_use(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String> {
     // Two ends on one host count the same bus.
-    let of = summary.memory.iter().filter_map(|one| counted(analysis, summary, one));
     let most = if summary.is_one_host() { 1 } else { usize::MAX };
+    let of = summary.memory.iter().filter_map(|one| counted(analysis, summary, one)).take(most);
+    let waited = summary.memory.iter().filter(|one| !one.queues.is_empty()).take(most);
+    let queues = waited.flat_map(|one| queues(analysis, summary, one));
     let own = summary.memory.iter().filter_map(|one| own_threads(summary, one));
-    of.take(most).chain(own).collect()
+    of.chain(queues).chain(own).collect()
 }
 
 /// What could not be counted of a cell's hosts, each reason once.
-pub fn memory_missing(summary: &Summary) -> Vec<String> {
+pub fn memory_missing(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String> {
+    let traffic = of_hosts(summary, |one| &one.missing);
+    let traffic = traffic.into_iter().map(|(gap, hosts)| {
+        format!("memory traffic of {} not counted: {gap}", hosts.join(" and "))
+    });
+    let queues = of_hosts(summary, |one| &one.queues_missing);
+    let queues = queues
+        .into_iter()
+        .map(|(gap, hosts)| format!("memory queues of {} not counted: {gap}", hosts.join(" and ")));
+    let regimes = summary.memory.iter().filter_map(|one| untold(analysis, summary, one));
+    let mut all: Vec<String> = traffic.chain(queues).collect();
+    for regime in regimes {
+        if !all.contains(&regime) {
+            all.push(regime);
+        }
+    }
+    all
+}
+
+/// Reasons with the hosts that have them, each once.
+fn of_hosts(
+    summary: &Summary,
+    missing: fn(&MemoryUse) -> &[Uncounted],
+) -> Vec<(&Uncounted, Vec<&'static str>)> {
     let mut told: Vec<(&Uncounted, Vec<&str>)> = Vec::new();
     for one in &summary.memory {
-        for gap in &one.missing {
+        for gap in missing(one) {
             match told.iter_mut().find(|(known, _)| *known == gap) {
                 Some((_, hosts)) if hosts.contains(&host_of(summary, one)) => {}
                 Some((_, hosts)) => hosts.push(host_of(summary, one)),
@@ -178,7 +204,5 @@ pub fn memory_missing(summary: &Summary) -> Vec<String> {
             }
         }
     }
-    told.into_iter()
-        .map(|(gap, hosts)| format!("memory traffic of {} not counted: {gap}", hosts.join(" and ")))
-        .collect()
+    told
 }

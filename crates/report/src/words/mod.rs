@@ -5,6 +5,7 @@ mod directions;
 mod memory;
 mod no_value;
 mod pairs;
+mod queues;
 mod reconciled;
 mod set_up;
 mod traffic;
