@@ -5,12 +5,16 @@
 //! holds a stream back, and neither its CPUs nor its link: so it was found on servers whose sockets
 //! moved four bytes of memory for each byte of the network (Balaji, Shah, Panda: "within 5% of the
 //! practically attainable peak memory bandwidth").
+//!
+//! Below that, memory may still take a device's writes too slowly: where the root complex has all
+//! its credits in use and the write queue is full, by their counts, that is what is named.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::result::{Measure, Needed, Unmeasured, Verdict, Weight};
 use narrows_predict::calibration::attainable_gb_s;
-use narrows_stats::MemoryUse;
+use narrows_predict::{ByCounters, by_counters};
+use narrows_stats::{MemoryUse, QueueUse};
 
 pub static RULE: Rule =
     Rule { name: "memory-traffic", asks: "Is the memory bus full?", of_host: false, judge };
@@ -35,6 +39,9 @@ fn look(cell: &Cell<'_>, attainable_gb_s: Option<f64>) -> Looked {
         return Err(Blind::OtherKind);
     }
     let own = own(cell);
+    if let Some(held) = own.and_then(|own| writes_held(cell, own)) {
+        return held;
+    }
     let Some((own, rate)) = own.and_then(|own| Some((own, own.bytes_per_second?))) else {
         let why = own.and_then(|own| own.missing.first()).cloned();
         let trial = cell.trial.label.clone();
@@ -61,6 +68,34 @@ fn look(cell: &Cell<'_>, attainable_gb_s: Option<f64>) -> Looked {
     cell.saw(seen, wrong)
 }
 
+/// Devices whose writes memory takes too slowly, on any processor of this host; `None` where no
+/// counts say so.
+fn writes_held(cell: &Cell<'_>, own: &MemoryUse) -> Option<Looked> {
+    let host = &cell.study.host;
+    own.queues.iter().find_map(|queues| match by_counters(host, queues) {
+        ByCounters::DeviceWrites { carried_gbps } => Some(red(cell, queues, carried_gbps)),
+        _ => None,
+    })
+}
+
+fn red(cell: &Cell<'_>, queues: &QueueUse, carried_gbps: Option<f64>) -> Looked {
+    let full = 100.0 * queues.full_write_queue_share.unwrap_or_default();
+    let lines = queues.busiest_root_lines.unwrap_or_default();
+    let carried =
+        carried_gbps.map_or(String::new(), |gbps| format!(", which carry {gbps:.0} Gb/s"));
+    let seen = format!(
+        "by counters the write queue of this host's memory was full in {full:.0} % of its cycles, \
+         with {lines:.0} lines under way in the busiest root complex, all it has credits \
+         for{carried}"
+    );
+    let says = format!("Memory takes devices' writes too slowly in {}: {seen}", cell.trial.label);
+    let remedy = "fewer cores that write memory beside the traffic (narrows neighbours), or \
+                  theirs on another node; more memory channels (narrows predict --search); the \
+                  cache taking devices' writes (DDIO)";
+    let found = finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy);
+    cell.saw(seen, Some(found))
+}
+
 fn per_byte(of: &MemoryUse) -> String {
     let ratio = of.per_network_byte.as_ref();
     ratio.map_or(String::new(), |ratio| format!(", {:.1} bytes per network byte", ratio.value))
@@ -72,11 +107,12 @@ mod tests {
     use crate::measured::testing::stream;
     use crate::setting::testing::{is_clear, is_found, is_unknown};
     use narrows_model::load::Role;
+    use narrows_model::memory_queues::{QueueCount, QueueEvent};
     use narrows_model::memory_traffic::{Count, CountedBy, MemoryTraffic, Quantity, Uncounted};
     use narrows_model::record::{Record, Reported};
     use narrows_model::study::StoredStudy;
     use narrows_model::trial::{NetworkPath, Trial, TrialId};
-    use narrows_model::{Bytes, Nanos};
+    use narrows_model::{Bytes, Fact, Nanos};
 
     /// A copy that counts so many GB in a second, and a stream whose sender's host, which is the
     /// controller's, moves as many through memory.
@@ -129,6 +165,56 @@ mod tests {
         let Verdict::Found { findings } = &full else { return };
         assert!(findings[0].says.contains("16.0 bytes per network byte"), "{}", findings[0].says);
         assert!(is_clear(&verdict(&study(20, Some(18)))));
+    }
+
+    /// The same stream on a processor of a model, with so many lines in its one root complex and so
+    /// many of 1000 cycles with a full write queue.
+    fn queued(model: &str, lines: u64, full: u64) -> StoredStudy {
+        let mut study = study(20, Some(10));
+        study.host.cpu.model = Fact::known(model.into(), "made");
+        let count = |(of, count)| QueueCount {
+            of,
+            package: Some(0),
+            count,
+            busiest: count,
+            counters: 1,
+            ran_thousandths: None,
+        };
+        let counts = [
+            (QueueEvent::MemoryCycles, 1000),
+            (QueueEvent::WriteFull, full),
+            (QueueEvent::ReadOccupancy, 1000),
+            (QueueEvent::ReadInserts, 100),
+            (QueueEvent::RowsOpened, 10),
+            (QueueEvent::RootCycles, 100),
+            (QueueEvent::RootOccupancy, 100 * lines),
+            (QueueEvent::RootWrites, 1000),
+            (QueueEvent::RootReads, 10),
+        ];
+        for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+            let Some(memory) = &mut end.memory else { continue };
+            memory.queues = counts.map(count).to_vec();
+            // A tenth of the bus, read and written apart.
+            let mut read = memory.counts[0].clone();
+            (read.of, memory.counts[0].of) = (Quantity::Read, Quantity::Written);
+            read.bytes = 0;
+            memory.counts.push(read);
+        }
+        study
+    }
+
+    #[test]
+    fn device_writes_that_memory_holds_up_are_found_by_their_counts_alone() {
+        let cascade_lake = "Intel(R) Xeon(R) Gold 6234 CPU @ 3.30GHz";
+        let red = verdict(&queued(cascade_lake, 92, 950));
+        let Verdict::Found { findings } = &red else { panic!("{red:?}") };
+        let says = &findings[0].says;
+        assert!(says.contains("full in 95 % of its cycles, with 92 lines"), "{says}");
+        // Credits to spare, room in the queue, and a family that nobody has measured.
+        assert!(is_clear(&verdict(&queued(cascade_lake, 60, 950))));
+        assert!(is_clear(&verdict(&queued(cascade_lake, 92, 100))));
+        let ice_lake = "Intel(R) Xeon(R) Platinum 8360Y CPU @ 2.40GHz";
+        assert!(is_clear(&verdict(&queued(ice_lake, 92, 950))));
     }
 
     #[test]
