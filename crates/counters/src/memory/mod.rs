@@ -218,6 +218,10 @@ impl MemoryMeters {
         wanted: &Wanted<'_>,
     ) -> Result<(), Uncounted> {
         let ((counts, counted), pmu) = (wanted.of, wanted.pmu.name.clone());
+        // A queue with a counter missing is told of once, and needs no more of them.
+        if counts.is_of_queues() && self.lost.contains(&counted) {
+            return Ok(());
+        }
         for cpu in &wanted.pmu.cpus {
             let event = wanted.row.name.clone();
             match kernel.open(wanted.code, *cpu) {
