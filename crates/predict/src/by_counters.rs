@@ -15,9 +15,9 @@ use std::fmt;
 /// Share of its credits from which on a device has all of them in use: a mean over the window
 /// stays below the plateau of 92 by what is idle between bursts.
 const CREDITS_IN_USE: f64 = 0.95;
-/// Share of the cycles with a full write queue from which on memory takes no more writes: up to 37 %
-/// devices lost nothing, from 93 % on a fifth and more (Understanding the Host Network, RDMA beside
-/// one to six cores that read and write).
+/// Share of the cycles with a full write queue from which on memory takes no more writes: up to
+/// 37 % devices lost nothing, from 93 % on a fifth and more (Understanding the Host Network, RDMA
+/// beside one to six cores that read and write).
 const WRITES_FULL: f64 = 0.70;
 /// Share below which memory takes them, from the same runs.
 const WRITES_PASS: f64 = 0.50;
@@ -42,7 +42,7 @@ pub enum ByCounters {
     /// Device writes as well, with room in the write queue: its credits are too few for this rate
     /// at the latency that a line has anyway.
     DeviceCredits {
-        /// As above.
+        /// What they carried so, in Gb/s; `None` where the time of a line was not counted.
         carried_gbps: Option<f64>,
     },
     /// Memory's bandwidth: so large a share of what this mix of reads and writes reaches.
@@ -50,7 +50,7 @@ pub enum ByCounters {
         /// 1 is all of it.
         share: f64,
     },
-    /// Memory's latency: cores wait for their reads, devices have credits to spare. The blue regime.
+    /// Memory's latency: cores wait for their reads, devices have credits to spare. Blue.
     Latency {
         /// How many times longer than unloaded a core's read takes.
         times: f64,

@@ -277,11 +277,11 @@ fn what_waited_is_told_with_the_regime_by_counters() {
     let cascade_lake = "Intel(R) Xeon(R) Gold 6234 CPU @ 3.30GHz";
     let red = queued(cascade_lake, 92, 1_425_000_000);
     for says in [
-        "queues of the receiver's host: write queue full in 95 % of cycles, 200 ns a line in it, 50 \
-         ns a line in the read queue, a row opened for 25 % of lines, 92 lines in the busiest root \
-         complex, 767 ns a device write there",
-        "by counters device writes (red): all credits in use, which carry 61 Gb/s so, and the write \
-         queue full; thresholds of one Cascade Lake machine",
+        "queues of the receiver's host: write queue full in 95 % of cycles, 200 ns a line in it, \
+         50 ns a line in the read queue, a row opened for 25 % of lines, 92 lines in the busiest \
+         root complex, 767 ns a device write there",
+        "by counters device writes (red): all credits in use, which carry 61 Gb/s so, and the \
+         write queue full; thresholds of one Cascade Lake machine",
         "the counters took turns and ran 40 % of the time",
     ] {
         assert!(red.contains(says), "{says}:\n{red}");

@@ -226,7 +226,7 @@ mod tests {
         Count { of, by, package, bytes, counters: 2, ran_thousandths: None }
     }
 
-    /// A second of two channels at 1.5 GHz, cache slices at 2 GHz and two root complexes at 500 MHz.
+    /// A second of two channels at 1.5 GHz, cache slices at 2 GHz, two root complexes at 500 MHz.
     fn second() -> MemoryTraffic {
         MemoryTraffic {
             span_ns: Nanos(1_000_000_000),

@@ -1,24 +1,16 @@
 //! Memory traffic in words: what crossed the bus, for each byte of the network beside what its path
 //! needs, and what could not be counted.
 
+use super::end_hosts::{facts, host_of};
 use super::queues::{queues, untold};
 use crate::Analysis;
 use narrows_model::host::Host;
 use narrows_model::load::Role;
 use narrows_model::memory_traffic::Uncounted;
-use narrows_model::trial::{EndHost, NetworkPath};
+use narrows_model::trial::NetworkPath;
 use narrows_predict::bus::{self, Moves, Way};
 use narrows_predict::{dram, link_rate};
 use narrows_stats::{CacheMissed, MemoryUse, Summary};
-
-/// Whose host a use is of. A memory kernel has one end, and two ends inside a host have one host.
-pub fn host_of(summary: &Summary, of: &MemoryUse) -> &'static str {
-    match (of.both_ends || summary.path == NetworkPath::Memory, of.end) {
-        (true, _) => "this host",
-        (false, Role::Sender) => "the sender's host",
-        (false, Role::Receiver | Role::Background) => "the receiver's host",
-    }
-}
 
 /// `1`, `2 to 4`.
 pub fn moves(moves: Moves) -> String {
@@ -40,17 +32,6 @@ pub fn needed(analysis: &Analysis<'_>, summary: &Summary, end: Role) -> Option<M
         Role::Receiver | Role::Background => Way::Receive,
     };
     bus::of_trial(trial, way, analysis.stored.study.cache_bytes)
-}
-
-/// The facts of the host that an end of a cell ran on; `None` where they are not known.
-pub fn facts<'a>(analysis: &'a Analysis<'_>, summary: &Summary, end: Role) -> Option<&'a Host> {
-    let stored = analysis.stored;
-    let trial = stored.trials.iter().find(|trial| trial.label == summary.label)?;
-    let of = trial.ends_of(end).next().map_or(EndHost::Controller, |end| end.host);
-    match of {
-        EndHost::Peer(at) if trial.path == NetworkPath::Peer => stored.peer_hosts.get(at as usize),
-        _ => Some(&stored.host),
-    }
 }
 
 /// What a rate is of the peak of a host's populated channels: `, 21 % of the 204.8 GB/s of its 8

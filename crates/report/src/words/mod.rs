@@ -2,6 +2,7 @@
 
 mod delays;
 mod directions;
+mod end_hosts;
 mod memory;
 mod no_value;
 mod pairs;
@@ -12,7 +13,8 @@ mod traffic;
 
 pub use delays::delays;
 pub use directions::{back, directions};
-pub use memory::{host_of, memory_missing, memory_use, moves};
+pub use end_hosts::host_of;
+pub use memory::{memory_missing, memory_use, moves};
 pub use no_value::no_value;
 pub use pairs::pairs;
 pub use set_up::{brief, path_of, set_up};

@@ -1,6 +1,6 @@
 //! What waited in a host's memory in words: its queues, and which regime they show by counters.
 
-use super::memory::{facts, host_of};
+use super::end_hosts::{facts, host_of};
 use crate::Analysis;
 use narrows_predict::{ByCounters, Open, by_counters};
 use narrows_stats::{MemoryUse, QueueUse, Summary};
