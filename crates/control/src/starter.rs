@@ -14,6 +14,7 @@ use crate::wire::{Reply, Request};
 use narrows_hostctl::child;
 use narrows_hostctl::container::Launcher;
 use narrows_hostctl::sampling::Leave;
+use narrows_model::Fact;
 use narrows_model::host::{Host, PciHop};
 use narrows_model::record::{Fault, Stage};
 use std::collections::BTreeMap;
@@ -371,6 +372,13 @@ fn with_rights_of(before: &Host, mut host: Host) -> Host {
             device.path.clone_from(&before.path);
         }
     }
+    // The file system of the control groups may be seen with rights alone: `ip netns exec` hides it.
+    if matches!(host.cpu.quota_cpus, Fact::Denied { .. }) {
+        host.cpu.quota_cpus.clone_from(&before.cpu.quota_cpus);
+    }
+    if matches!(host.memory.cgroup_limit_bytes, Fact::Denied { .. }) {
+        host.memory.cgroup_limit_bytes.clone_from(&before.memory.cgroup_limit_bytes);
+    }
     host.cpu.sockets = before.cpu.sockets.clone();
     host.expansion_slots = before.expansion_slots.clone();
     host
@@ -385,7 +393,6 @@ fn same(a: &[PciHop], b: &[PciHop]) -> bool {
 mod tests {
     use super::*;
     use narrows_model::Bytes;
-    use narrows_model::fact::Fact;
     use narrows_model::host::{ExpansionSlot, Memory, Nic, Slot};
     use std::process::Command;
 

@@ -225,13 +225,25 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
             (None, Sureness::Counted) => Some(own_action(cell)),
             _ => action,
         },
-        second: slower
-            .filter(|_| rule.as_deref() != Some(names::CONGESTION_CONTROL))
-            .map(Slower::second),
+        second: without_sack(cell, rule.as_deref(), found).or_else(|| {
+            slower
+                .filter(|_| rule.as_deref() != Some(names::CONGESTION_CONTROL))
+                .map(Slower::second)
+        }),
         rule,
         what,
         sureness,
     }
+}
+
+/// What makes losses cost more than they would, where they hold a stream whose ends have SACK off.
+fn without_sack(cell: &Cell<'_>, rule: Option<&str>, found: &[&Finding]) -> Option<Second> {
+    let is_off = found.iter().any(|one| one.rule == names::TCP_SACK)
+        && cell.agreed(keys::OPTION_SACK) == Some(false);
+    (rule == Some(names::TCP_RETRANSMITS) && is_off).then(|| Second {
+        rule: names::TCP_SACK.to_owned(),
+        says: "SACK is off, so that each loss costs more than its segment".to_owned(),
+    })
 }
 
 /// Whether a finding is of a cell: a rule about runs names its cell in the evidence, and one about
@@ -283,7 +295,7 @@ fn small(rule: &str, cell: &Cell<'_>) -> Option<String> {
         names::CONGESTION_WINDOW => return congestion_window::of_route(cell),
         names::NIC_SHAPED => return nic_shaped::of_sender(cell),
         names::SEGMENT_SIZE => return segment_size::beside_mtu(cell),
-        names::PATH_OUTAGES => return path_outages::lost_link(cell),
+        names::PATH_OUTAGES => return path_outages::why(cell),
         names::RECEIVE_WINDOW => receive_window::why,
         names::SEND_BUFFER => send_buffer::why,
         _ => return None,

@@ -24,6 +24,7 @@ names! {
     FRAGMENTS_LOST = "fragments-lost",
     HANDSHAKE_LOSS = "handshake-loss",
     HANDSHAKE_SLOW = "handshake-slow",
+    LARGE_FRAMES_LOST = "large-frames-lost",
     MESSAGE_SIZE = "message-size",
     NEIGHBOUR_CHANGED = "neighbour-changed",
     NIC_DUPLEX = "nic-duplex",

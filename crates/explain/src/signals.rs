@@ -217,6 +217,24 @@ impl Cell<'_> {
         })
     }
 
+    /// The smallest window at which slow start of a flow ended, in segments; `None` where it had no
+    /// end, or an older agent does not tell.
+    pub fn slow_start_threshold(&self) -> Option<f64> {
+        self.of_sender(|end| {
+            let all = each(end, keys::SLOW_START_THRESHOLD, Moment::Closing).into_iter();
+            all.filter(|at| *at < keys::NO_THRESHOLD as f64).reduce(f64::min)
+        })
+    }
+
+    /// Whether no flow of the median run had sent a segment again since it connected; `None` where
+    /// an older agent does not tell.
+    pub fn has_never_lost(&self) -> Option<bool> {
+        let again = self.of_sender(|end| {
+            each(end, keys::RETRANSMITTED_SO_FAR, Moment::Closing).into_iter().reduce(f64::max)
+        });
+        again.map(|again| again == 0.0)
+    }
+
     /// Segments of each flow that are under way at once, at the most: what the rate makes of a
     /// round trip, or the largest congestion window where that is larger.
     pub fn under_way(&self) -> Option<f64> {

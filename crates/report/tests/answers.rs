@@ -10,8 +10,9 @@ use narrows_model::result::{
 };
 use narrows_model::study::StoredStudy;
 use narrows_model::study_kind::StudyKind;
+use narrows_model::trial::NetworkPath;
 use narrows_model::units::Unit;
-use narrows_model::workload::Workload;
+use narrows_model::workload::{Kernel, Metric, Workload};
 use narrows_report::answer::{self, Bottleneck};
 use narrows_report::drawn::Screen;
 use narrows_report::{Analysis, brief};
@@ -61,6 +62,23 @@ fn measured(gbps: &[f64]) -> StoredStudy {
     let mut study = study("size", gbps, 10, None);
     study.study.command = StudyKind::Tcp;
     study
+}
+
+#[test]
+fn memory_is_told_by_the_most_that_was_read_of_it_and_not_of_a_cache() {
+    let study = measured(&[15.0, 150.0, 900.0, 200.0]);
+    let mut analysis = Analysis::of(&study);
+    for summary in &mut analysis.summaries {
+        summary.kind = Workload::Memory(Kernel::Read);
+        summary.metric = Metric::MemoryBandwidth;
+        summary.path = NetworkPath::Memory;
+    }
+    analysis.summaries[2].labels.push(Label::CacheResident);
+    analysis.summaries[3].kind = Workload::Memory(Kernel::Copy);
+    let told = |analysis: &Analysis<'_>| answer::headline(analysis).expect("told").label.clone();
+    assert_eq!(told(&analysis), analysis.summaries[1].label, "of all threads, not of the first");
+    analysis.summaries[0].path = NetworkPath::Peer;
+    assert_eq!(told(&analysis), analysis.summaries[0].label, "the network comes first");
 }
 
 #[test]

@@ -63,6 +63,10 @@ const BEYOND_CHANCE: f64 = 4.0;
 const ALIKE: f64 = 0.6;
 /// A bucket passes the first of a burst at many times its rate, a queue at its rate.
 const SPREAD_MOST: f64 = 3.0;
+/// Of the rate at which a burst is sent, what its first packets come at where a slow link spreads them.
+const FAR_SPREAD: f64 = 0.2;
+/// A burst that comes in so many times the time in which it was sent has waited for a few packets.
+const WAITED_MOST: f64 = 2.5;
 /// Packets after the first whose spacing tells.
 const HEAD_LEAST: u32 = 3;
 /// A train at this share of a rate passes it whole, with the packets to spare that chance takes.
@@ -133,13 +137,16 @@ fn limited(fast: &[&Train], slow: &[&Train]) -> Limited {
             .collect::<Vec<f64>>()
     });
     let rate_bps = rates.as_deref().and_then(range).filter(|rate| !is_bunched(slow, rate));
+    let is_near = head_bps(fast).zip(rate_bps).map(|(head, rate)| head <= SPREAD_MOST * rate.high);
+    let is_dropped_at_once = is_near == Some(false) && is_far_spread(fast);
     let room_bytes = rate_bps.zip(passed).map(|both| room(both).max(0.0));
-    let is_queue = match head_bps(fast).zip(rate_bps) {
-        Some((head, rate)) => head <= SPREAD_MOST * rate.high,
-        None => is_spread(fast),
-    };
-    // What a queue lets pass comes at the rate of the link behind it.
-    let rate_bps = rate_bps.or_else(|| heads(fast).filter(|_| is_queue));
+    // Of the rate that slower trains tell, and not of the link's.
+    let room_bytes = room_bytes.filter(|_| !is_dropped_at_once);
+    let is_queue = is_near.map_or_else(|| is_spread(fast), |near| near || is_dropped_at_once);
+    // What a queue lets pass comes at the rate of the link behind it; slower trains that come in
+    // heaps fill a short one too, and tell less.
+    let link = heads(fast).filter(|_| is_queue);
+    let rate_bps = if is_dropped_at_once { link.or(rate_bps) } else { rate_bps.or(link) };
     Limited { rate_bps, room_bytes, is_queue }
 }
 
@@ -147,9 +154,8 @@ fn limited(fast: &[&Train], slow: &[&Train]) -> Limited {
 /// sender waited for a CPU and sent the rest at once, so that their length tells no rate.
 fn is_bunched(slow: &[&Train], rate: &Range) -> bool {
     slow.iter().any(|train| {
-        let sent_bps = 8.0 * f64::from(train.sent) * train.packet_bytes.0 as f64 / seconds(train);
         let lost = f64::from(train.sent.saturating_sub(train.came));
-        sent_bps < BELOW * rate.low && lost >= BUNCHED_SHARE * f64::from(train.sent)
+        sent_bps(train) < BELOW * rate.low && lost >= BUNCHED_SHARE * f64::from(train.sent)
     })
 }
 
@@ -192,12 +198,25 @@ fn of_heads(trains: &[&Train]) -> Vec<f64> {
         .collect()
 }
 
+/// Whether the first packets of trains came five times as far apart as they were sent, and all that
+/// came at all soon after: a slow link spreads them, and a queue before it has room for few. Before
+/// a policer behind a slow link the others would have waited.
+fn is_far_spread(trains: &[&Train]) -> bool {
+    let full: Vec<&Train> = trains.iter().copied().filter(is_full).collect();
+    let sent = median(&full.iter().map(|train| sent_bps(train)).collect::<Vec<f64>>());
+    let waited = |train: &&Train| train.came_ns.0 as f64 / train.sent_ns.0.max(1) as f64;
+    let waited = median(&full.iter().map(waited).collect::<Vec<f64>>());
+    let is_spread = head_bps(&full).zip(sent).is_some_and(|(head, sent)| head <= FAR_SPREAD * sent);
+    is_spread && waited.is_some_and(|waited| waited <= WAITED_MOST)
+}
+
+fn sent_bps(train: &Train) -> f64 {
+    8.0 * f64::from(train.sent) * train.packet_bytes.0 as f64 / seconds(train).max(1e-9)
+}
+
 /// Whether the first packets of trains came further apart than they were sent.
 fn is_spread(trains: &[&Train]) -> bool {
-    let sent = |train: &&Train| {
-        8.0 * f64::from(train.sent) * train.packet_bytes.0 as f64 / seconds(train).max(1e-9)
-    };
-    let sent = median(&trains.iter().map(sent).collect::<Vec<f64>>());
+    let sent = median(&trains.iter().map(|train| sent_bps(train)).collect::<Vec<f64>>());
     head_bps(trains).zip(sent).is_some_and(|(head, sent)| head < 0.5 * sent)
 }
 
@@ -268,6 +287,28 @@ mod tests {
     }
 
     #[test]
+    fn a_policer_behind_a_slow_link_is_no_short_queue() {
+        // The link of 200 Mb/s holds all that waits, and the policer of 20 Mb/s takes most of it.
+        let behind = |gap_us: f64, came: u32| Train {
+            came,
+            came_ns: Nanos(15_360_000),
+            ..train(gap_us, 200e6, 256.0, true)
+        };
+        let trains = vec![behind(8.0, 35); 10];
+        let paced = vec![train(400.0, 20e6, 10.0, false); 6];
+        let found = limited_of(&WayProbe { trains, paced, ..WayProbe::default() });
+        assert!(!found.is_queue, "{found:?}");
+        let at_once = limited_of(&WayProbe {
+            trains: vec![train(8.0, 200e6, 5.0, true); 10],
+            paced: vec![train(400.0, 20e6, 10.0, false); 6],
+            ..WayProbe::default()
+        });
+        assert!(at_once.is_queue && at_once.room_bytes.is_none(), "{at_once:?}");
+        let link = at_once.rate_bps.expect("the link's");
+        assert!((link.middle / 200e6 - 1.0).abs() < 0.05, "{at_once:?}");
+    }
+
+    #[test]
     fn slow_trains_that_were_sent_in_bunches_tell_no_rate() {
         // A queue of eight before 200 Mb/s. The sender of slow trains was put aside: at 68 Mb/s
         // they lost a fifth, as a rate of 54 Mb/s would take it, and at 21 a tenth.
@@ -288,9 +329,9 @@ mod tests {
         let rate = found.rate_bps.expect("as its packets came");
         assert!((rate.middle / 200e6 - 1.0).abs() < 0.05, "{found:?}");
         assert_eq!(found.room_bytes, None);
-        // Without that train nothing says so.
+        // Without that train the bursts themselves still say so.
         let told = of(slow(256, 148)).rate_bps.expect("a rate");
-        assert!(told.middle < 60e6, "{told:?}");
+        assert!((told.middle / 200e6 - 1.0).abs() < 0.05, "{told:?}");
     }
 
     #[test]

@@ -17,14 +17,16 @@ pub static SOURCE: Registered = Registered {
 type Field = (usize, usize, u64);
 
 /// Fields that are states and no running totals.
-const GAUGES: [(Field, Gauge); 11] = [
+const GAUGES: [(Field, Gauge); 13] = [
     ((5, 1, 1), keys::TCP_OPTIONS),
     ((16, 4, 1), keys::SEND_MSS),
     ((20, 4, 1), keys::RECEIVE_MSS),
     ((60, 4, 1), keys::PATH_MTU),
     ((68, 4, 1000), keys::RTT),
+    ((76, 4, 1), keys::SLOW_START_THRESHOLD),
     ((80, 4, 1), keys::CONGESTION_WINDOW),
     ((84, 4, 1), keys::ADVERTISED_MSS),
+    ((100, 4, 1), keys::RETRANSMITTED_SO_FAR),
     ((120, 8, 1), keys::ACKNOWLEDGED_SO_FAR),
     ((148, 4, 1000), keys::RTT_MIN),
     ((228, 4, 1), keys::SEND_WINDOW),
@@ -236,7 +238,9 @@ mod tests {
             ("receive_mss_bytes", "rcv_mss", 1),
             ("path_mtu_bytes", "pmtu", 1),
             ("rtt_ns", "rtt", 1000),
+            ("slow_start_threshold_segments", "snd_ssthresh", 1),
             ("congestion_window_segments", "snd_cwnd", 1),
+            ("retransmitted_so_far_segments", "total_retrans", 1),
             ("advertised_mss_bytes", "advmss", 1),
             ("rtt_min_ns", "min_rtt", 1000),
             ("send_window_bytes", "snd_wnd", 1),

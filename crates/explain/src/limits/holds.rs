@@ -199,12 +199,37 @@ pub fn quota_stops(cell: &Cell<'_>) -> Holds {
     let stopped = shares.into_iter().flatten().reduce(f64::max);
     match stopped {
         _ if pace(cell).is_some() => Holds::No,
+        // The other end's count says nothing of a group that its own cannot read.
+        _ if uses_up_quota(cell) => Holds::Yes,
         Some(share) if share >= STOPPED_SHARE => Holds::Yes,
         Some(_) => Holds::No,
         // Not counted, and so not known: what uses no CPU misses none.
         None if is_idle(cell) => Holds::No,
         None => Holds::Perhaps,
     }
+}
+
+/// Of a known quota, what an end's threads used where it is what they had.
+const OF_QUOTA: std::ops::Range<f64> = 0.7..1.3;
+/// Threads that wait for so much of the time have work that a quota keeps from them.
+const QUOTA_WAITED_SHARE: f64 = 0.3;
+
+/// Whether an end's threads waited for a CPU and had just the time that its group's quota gives.
+fn uses_up_quota(cell: &Cell<'_>) -> bool {
+    let used = |end: &EndReport| {
+        let each = end.threads.iter().map(|thread| thread.user_ns.0 + thread.system_ns.0);
+        Some(each.sum::<u64>() as f64 / (end.window_ns.0.max(1)) as f64)
+    };
+    let ends = [
+        (cell.sender(), cell.of_sender(used), cell.of_sender(waited_share)),
+        (cell.receiver(), cell.of_receiver(used), cell.of_receiver(waited_share)),
+    ];
+    ends.into_iter().any(|(end, used, waited)| {
+        let quota = end.and_then(|end| end.host.cpu.quota_cpus.value().copied());
+        let is_all =
+            quota.zip(used).is_some_and(|(quota, used)| OF_QUOTA.contains(&(used / quota)));
+        is_all && waited.is_some_and(|waited| waited >= QUOTA_WAITED_SHARE)
+    })
 }
 
 /// What takes CPU time holds no stream that keeps the pace that was asked for.

@@ -154,6 +154,11 @@ pub static NAMED: &[Named] = &[
         "a rate limit that begins after a volume (policer or shaper with a large bucket)",
         Sureness::Inferred,
     ),
+    always(
+        names::LARGE_FRAMES_LOST,
+        "the loss of what TCP hands over in large frames (TSO), or of TCP alone,",
+        Sureness::Inferred,
+    ),
     always(names::PATH_POLICED, "a policer on the path", Sureness::Inferred),
     Named {
         rule: names::PATH_SHORT_QUEUE,

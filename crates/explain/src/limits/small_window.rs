@@ -7,6 +7,11 @@ use crate::rules::slow_start_unfinished;
 
 /// Rate times round trip is about what a window lets travel.
 const FILLS_WINDOW: std::ops::Range<f64> = 0.6..1.6;
+/// Of a window that has grown by a segment each round trip the mean is what travelled.
+const FILLS_GROWN: std::ops::Range<f64> = 0.3..1.6;
+/// Below so many segments no delay ends slow start (Linux: `hystart_low_window`), and losses or what
+/// was saved of earlier connections do.
+const BY_DELAY_MIN: f64 = 16.0;
 /// By how much a window grows at the least that TCP opens.
 const OPENS: f64 = 1.05;
 /// What of the segments may be lost in a window that TCP opens all the while.
@@ -26,8 +31,16 @@ pub fn small_window(cell: &Cell<'_>) -> Option<Answer> {
     let window = segments * cell.segment_bytes()? * f64::from(cell.trial.params.streams.max(1));
     let travels = cell.rates()?.middle / 8.0 * cell.trips()?.middle_ns / 1e9;
     // One that TCP makes smaller again and again is held by what makes it so.
-    let grown = cell.of_sender(slow_start_unfinished::grown)?;
-    (grown >= OPENS && FILLS_WINDOW.contains(&(travels / window.max(1.0)))).then(|| {
+    let grown = cell.of_sender(slow_start_unfinished::grown).filter(|grown| *grown >= OPENS)?;
+    let filled = travels / window.max(1.0);
+    if let Some(threshold) = saved(cell).filter(|_| FILLS_GROWN.contains(&filled)) {
+        let what = format!(
+            "slow start, which ended at {threshold:.0} segments though nothing had been lost: what \
+             TCP saved of an earlier connection,"
+        );
+        return Some(Answer::inferred(what, SAVED_ACTION));
+    }
+    (grown >= OPENS && FILLS_WINDOW.contains(&filled)).then(|| {
         let what = format!(
             "TCP's congestion window ({segments:.0} segments), which was small as the window began \
              and opens slowly,"
@@ -35,6 +48,17 @@ pub fn small_window(cell: &Cell<'_>) -> Option<Answer> {
         Answer::inferred(what, SMALL_WINDOW_ACTION)
     })
 }
+
+/// Where slow start ended, in segments, before anything was lost and too early for delay to end it.
+fn saved(cell: &Cell<'_>) -> Option<f64> {
+    let threshold = cell.slow_start_threshold().filter(|at| *at < BY_DELAY_MIN)?;
+    cell.has_never_lost()?.then_some(threshold)
+}
+
+/// What to do about a threshold that is older than the connection.
+const SAVED_ACTION: &str = "at the sender: ip tcp_metrics show and flush, no `ssthresh` on the route (ip route \
+                            show); net.ipv4.tcp_no_ssthresh_metrics_save=1 (Linux 5.6) or \
+                            tcp_no_metrics_save=1 keeps it from coming back";
 
 /// What to do about a window that was made small before any run's window began.
 const SMALL_WINDOW_ACTION: &str = "measure longer, after a longer warm-up (--warm-up 10 -t 10); see what drops \

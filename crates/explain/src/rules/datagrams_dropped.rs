@@ -4,7 +4,8 @@
 //! interface: its ring or queue was full. In the receiver's host: a filter or a backlog. On the
 //! path: a switch, a shaper, or a host between; where both ends are one host there is none of
 //! these. Where the other end's counters are not read no place is named. Judged from one in a
-//! hundred, by the largest part.
+//! hundred, by the largest part; of a stream with a pace, which asks for no more than that, from
+//! one in two hundred.
 
 use super::path_rate_limit;
 use crate::measured::{self, Blind, Cell, cells, finding};
@@ -20,6 +21,7 @@ pub static RULE: Rule = Rule {
 };
 
 const DROPPED_SHARE: f64 = 0.01;
+const DROPPED_SHARE_PACED: f64 = 0.005;
 
 fn judge(case: &Case<'_>) -> Verdict {
     let others: Vec<Cell<'_>> = cells(case).collect();
@@ -30,7 +32,8 @@ fn judge(case: &Case<'_>) -> Verdict {
         let share = |lost: u64| lost as f64 / all as f64;
         let by = if loss.last_datagrams_known { "both ends' counts" } else { "sequence numbers" };
         let seen = format!("{} of {all} lost, by {by} and counters", loss.lost_datagrams);
-        let wrong = (share(loss.lost_datagrams) >= DROPPED_SHARE).then(|| {
+        let least = if cell.is_paced() { DROPPED_SHARE_PACED } else { DROPPED_SHARE };
+        let wrong = (share(loss.lost_datagrams) >= least).then(|| {
             let is_alike = path_rate_limit::is_alike_when_slower(cell, &others);
             let random = match is_alike.filter(|alike| *alike && is_path(place)) {
                 Some(_) => {

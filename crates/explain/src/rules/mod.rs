@@ -30,6 +30,7 @@ mod idle_states;
 mod interrupts_isolated;
 mod interrupts_on_one_cpu;
 mod iommu_strict;
+pub mod large_frames_lost;
 mod memlock;
 mod memory_limit;
 mod memory_mixed;
@@ -149,6 +150,7 @@ pub static RULES: &[&Rule] = &[
     &interrupts_isolated::RULE,
     &interrupts_on_one_cpu::RULE,
     &iommu_strict::RULE,
+    &large_frames_lost::RULE,
     &memlock::RULE,
     &memory_limit::RULE,
     &memory_mixed::RULE,

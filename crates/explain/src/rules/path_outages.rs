@@ -4,11 +4,12 @@
 //! whole slices of the window, and the sender's timer runs out (at least 200 ms in Linux) before it
 //! goes on. The mean hides it. Where packets are lost one by one the timer runs out now and then as
 //! well, when the one that was sent again is lost too; but most losses are repaired without it.
-//! Where an end's own interface lost its link meanwhile, that is why.
+//! Where an end's own interface lost its link meanwhile, that is why. Where the receiver had all that
+//! was sent again, nothing was lost: something holds packets and lets them go later.
 //! What drops all above a rate empties the window in this way as well: `path-policed` and the drops
 //! of the hosts themselves explain the silence then.
 
-use super::{own_host_drops, path_drops_ecn, path_policed, receiver_host_drops};
+use super::{large_frames_lost, own_host_drops, path_drops_ecn, path_policed, receiver_host_drops};
 use crate::measured::{self, Blind, Cell, Look, Looked, finding, times};
 use crate::timers;
 use crate::{Case, Rule};
@@ -68,12 +69,13 @@ fn look(cell: &Cell<'_>) -> Looked {
             window_ns / 1e9,
             cell.trial.label,
             lengthened(cell),
-            lost_link(cell).unwrap_or_else(|| "outages".to_owned())
+            why(cell).unwrap_or_else(|| "outages".to_owned())
         );
         let first = if timers::is_lengthened(cell) { OF_ROUTE } else { "" };
-        let remedy = match lost_link(cell) {
-            Some(_) => format!("{first}{LINK_REMEDY}"),
-            None => format!("{first}{REMEDY}"),
+        let remedy = match (lost_link(cell), are_held(cell)) {
+            (Some(_), _) => format!("{first}{LINK_REMEDY}"),
+            (None, true) => format!("{first}{HELD_REMEDY}"),
+            (None, false) => format!("{first}{REMEDY}"),
         };
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
     });
@@ -87,6 +89,25 @@ const REMEDY: &str = "look for a link that flaps or a route that changes (ip mon
 
 const LINK_REMEDY: &str = "see the cable, the transceiver and the port of that interface, its \
                            driver's messages (dmesg) and the switch's log";
+
+const HELD_REMEDY: &str = "look for what holds packets for so long and lets them go: radio that scans for other \
+                           networks or saves power, a virtual machine or relay that is put aside, \
+                           pause frames, a link that trains anew";
+/// Of what was sent again so much had arrived at the least where nothing was lost.
+const HAD_SHARE: f64 = 0.8;
+
+/// Why nothing came, as a clause, where that is known.
+pub fn why(cell: &Cell<'_>) -> Option<String> {
+    let held = || "something held packets and let them go later, and lost none".to_owned();
+    lost_link(cell).or_else(|| are_held(cell).then(held))
+}
+
+/// Whether the receiver had what was sent again as the timer ran out.
+fn are_held(cell: &Cell<'_>) -> bool {
+    let again = cell.sent_count(keys::RETRANSMITTED).unwrap_or(0.0);
+    let had = cell.sent_count(keys::DUPLICATES).unwrap_or(0.0);
+    again > 0.0 && had >= HAD_SHARE * again
+}
 
 /// The interface of an end that lost its link in most runs, as a clause.
 pub fn lost_link(cell: &Cell<'_>) -> Option<String> {
@@ -123,6 +144,7 @@ fn lengthened(cell: &Cell<'_>) -> String {
 /// The rule that finds what drops packets, and why nothing came.
 fn explained(cell: &Cell<'_>) -> Option<&'static str> {
     let rules = [
+        (large_frames_lost::is_found(cell), large_frames_lost::RULE.name),
         (path_policed::is_found(cell), path_policed::RULE.name),
         (path_drops_ecn::is_found(cell), path_drops_ecn::RULE.name),
         (own_host_drops::is_found(cell), own_host_drops::RULE.name),
@@ -155,6 +177,17 @@ mod tests {
         read(&mut random, "netstat", "TcpExt.TCPSackRecovery_events", 22);
         assert!(is_clear(&of_study(&RULE, &random)));
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+        // The receiver reports what was sent again as what it had.
+        let held = |had: u64| {
+            let mut study = stream("tcp-stream");
+            slices(&mut study, &[9, 0, 0, 9, 9, 9, 9, 9, 9, 9]);
+            read(&mut study, "tcp-info", "flow0.timeouts_events", 1);
+            read(&mut study, "tcp-info", "flow0.retransmitted_segments", 5);
+            read(&mut study, "tcp-info", "flow0.duplicates_reported_segments", had);
+            format!("{:?}", of_study(&RULE, &study))
+        };
+        assert!(held(4).contains("something held packets") && held(4).contains("saves power"));
+        assert!(held(3).contains("its timer: outages") && held(3).contains("a link that flaps"));
         // The own link went.
         let mut link = stream("tcp-stream");
         slices(&mut link, &[9, 0, 0, 9, 9, 9, 9, 9, 9, 9]);

@@ -7,7 +7,7 @@
 //! and none of a slower one, and passes the first of a train as they came.
 
 use super::tcp_retransmits::{ROW_MIN, row};
-use super::{path_capacity_varies, path_drops_ecn};
+use super::{large_frames_lost, path_capacity_varies, path_drops_ecn};
 use crate::controls;
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::probes::says_rate;
@@ -64,6 +64,9 @@ fn look(cell: &Cell<'_>) -> Looked {
     // What drops packets for their mark passes each that is sent again: half are lost, in rows.
     if path_drops_ecn::is_found(cell) {
         return cell.saw("what is lost is lost for its ECN mark", None);
+    }
+    if large_frames_lost::is_found(cell) {
+        return cell.saw("what is lost is what TCP hands over many segments at a time", None);
     }
     let is_marked = path_drops_ecn::is_agreed(cell) && losses.again >= MARKED_SHARE;
     if is_marked && cell.classes(|_, other| other.is_ecn()).is_empty() {

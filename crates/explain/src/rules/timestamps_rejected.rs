@@ -3,7 +3,8 @@
 //! TCP takes a segment whose timestamp is older than what its connection has seen for one that has
 //! wandered for hours, and drops it (PAWS, RFC 7323, section 5). Nothing in one connection is as
 //! late; something on the way that rewrites timestamps, or two hosts behind one address, makes them
-//! look so. The sender sees a loss, though every segment arrived (`PAWSEstab`).
+//! look so. The sender sees a loss, though every segment arrived (`PAWSEstab`). One that comes late
+//! after it was sent again is rejected as well: the receiver reports that it had it already.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
@@ -19,6 +20,8 @@ pub static RULE: Rule = Rule {
 
 /// Of the segments that were sent again so many were rejected at the least.
 const OF_LOST: f64 = 0.3;
+/// Of the rejected so many at the most had arrived before: more are late ones of a path that reorders.
+const HAD_MAX: f64 = 0.5;
 /// The kernel counts those of all connections; without as many repeats they are another's.
 const REJECTED_MIN: f64 = 3.0;
 
@@ -34,11 +37,12 @@ fn look(cell: &Cell<'_>) -> Looked {
     let rejected = rejected.ok_or_else(|| cell.lacks(Measure::KernelRejects))?;
     let again = cell.sent_count(keys::RETRANSMITTED);
     let again = again.ok_or_else(|| cell.lacks(Measure::TcpSegments))?;
+    let had = cell.sent_count(keys::DUPLICATES).unwrap_or(0.0);
     let seen = format!(
-        "the receiver's kernel rejected {rejected:.0} segments for their timestamps, and {again:.0} were \
-         sent again, in the median run"
+        "the receiver's kernel rejected {rejected:.0} segments for their timestamps, {again:.0} were \
+         sent again, and {had:.0} had arrived before, in the median run"
     );
-    let is_many = rejected >= REJECTED_MIN && rejected >= OF_LOST * again;
+    let is_many = rejected >= REJECTED_MIN.max(OF_LOST * again) && had <= HAD_MAX * rejected;
     let wrong = (is_many && again >= REJECTED_MIN).then(|| {
         let at = cell.receiver().map_or("at the receiver", |end| end.at);
         let says = format!(
@@ -75,6 +79,14 @@ mod tests {
         assert!(is_clear(&of(9, 100)), "most were lost on the way");
         assert!(is_clear(&of(0, 50)));
         assert!(is_clear(&of(9, 0)), "this stream lost nothing");
+        let mut late = stream("tcp-stream");
+        read(&mut late, "tcp-info", "flow0.retransmitted_segments", 52);
+        read_receiver(&mut late, "netstat", "TcpExt.PAWSEstab_events", 50);
+        assert!(is_found(&of_study(&RULE, &late)));
+        read(&mut late, "tcp-info", "flow0.duplicates_reported_segments", 25);
+        assert!(is_found(&of_study(&RULE, &late)), "half of them");
+        read(&mut late, "tcp-info", "flow0.duplicates_reported_segments", 50);
+        assert!(is_clear(&of_study(&RULE, &late)), "they had come, and came late once more");
         let mut uncounted = stream("tcp-stream");
         read(&mut uncounted, "tcp-info", "flow0.retransmitted_segments", 9);
         assert!(is_unknown(&of_study(&RULE, &uncounted)));

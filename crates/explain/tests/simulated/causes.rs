@@ -493,6 +493,18 @@ pub const CAUSES: &[Cause] = &[
     },
     Cause { name: "a policer", rules: &["path-policed", "tcp-retransmits"], plant: policed },
     Cause {
+        name: "large frames that are dropped",
+        rules: &["large-frames-lost", "tcp-retransmits"],
+        plant: |study, noise| {
+            senders(study, |end| {
+                read(end, "tcp-info", "flow0.retransmitted_segments", noise.about(120_000.0));
+                read(end, "tcp-info", "flow0.congestion_window_segments", 2);
+            });
+            let trains = (0..10).map(|_| train(noise, 100, 4_000.0)).collect();
+            probed(study, &WayProbe { trains, ..WayProbe::default() });
+        },
+    },
+    Cause {
         name: "a policer of each flow",
         rules: &["path-flow-limit", "path-policed", "tcp-retransmits"],
         plant: |study, noise| {

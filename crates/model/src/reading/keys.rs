@@ -181,13 +181,19 @@ pub const RTT_MIN: Gauge = Gauge::of(TcpInfo, "rtt_min", Nanos);
 pub const ACKNOWLEDGED_SO_FAR: Gauge = Gauge::of(TcpInfo, "acknowledged_so_far", Bytes);
 /// Segments that a connection may have on the way.
 pub const CONGESTION_WINDOW: Gauge = Gauge::of(TcpInfo, "congestion_window", Segments);
+/// The window at which slow start ends; [`NO_THRESHOLD`] where nothing ends it.
+pub const SLOW_START_THRESHOLD: Gauge = Gauge::of(TcpInfo, "slow_start_threshold", Segments);
+/// What the kernel says where slow start has no end (`TCP_INFINITE_SSTHRESH`).
+pub const NO_THRESHOLD: u64 = 0x7fff_ffff;
+/// Segments that a connection had sent again in all, before the window opened too.
+pub const RETRANSMITTED_SO_FAR: Gauge = Gauge::of(TcpInfo, "retransmitted_so_far", Segments);
 
 /// Gauges that change while a window is open, so that they are told at its edges and, where
 /// they are sampled, by their extremes too.
 pub const CHANGING: [Gauge; 5] =
     [WAITING, RTT, CONGESTION_WINDOW, SEND_WINDOW, ACKNOWLEDGED_SO_FAR];
 /// All gauges: what is none of them counts.
-pub const GAUGES: [Gauge; 13] = [
+pub const GAUGES: [Gauge; 15] = [
     ACKNOWLEDGED_SO_FAR,
     WAITING,
     QDISC_WAITING,
@@ -197,6 +203,8 @@ pub const GAUGES: [Gauge; 13] = [
     RTT,
     RTT_MIN,
     CONGESTION_WINDOW,
+    SLOW_START_THRESHOLD,
+    RETRANSMITTED_SO_FAR,
     TCP_OPTIONS,
     ADVERTISED_MSS,
     SEND_WINDOW,

@@ -59,6 +59,75 @@ fn what_an_end_waits_for_may_be_a_quota_that_it_cannot_read() {
 }
 
 #[test]
+fn an_end_that_has_just_the_time_of_its_quota_is_held_by_it_though_nobody_counted() {
+    use narrows_model::host::{Cpu, Host};
+    let of = |quota: f64, used_ms: u64, waited_ms: u64| {
+        let mut study = stream("tcp-stream");
+        let from = narrows_model::Source("/sys/fs/cgroup/cpu.max".into());
+        let quota_cpus = Fact::Known { value: quota, from };
+        let allowed = Fact::absent("x");
+        study.peer_hosts =
+            vec![Host { cpu: Cpu { quota_cpus, allowed, ..Cpu::default() }, ..Host::default() }];
+        for record in &mut study.records {
+            // The sender's own group has no quota: it was stopped in no period.
+            for end in record.of_mut(Role::Sender) {
+                end.readings.put_words("group", "periods_events", 0);
+                end.readings.put_words("group", "throttled_events", 0);
+            }
+            for end in record.of_mut(Role::Receiver) {
+                end.window_ns = Nanos(1_000_000_000);
+                end.threads[0].user_ns = Nanos(0);
+                end.threads[0].system_ns = Nanos(used_ms * 1_000_000);
+                end.threads[0].waited_ns = Some(Nanos(waited_ms * 1_000_000));
+            }
+        }
+        let summaries = narrows_stats::summarise(&study);
+        let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+        let all = cells(&case).map(|cell| holds::quota_stops(&cell)).collect::<Vec<_>>();
+        all.into_iter().next().expect("a cell")
+    };
+    assert!(of(0.15, 140, 600) == Holds::Yes);
+    assert!(of(0.15, 140, 100) != Holds::Yes, "it had no more work");
+    assert!(of(0.5, 140, 600) != Holds::Yes, "others took what the quota leaves");
+    assert!(of(0.05, 140, 600) != Holds::Yes, "more than the quota");
+}
+
+#[test]
+fn slow_start_that_ended_before_anything_was_lost_was_ended_by_what_tcp_saved() {
+    let of = |threshold: u64, again: u64| {
+        let mut study = stream("tcp-stream");
+        for (key, value) in [
+            ("send_mss_bytes", 1448),
+            ("sent_segments", 100_000),
+            ("retransmitted_segments", 0),
+            ("rtt_ns", 20_000_000),
+            ("rtt_min_ns", 20_000_000),
+            ("lowest:rtt_ns", 20_000_000),
+            ("busy_ns", 1_000_000_000),
+            ("limited_by_receive_window_ns", 0),
+            ("limited_by_send_buffer_ns", 0),
+            ("opening:congestion_window_segments", 10_000),
+            ("congestion_window_segments", 25_000),
+            ("slow_start_threshold_segments", threshold),
+            ("retransmitted_so_far_segments", again),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        limit_of(&study, &[])
+    };
+    let saved = of(7, 0);
+    assert!(saved.what.contains("slow start, which ended at 7 segments"), "{saved}");
+    assert!(saved.action.as_deref().is_some_and(|it| it.contains("ip tcp_metrics")), "{saved:?}");
+    for (other, why) in [
+        (of(7, 1), "lost before the window"),
+        (of(16, 0), "delay may end it"),
+        (of(0x7fff_ffff, 0), "it has no end"),
+    ] {
+        assert!(!other.what.contains("slow start, which ended"), "{why}: {other}");
+    }
+}
+
+#[test]
 fn a_full_cpu_and_nothing_at_all_are_told_apart() {
     let mut study = stream("tcp-stream");
     let unknown = limit_of(&study, &[]);

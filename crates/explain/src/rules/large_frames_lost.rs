@@ -1,0 +1,134 @@
+//! `large-frames-lost`: are the segments lost that TCP hands over many at a time?
+//!
+//! TCP hands the interface large frames, which the NIC or its driver cuts into segments (TSO). A
+//! driver, a bridge or a tunnel that drops them leaves TCP the single segments that it sends after
+//! its timer: the window stays at a few, and a tenth of all segments and more are lost. Packets of a
+//! probe, which are not cut, all come, however many are sent at once. A filter of TCP alone looks
+//! the same from the ends.
+
+use crate::measured::{self, Blind, Cell, Look, Looked, finding};
+use crate::{Case, Rule};
+use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
+use narrows_stats::Bursts;
+
+pub static RULE: Rule = Rule {
+    name: "large-frames-lost",
+    asks: "Are the segments lost that TCP hands over many at a time?",
+    of_host: false,
+    judge,
+};
+
+/// Fewer are lost where a path or a policer drops packets.
+const LOST_SHARE: f64 = 0.1;
+/// A larger congestion window, in segments, has let large frames through.
+const WINDOW_MAX: f64 = 10.0;
+/// Features of an interface by which TCP hands over more than a segment at once.
+const CUT: [&str; 2] = ["tx-tcp-segmentation", "tx-generic-segmentation"];
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let idle = Some(Activity::LosesSegments);
+    measured::judge(case, Needed::ProbedStream, idle, look)
+}
+
+/// Whether it finds something in a cell.
+pub fn is_found(cell: &Cell<'_>) -> bool {
+    matches!(look(cell), Ok(Look::Found(_)))
+}
+
+fn look(cell: &Cell<'_>) -> Looked {
+    if !cell.is_tcp_stream() || cell.is_paced() {
+        return Err(Blind::OtherKind);
+    }
+    let losses = cell.losses().ok_or_else(|| cell.lacks(Measure::TcpSegments))?;
+    if losses.lost < LOST_SHARE {
+        return cell.saw(format!("{:.3} % of the segments lost", 100.0 * losses.lost), None);
+    }
+    let bursts = cell.bursts().ok_or_else(|| cell.lacks(Measure::TrainsByExplain))?;
+    let window = cell.congestion_window().ok_or_else(|| cell.lacks(Measure::TcpWindow))?;
+    let come = if bursts == Bursts::Whole { "come whole" } else { "lose packets too" };
+    let seen = format!(
+        "{:.1} % of the segments lost, congestion windows of {window:.0} segments as the runs end; packet \
+         trains {come}",
+        100.0 * losses.lost
+    );
+    let is_lost = bursts == Bursts::Whole && window <= WINDOW_MAX && !is_cut_before(cell);
+    let wrong = is_lost.then(|| {
+        let says = format!(
+            "TCP loses {:.0} % of its segments in {}, and packets of a probe none, however many are sent \
+             at once: what TCP hands over in frames of several segments (TSO) is dropped, or TCP alone",
+            100.0 * losses.lost,
+            cell.trial.label
+        );
+        let at = cell.sender().and_then(|end| end.nic()).map_or("IF", |nic| nic.name.as_str());
+        let remedy = format!(
+            "at the sender ethtool -K {at} tso off gso off, and measure again: if that helps, its driver, a \
+             bridge or a tunnel drops large frames; else look for a filter of TCP (nft list ruleset, \
+             iptables -nvL) at both ends and between"
+        );
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
+    });
+    cell.saw(seen, wrong)
+}
+
+/// Whether the sender's kernel cuts all that leaves into single segments.
+fn is_cut_before(cell: &Cell<'_>) -> bool {
+    let features = cell.sender().and_then(|end| end.nic()?.offloads.value());
+    features.is_some_and(|features| CUT.iter().all(|cut| features.get(*cut) == Some(&false)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::testing::{of_study, read, stream};
+    use crate::probes::testing::{way, with_probes};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, known};
+    use narrows_model::host::Nic;
+    use narrows_model::probe::PathProbe;
+    use narrows_model::study::StoredStudy;
+
+    /// So many of 1000 segments lost, with this window; trains of 256 of which so many come.
+    fn study(lost: u64, window: u64, came: u32) -> StoredStudy {
+        let mut study = stream("tcp-stream");
+        for (key, value) in [
+            ("sent_segments", 1000),
+            ("retransmitted_segments", lost),
+            ("congestion_window_segments", window),
+            ("send_mss_bytes", 1448),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        let there = way(came, 60, came);
+        with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
+        study
+    }
+
+    #[test]
+    fn segments_are_lost_that_no_train_loses() {
+        let of = |lost, window, came| of_study(&RULE, &study(lost, window, came));
+        assert!(is_found(&of(210, 2, 256)));
+        assert!(is_clear(&of(90, 2, 256)), "as a path loses them");
+        assert!(is_clear(&of(210, 40, 256)), "large frames passed");
+        assert!(is_clear(&of(210, 2, 200)), "the path loses packets as well");
+        let mut unprobed = stream("tcp-stream");
+        read(&mut unprobed, "tcp-info", "flow0.sent_segments", 1000);
+        read(&mut unprobed, "tcp-info", "flow0.retransmitted_segments", 210);
+        assert!(is_unknown(&of_study(&RULE, &unprobed)));
+    }
+
+    #[test]
+    fn what_the_kernel_cuts_itself_is_no_large_frame() {
+        let with = |on: bool| {
+            let mut study = study(210, 2, 256);
+            let features = CUT.map(|cut| (cut.to_owned(), on && cut == CUT[0]));
+            let offloads = known(features.into_iter().collect());
+            study.host.nics = vec![Nic { name: "e0".into(), offloads, ..Nic::default() }];
+            for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+                end.report.effective.interface = Some("e0".into());
+            }
+            of_study(&RULE, &study)
+        };
+        let verdict = format!("{:?}", with(true));
+        assert!(verdict.contains("ethtool -K e0 tso off gso off"), "{verdict}");
+        assert!(is_clear(&with(false)));
+    }
+}
