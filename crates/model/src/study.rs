@@ -94,6 +94,9 @@ impl Study {
     }
 }
 
+/// Most runs that a cell, or a trial of a command, may be asked for.
+pub const REPEATS_MAX: u32 = 100_000;
+
 /// Name and question of a study.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Title {

@@ -2,7 +2,7 @@
 
 use narrows_model::host::{Host, Module, Slot};
 use narrows_model::load::{Binding, CpuList, Role};
-use narrows_model::options::{flows, runs};
+use narrows_model::options::{Declared, flows, runs};
 use narrows_model::study::Found;
 use narrows_model::trial::{NetworkPath, Placement};
 use narrows_model::{Bytes, Fact, Nanos, Source};
@@ -153,30 +153,45 @@ fn trials_keep_the_cells_ids_on_any_machine() {
 #[test]
 fn slips_of_the_pen_are_told_with_their_place() {
     let wrong = [
-        ("name = 'a'\nrepeats = 'x'", "line 2"),
-        ("name = 'a/b'\nrepeats = 1", "name: must be"),
-        ("name = 'a'\nrepeats = 0", "repeats"),
-        ("name = 'a'\nrepeats = 1\nrepeat = 2", "line 3: unknown field `repeat`"),
-        ("name = 'a'\nrepeats = 1\n[base]\nlenght = 2", "line 4: unknown field `lenght`"),
-        ("name = 'a'\nrepeats = 1\n[base]\n\ndscp = 64", "line 5: dscp: 64 is out of bounds"),
+        ("name = 'a'\nrepeats = 'x'", "line 2, column 11: invalid type"),
+        ("name = 'a/b'\nrepeats = 1", "line 1, column 8: name: must be"),
+        ("name = 'a'\nrepeats = 0", "line 2, column 11: repeats: must be 1 to 100000"),
+        ("name = 'a'\nrepeats = 1\nrepeat = 2", "line 3, column 1: unknown field `repeat`"),
+        ("name = 'a'\nrepeats = 1\n[base]\nlenght = 2", "line 4, column 1: unknown field `lenght`"),
+        (
+            "name = 'a'\nrepeats = 1\n[base]\n\ndscp = 64",
+            "line 5, column 8: dscp: 64 is out of bounds",
+        ),
         (
             "name = 'a'\nrepeats = 1\n[base]\nrdma = { depht = 2 }",
-            "line 4: unknown field `depht`, expected one of device",
+            "line 4, column 10: unknown field `depht`, expected one of device",
         ),
-        ("name = 'a'\nrepeats = 1\n[[factor]]\nname = 'f'", "factor 'f': has no levels"),
+        (
+            "name = 'a'\nrepeats = 1\n[[factor]]\nname = 'f'",
+            "line 3, column 1: factor 'f': has no levels",
+        ),
         (
             "name = 'a'\nrepeats = 1\n[[factor]]\nname = 'f'\nlevels = [{name = 'x', lenght = 1}]",
-            "factor 'f', level 'x': unknown field `lenght`",
+            "line 5, column 24: factor 'f', level 'x': unknown field `lenght`",
         ),
         (
             "name = 'a'\nrepeats = 1\n[[factor]]\nname = 'f'\nset = 'length'\nlevels = ['1Q']",
-            "level '1Q'",
+            "line 6, column 11: factor 'f', level '1Q': length: '1Q' is not a size",
         ),
         (
             "name = 'a'\nrepeats = 1\n[[factor]]\nname = 'f'\nlevels = ['x']\n[[exclude]]\nf = 'y'",
             "no level 'y'",
         ),
         ("name = 'a'\nrepeats = 9\n[precision]\nwithin_percent = 2\nrepeats_max = 5", "precision"),
+        (
+            "name = 'a'\nrepeats = 1\n[quick]\nseconds = 0.01",
+            "line 4, column 11: quick.seconds: 0.01",
+        ),
+        (
+            "name = 'a'\nrepeats = 1\n[[factor]]\nname = 'f'\nlevels = ['x']\n[[factor]]\nname = \
+             'f'\nlevels = ['x']",
+            "line 6, column 1: factor 'f': is given twice",
+        ),
         ("name = 'a'\nrepeats = 1\n[base]\naffinity = 'x'\n", ""),
     ];
     for (text, says) in &wrong[..wrong.len() - 1] {
@@ -188,6 +203,35 @@ fn slips_of_the_pen_are_told_with_their_place() {
     let ends = Ends { host: &host, peers: &[], path: NetworkPath::Loopback, interface: None };
     let error = trials(&cells.expect("cells"), &ends).expect_err("no place").to_string();
     assert!(error.contains("not LOCAL,REMOTE"), "{error}");
+    assert!(error.starts_with("line 4, column 12: cell 'tcp-stream': affinity: "), "{error}");
+}
+
+/// A study's file and a command are held to the same bounds, and told so in the same words.
+#[test]
+fn times_of_a_file_have_the_bounds_of_the_commands() {
+    let bounds: [(&Declared, &str, &[&str]); 3] = [
+        (&runs::SECONDS.declared, "0.05 to 2400", &["0", "0.049", "-1", "2401", "86400"]),
+        (&runs::WARMUP_SECONDS.declared, "0 to 600", &["-0.1", "601"]),
+        (&runs::AFTER.declared, "0 to 120", &["-1", "121"]),
+    ];
+    for (option, bound, wrong) in bounds {
+        let key = option.key;
+        let head = "name = 'a'\nrepeats = 1\n";
+        for told in wrong {
+            let says = option.takes.parse(told).expect_err(told).to_string();
+            assert!(says.ends_with(&format!("out of bounds, must be {bound}")), "{says}");
+            let column = key.len() + 4;
+            let base = Definition::parse(&format!("{head}[base]\n{key} = {told}"));
+            let expected = format!("line 4, column {column}: {key}: {says}");
+            assert_eq!(base.expect_err(told).to_string(), expected);
+            let level = format!("{head}[[factor]]\nname = 'f'\nset = '{key}'\nlevels = [{told}]");
+            let level = Definition::parse(&level).expect_err(told).to_string();
+            let expected = format!("line 6, column 11: factor 'f', level '{told}': {key}: {says}");
+            assert_eq!(level, expected);
+        }
+        let flags = option.flags.iter();
+        assert!(flags.clone().all(|flag| flag.takes.is_none()), "{key} has bounds of its own");
+    }
 }
 
 #[test]

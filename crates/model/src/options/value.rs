@@ -275,8 +275,7 @@ fn quantity<T: std::str::FromStr>(
 }
 
 impl Takes {
-    /// Reads a value of a file and holds it to its bounds. Times have none there: what a run may
-    /// last depends on who makes it.
+    /// Reads a value of a file and holds it to its bounds.
     pub fn read(&self, written: &Written) -> Result<Value, WrongValue> {
         let value = match (self, written) {
             (Self::Switch, Written::Switch(on)) => Value::Switch(*on),
@@ -296,11 +295,9 @@ impl Takes {
             (Self::Number(..) | Self::NamedNumber(..) | Self::OneNumber(_), _) => {
                 return Err(unreadable(written, "a whole number"));
             }
-            (Self::Seconds(..), Written::Whole(number)) => {
-                return Ok(Value::Seconds(*number as f64));
-            }
+            (Self::Seconds(..), Written::Whole(number)) => Value::Seconds(*number as f64),
             (Self::Seconds(..), Written::Fraction(number)) if number.is_finite() => {
-                return Ok(Value::Seconds(*number));
+                Value::Seconds(*number)
             }
             (Self::Seconds(..), _) => return Err(unreadable(written, "a number of seconds")),
             (Self::Size(..), _) => Value::Size(quantity(written, "a size such as 64K")?),
@@ -463,7 +460,14 @@ mod tests {
         assert_eq!(read(Takes::PacketRate, text("max")), Ok(Value::Text("max".into())));
         assert!(read(Takes::PacketRate, Written::Switch(true)).is_err());
         assert!(read(Takes::PacketRate, Written::Whole(0)).is_err());
-        assert_eq!(read(Takes::Seconds(1.0, 2.0), Written::Whole(9)), Ok(Value::Seconds(9.0)));
+        let seconds = Takes::Seconds(0.5, 2.0);
+        assert_eq!(read(seconds, Written::Whole(2)), Ok(Value::Seconds(2.0)));
+        assert_eq!(read(seconds, Written::Fraction(0.5)), Ok(Value::Seconds(0.5)));
+        let beyond = "out of bounds, must be 0.5 to 2";
+        for (written, says) in [(Written::Whole(9), "9"), (Written::Fraction(0.4), "0.4")] {
+            assert_eq!(read(seconds, written), Err(format!("{says} is {beyond}")));
+        }
+        assert!(read(seconds, Written::Fraction(f64::NAN)).is_err());
         assert!(read(Takes::Text(Form::Any), Written::Whole(9)).is_err());
     }
 

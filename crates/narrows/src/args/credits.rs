@@ -1,6 +1,6 @@
 //! The command line of `credits`.
 
-use super::{DemandArgs, OutArgs};
+use super::{DemandArgs, OutArgs, repeats};
 use clap::Args as ClapArgs;
 use narrows_model::Bytes;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub struct CreditsArgs {
     #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
     /// Repeats of each number of chains; six are the least for a 95 % interval
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = repeats())]
     pub repeats: Option<u32>,
     /// Seed of the order of runs; without it one is drawn at random and stored
     #[arg(long, value_name = "N")]

@@ -1,9 +1,8 @@
 //! The command line of direct measurements.
 
-use super::KeyArgs;
-use super::OutArgs;
 use super::table::{CommandOptions, Packets, Rdma, Tcp, Udp};
 use super::untaken::Untaken;
+use super::{KeyArgs, OutArgs, repeats};
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use narrows_model::Nanos;
@@ -25,7 +24,7 @@ pub struct PeerArgs {
     #[command(flatten)]
     pub key: KeyArgs,
     /// Runs; six are the least for a 95 % interval
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = repeats())]
     pub repeats: u32,
     /// Own address or interface that data connections leave from
     #[arg(long, short = 'B', value_name = "ADDRESS|DEVICE")]

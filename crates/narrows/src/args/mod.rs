@@ -47,6 +47,7 @@ pub use tune::TuneArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use narrows_control::net::Net;
+use narrows_model::study::REPEATS_MAX;
 use narrows_model::workload::Kernel;
 use narrows_model::{BitsPerSecond, Bytes};
 use narrows_predict::{Kit, NoKit};
@@ -250,7 +251,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["repeats", "seconds", "seed", "profile"])]
     pub from: Option<PathBuf>,
     /// Repeats of each workload
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = repeats())]
     pub repeats: Option<u32>,
     /// Background load: a memory kernel on this host from before each network run until it is done,
     /// such as copy:2, read:4@node:1 or, over the link between sockets, read:4@node:0/memory:1
@@ -399,7 +400,7 @@ pub struct MemArgs {
     #[arg(long)]
     pub numademo: bool,
     /// Repeats of each measurement; six are the least for a 95 % interval
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = repeats())]
     pub repeats: Option<u32>,
     /// Seed of the order of runs; without it one is drawn at random and stored
     #[arg(long, value_name = "N")]
@@ -604,6 +605,11 @@ fn rate(text: &str) -> Result<BitsPerSecond, Untaken> {
 fn dimms(text: &str) -> Result<Kit, Untaken> {
     let kit = text.strip_prefix("dimms=").ok_or(NoKit::Form).and_then(Kit::parse);
     kit.map_err(|why| Untaken::Kit { text: text.to_owned(), why })
+}
+
+/// Within the bounds that a study's file has too.
+fn repeats() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=i64::from(REPEATS_MAX))
 }
 
 fn seconds(text: &str) -> Result<f64, Untaken> {

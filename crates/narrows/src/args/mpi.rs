@@ -1,6 +1,6 @@
 //! The command line of `mpi`.
 
-use super::OutArgs;
+use super::{OutArgs, repeats};
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use narrows_model::Bytes;
@@ -41,7 +41,7 @@ pub struct MpiArgs {
     pub messages: u32,
     /// Repeats of each pattern and size
     #[arg(long, value_name = "N", default_value_t = 6,
-        value_parser = clap::value_parser!(u32).range(1..=1000))]
+        value_parser = repeats())]
     pub repeats: u32,
     /// Seconds that count in each run; a million iterations end it before
     #[arg(long, short = 't', value_name = "SECONDS", default_value = "0.2",

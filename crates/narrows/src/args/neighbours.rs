@@ -1,7 +1,7 @@
 //! The command line of `neighbours`.
 
 use super::placement::minutes;
-use super::{KeyArgs, format_names, seconds};
+use super::{KeyArgs, format_names, repeats, seconds};
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use narrows_model::workload::Kernel;
@@ -36,7 +36,7 @@ pub struct NeighboursArgs {
     #[arg(long, value_name = "N", default_value_t = 15.0, value_parser = minutes)]
     pub minutes: f64,
     /// Runs of each cell; twelve are enough for a hundred intervals that hold together
-    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = repeats())]
     pub repeats: u32,
     /// Seconds that count in each run
     #[arg(long, short = 't', value_name = "SECONDS", default_value = "1", value_parser = seconds)]

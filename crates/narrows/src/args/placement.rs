@@ -1,7 +1,7 @@
 //! The command line of `placement`.
 
 use super::untaken::Untaken;
-use super::{KeyArgs, format_names, seconds};
+use super::{KeyArgs, format_names, repeats, seconds};
 use clap::{Args as ClapArgs, ValueEnum};
 use narrows_plan::placement::{Background, Threads};
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ pub struct PlacementArgs {
     #[arg(long, value_name = "N", default_value_t = 10.0, value_parser = minutes)]
     pub minutes: f64,
     /// Runs of each placement; ten are enough for the intervals of all effects together
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = repeats())]
     pub repeats: u32,
     /// Seconds that count in each run
     #[arg(long, short = 't', value_name = "SECONDS", default_value = "1", value_parser = seconds)]

@@ -176,7 +176,8 @@ fn tells_memory_node(definition: &Definition, level: &Level) -> bool {
 }
 
 fn in_cell(cell: &Cell, error: &StudyError) -> StudyError {
-    StudyError::new(format!("cell '{}'", cell.label()), error.to_string())
+    let position = cell.settings.position(&error.at);
+    StudyError::new(format!("cell '{}'", cell.label()), error.to_string()).or_at(position)
 }
 
 fn is_excluded(definition: &Definition, levels: &[Level]) -> bool {
@@ -233,7 +234,7 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
             Some(_) => NetworkPath::Cable,
             None => ends.path,
         },
-        timeline: timeline(settings, memory).map_err(in_cell)?,
+        timeline: timeline(settings, memory),
         levels: cell.levels.clone(),
         notes: Vec::new(),
         engine: settings.engine(),
@@ -277,24 +278,13 @@ fn background(
     })
 }
 
-fn timeline(settings: &Settings, memory: bool) -> Result<Timeline, StudyError> {
-    let window_ns = nanos(settings.told(&runs::SECONDS).unwrap_or(1.5), "seconds")?;
-    if window_ns.0 < 50_000_000 {
-        return Err(StudyError::new("seconds", "must be at least 0.05"));
-    }
+fn timeline(settings: &Settings, memory: bool) -> Timeline {
     let (warm, cool) = if memory { (0.05, 0) } else { (0.5, 300) };
-    Ok(Timeline {
-        warmup_ns: nanos(settings.told(&runs::WARMUP_SECONDS).unwrap_or(warm), "warmup_seconds")?,
-        window_ns,
+    let seconds = |option, or| Nanos::from_seconds(settings.told(option).unwrap_or(or));
+    Timeline {
+        warmup_ns: seconds(&runs::WARMUP_SECONDS, warm),
+        window_ns: seconds(&runs::SECONDS, 1.5),
         cooldown_ns: Nanos::from_millis(cool),
         interval_ns: None,
-    })
-}
-
-fn nanos(seconds: f64, what: &str) -> Result<Nanos, StudyError> {
-    if (0.0..=86_400.0).contains(&seconds) {
-        Ok(Nanos::from_seconds(seconds))
-    } else {
-        Err(StudyError::new(what, format!("{seconds} is not 0 to 86400")))
     }
 }

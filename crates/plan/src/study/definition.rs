@@ -1,9 +1,10 @@
 //! The study's file.
 
+use super::source::{FactorSource, LevelSource, Source};
 use super::{Settings, StudyError};
-use narrows_model::options::{flows, runs};
+use narrows_model::options::{Value, flows, runs};
 use narrows_model::packets::BURST_FRAMES_MAX;
-use narrows_model::study::{Precision, RATE, Reading, Search, Spread};
+use narrows_model::study::{Precision, RATE, REPEATS_MAX, Reading, Search, Spread};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -186,12 +187,9 @@ enum OneOrMany {
 impl Definition {
     /// Reads the text of a study's file.
     pub fn parse(text: &str) -> Result<Self, StudyError> {
-        let raw: Raw = toml::from_str(text).map_err(|error| {
-            let before = error.span().map_or(0, |span| text[..span.start].matches('\n').count());
-            StudyError::new(format!("line {}", before + 1), error.message())
-        })?;
-        let factors: Result<Vec<Factor>, _> = raw.factor.into_iter().map(factor).collect();
-        let factors = factors?;
+        let raw: Raw = toml::from_str(text).map_err(|error| StudyError::read(text, &error))?;
+        let source = Source::read(text)?;
+        let factors = factors(raw.factor, &source)?;
         // A search has its own end; beside it may be cells that are repeated.
         let repeats_told = raw.repeats.is_some();
         let repeats = raw.repeats.or(raw.search.map(|_| 1)).ok_or_else(|| {
@@ -215,12 +213,15 @@ impl Definition {
             spread: raw.spread,
             search: raw.search,
             quick: raw.quick,
-            base: raw.base,
+            base: Settings { positions: source.table("base"), ..raw.base },
             factors,
             exclude: exclude.collect(),
             report: raw.report,
         };
-        definition.check()?;
+        definition.check().map_err(|error| {
+            let position = source.of(&error.at);
+            error.or_at(position)
+        })?;
         // The file says how many runs each session has.
         let sessions = definition.spread.map_or(1, |spread| spread.sessions);
         Ok(Self { repeats: definition.repeats.saturating_mul(sessions), ..definition })
@@ -270,10 +271,13 @@ impl Definition {
             return Err(StudyError::new("name", why));
         }
         for (what, number) in [("repeats", self.repeats), ("quick.repeats", self.quick.repeats)] {
-            if !(1..=100_000).contains(&number) {
-                return Err(StudyError::new(what, "must be 1 to 100000"));
+            if !(1..=REPEATS_MAX).contains(&number) {
+                return Err(StudyError::new(what, format!("must be 1 to {REPEATS_MAX}")));
             }
         }
+        let quick = Value::Seconds(self.quick.seconds);
+        let quick = runs::SECONDS.declared.takes.check(&quick);
+        quick.map_err(|why| StudyError::new("quick.seconds", why.to_string()))?;
         if let Some(precision) = &self.precision {
             let within = (0.01..=100.0).contains(&precision.within_percent);
             let sure = (50.0..=99.9).contains(&precision.confidence_percent);
@@ -294,12 +298,6 @@ impl Definition {
         if let Some(search) = &self.search {
             self.check_search(search)?;
             self.quick.check_search()?;
-        }
-        let mut names = BTreeSet::new();
-        for factor in &self.factors {
-            if !names.insert(factor.name.as_str()) {
-                return Err(StudyError::new(format!("factor '{}'", factor.name), "is given twice"));
-            }
         }
         let rates = self.search.as_ref().map(|search| search.rates().len());
         let cells = self.factors.iter().map(|factor| factor.levels.len()).chain(rates);
@@ -399,7 +397,23 @@ impl Definition {
     }
 }
 
-fn factor(raw: RawFactor) -> Result<Factor, StudyError> {
+fn factors(raw: Vec<RawFactor>, source: &Source<'_>) -> Result<Vec<Factor>, StudyError> {
+    let mut names = BTreeSet::new();
+    raw.into_iter()
+        .enumerate()
+        .map(|(number, raw)| {
+            let source = source.factor(number);
+            let position = source.as_ref().map(FactorSource::position);
+            if !names.insert(raw.name.clone()) {
+                let twice = StudyError::new(format!("factor '{}'", raw.name), "is given twice");
+                return Err(twice.or_at(position));
+            }
+            factor(raw, source.as_ref()).map_err(|error| error.or_at(position))
+        })
+        .collect()
+}
+
+fn factor(raw: RawFactor, source: Option<&FactorSource<'_, '_>>) -> Result<Factor, StudyError> {
     let at = format!("factor '{}'", raw.name);
     let by_hand = match raw.by.as_deref() {
         None => false,
@@ -417,8 +431,10 @@ fn factor(raw: RawFactor) -> Result<Factor, StudyError> {
             when: Some(When { populated, ..When::default() }),
         });
     }
-    for value in raw.levels {
-        levels.push(level(&at, raw.set.as_deref(), value)?);
+    let sources = source.into_iter().flat_map(|source| source.levels(raw.set.as_deref()));
+    for (value, source) in raw.levels.iter().zip(sources) {
+        let position = Some(source.position());
+        levels.push(level(&at, value, source).map_err(|error| error.or_at(position))?);
     }
     if levels.is_empty() {
         return Err(StudyError::new(at, "has no levels"));
@@ -436,26 +452,19 @@ fn factor(raw: RawFactor) -> Result<Factor, StudyError> {
     Ok(Factor { name: raw.name, by_hand, levels })
 }
 
-fn level(at: &str, set: Option<&str>, value: toml::Value) -> Result<LevelOf, StudyError> {
-    let mut table = match (value, set) {
-        (toml::Value::Table(table), _) => table,
-        (scalar, Some(set)) => {
-            let name = words(&scalar);
-            let mut table = toml::Table::from_iter([(set.to_owned(), scalar)]);
-            table.insert("name".into(), name.into());
-            table
-        }
-        (scalar, None) => toml::Table::from_iter([("name".to_owned(), words(&scalar).into())]),
+fn level(
+    at: &str,
+    value: &toml::Value,
+    mut source: LevelSource<'_, '_>,
+) -> Result<LevelOf, StudyError> {
+    let name = match value {
+        toml::Value::Table(table) => table.get("name").map(words),
+        scalar => Some(words(scalar)),
     };
-    let name = match table.remove("name") {
-        Some(name) => words(&name),
-        None => return Err(StudyError::new(at, "a level has no name")),
-    };
-    let at = format!("{at}, level '{name}'");
-    let when = table.remove("when").map(toml::Value::try_into::<When>).transpose();
-    let when = when.map_err(|error| StudyError::new(&at, error.message()))?;
-    let settings = table.try_into::<Settings>();
-    let settings = settings.map_err(|error| StudyError::new(&at, error.message()))?;
+    let name = name.ok_or_else(|| StudyError::new(at, "a level has no name"))?;
+    let within = |error| StudyError { at: format!("{at}, level '{name}'"), ..error };
+    let when = source.when().map_err(within)?;
+    let settings = source.settings().map_err(within)?;
     Ok(LevelOf { name, settings, when })
 }
 

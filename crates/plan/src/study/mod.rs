@@ -10,6 +10,7 @@ mod fits;
 mod next;
 mod raw;
 mod settings;
+mod source;
 
 pub use cells::{Cell, Planned, cells, trials};
 pub use coalescing::Coalescing;
@@ -19,20 +20,33 @@ pub use fits::{Change, LevelUnknown, Machine, NoLevel, Standing, Unread, change,
 pub use next::{Count, Cut, Left, due, in_order, left, next_block};
 pub use raw::{Unsaid, unsaid};
 pub use settings::{Settings, nodes, seats};
+pub use source::{Position, Positions};
 
-use thiserror::Error;
+use std::fmt;
 
 /// Why a study's file cannot be used.
-#[derive(Debug, Error, PartialEq, Eq)]
-#[error("{at}: {why}")]
+#[derive(Debug, PartialEq, Eq)]
 pub struct StudyError {
-    /// Where in the file: a line, a factor, a level.
+    /// Line and column of the file, where they are known.
+    pub position: Option<Position>,
+    /// What of the study: a key, a factor, a level, a cell; empty where the position says it all.
     pub at: String,
     pub why: String,
 }
 
 impl StudyError {
     fn new(at: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { at: at.into(), why: why.into() }
+        Self { position: None, at: at.into(), why: why.into() }
     }
 }
+
+impl fmt::Display for StudyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let position = self.position.map(|position| position.to_string());
+        let words = [position.as_deref(), Some(&*self.at), Some(&*self.why)];
+        let told: Vec<&str> = words.into_iter().flatten().filter(|word| !word.is_empty()).collect();
+        f.write_str(&told.join(": "))
+    }
+}
+
+impl std::error::Error for StudyError {}

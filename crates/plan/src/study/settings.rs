@@ -1,7 +1,7 @@
 //! What one cell asks for: options of the table in [`narrows_model::options`], and states of the
 //! host that have names of their own.
 
-use super::{Coalescing, StudyError};
+use super::{Coalescing, Position, Positions, StudyError};
 use crate::{BackgroundLoad, ByEnd, NoPattern, Pattern, PlacesByEnd, Seat, Unnamed, Where};
 use narrows_model::Bytes;
 use narrows_model::container::Container;
@@ -39,6 +39,8 @@ pub struct Settings {
     pub sysctl: BTreeMap<String, String>,
     /// Hosts that take part beside this one, by name or address; empty: the study's only peer.
     pub peers: Vec<String>,
+    /// Where the study's file says each of them.
+    pub positions: Positions,
 }
 
 impl Settings {
@@ -79,7 +81,13 @@ impl Settings {
         let rdma = over.rdma.as_ref().or(self.rdma.as_ref()).cloned();
         let peers = if over.peers.is_empty() { &self.peers } else { &over.peers }.clone();
         let options = self.options.with(&over.options);
-        Self { options, rdma, offloads, coalescing, sysctl, peers }
+        let positions = self.positions.with(&over.positions);
+        Self { options, rdma, offloads, coalescing, sysctl, peers, positions }
+    }
+
+    /// Where the study's file tells an option, or one of RDMA's, by its key.
+    pub fn position(&self, key: &str) -> Option<Position> {
+        self.positions.of(key).or_else(|| self.positions.of(&format!("rdma.{key}")))
     }
 
     /// What the cell runs; a TCP stream unless it says so.
