@@ -20,6 +20,7 @@ pub mod load;
 mod lost;
 pub mod memory_queues;
 pub mod memory_traffic;
+mod nearest;
 mod need;
 pub mod of_ranks;
 pub mod options;
@@ -42,6 +43,7 @@ pub mod workload;
 
 pub use change::Change;
 pub use fact::{Fact, Source};
+pub use nearest::nearest;
 pub use result::verdict;
 pub use units::{BitsPerSecond, Bytes, BytesPerSecond, Nanos};
 

@@ -29,12 +29,24 @@ pub const STOPPED: u8 = Exit::Stopped.code();
 pub struct Failure {
     cause: Cause,
     says: String,
+    /// What helps here, where that is more than the cause's hint can say.
+    helps: Option<String>,
 }
 
 impl Failure {
     /// A failure for a cause, with what is particular to it.
     pub fn of(cause: Cause, says: impl Into<String>) -> Self {
-        Self { cause, says: says.into() }
+        Self { cause, says: says.into(), helps: None }
+    }
+
+    /// The same with a hint of its own, of what was given and what there is.
+    #[must_use]
+    pub fn helped_by(self, hint: impl Into<String>) -> Self {
+        Self { helps: Some(hint.into()), ..self }
+    }
+
+    fn hint(&self) -> &str {
+        self.helps.as_deref().unwrap_or(self.cause.hint())
     }
 
     /// An input file that the system does not let us read.
@@ -64,12 +76,12 @@ impl Failure {
 
     /// What went wrong and what helps, as a part of what is printed.
     pub fn in_one_line(&self) -> String {
-        format!("{} ({})", self.says, self.cause.hint())
+        format!("{} ({})", self.says, self.hint())
     }
 
     /// Prints it with its hint on standard error; the exit code.
     pub fn print(self) -> ExitCode {
-        say_error(&self.says, self.cause.hint());
+        say_error(&self.says, self.hint());
         ExitCode::from(self.cause.exit().code())
     }
 }

@@ -393,18 +393,17 @@ fn a_factor_may_be_called_rate() {
 #[test]
 fn a_wrong_study_file_is_refused_with_its_place() {
     let dir = folder("study-wrong");
-    fails(&mut begin(&dir, "name = 'x'\nrepeats = 1\nbogus = 1\n", &[]), 2, "line 3");
+    fails(&mut begin(&dir, "name = 'x'\nrepeats = 1\nbogus = 1\n", &[]), 2, "line 3, column 1");
     fails(&mut resume(&dir.join("none.narrows")), 2, "none.narrows");
     let bad = "name = 'x'\nrepeats = 1\n[base]\nload = 'tcp-stream'\naffinity = '0,99999'\n";
     fails(&mut begin(&dir, bad, &[]), 5, "there is no CPU 99999");
     let bad = bad.replace("0,99999", "nowhere");
     fails(&mut begin(&dir, &bad, &[]), 2, "not LOCAL,REMOTE");
-    let nothing = "name = 'x'\nrepeats = 1\n[base]\nload = 'rdma-write'\n";
-    fails(&mut begin(&dir, nothing, &[]), 5, "no workload is called 'rdma-write'");
+    // What another tool makes, without the tool.
+    let nothing = "name = 'x'\nrepeats = 1\n[base]\nload = 'tcp-latency'\n";
+    fails(&mut begin(&dir, nothing, &[]), 5, "no workload is called 'tcp-latency'");
     let output = run(&mut begin(&dir, nothing, &["--dry-run"]));
-    assert!(out(&output).contains("cannot run: 1 cell such as 'rdma-write'"), "{}", out(&output));
-    let engine = "name = 'x'\nrepeats = 1\n[base]\nengine = 'netcat'\n";
-    fails(&mut begin(&dir, engine, &[]), 5, "engine 'netcat' is none of");
+    assert!(out(&output).contains("cannot run: 1 cell such as 'tcp-latency'"), "{}", out(&output));
     // Refused before there is a file.
     let empty = folder("study-no-terminal");
     let mut filling = begin(&empty, bad.as_str(), &["--tui"]);
@@ -413,6 +412,32 @@ fn a_wrong_study_file_is_refused_with_its_place() {
         false => fails(&mut filling, 5, "built without the full-screen view"),
     };
     assert!(!empty.join("x.narrows").exists());
+}
+
+/// What no machine has is a slip of the file, and told before anything is reached or written; what
+/// this one lacks leaves its cells out.
+#[test]
+fn words_that_name_nothing_are_refused_and_what_is_not_installed_is_left_out() {
+    let dir = folder("study-words");
+    let unknown = [
+        ("load = 'tcp-strem'", "load: no workload is called 'tcp-strem'", "'tcp-stream'?"),
+        ("engine = 'iperf33'", "engine: no outside tool is called 'iperf33'", "'iperf3'?"),
+        ("engine = 'netcat'", "engine: no outside tool is called 'netcat'", "known are iperf, "),
+        ("sender = 'sendfil'", "sender: no sender is called 'sendfil'", "'sendfile'?"),
+    ];
+    for (line, says, hint) in unknown {
+        let column = line.find('\'').unwrap_or(0) + 1;
+        let says = format!("study.toml: line 6, column {column}: {says}");
+        let text = format!("name = 'x'\nrepeats = 1\n\n\n[base]\n{line}\n");
+        for more in [&[][..], &["--dry-run"], &["--peer", "no-such-host.invalid"]] {
+            let output = fails(&mut begin(&dir, &text, more), 2, &says);
+            let told = err(&output);
+            assert!(told.lines().any(|l| l.starts_with("hint:") && l.contains(hint)), "{told}");
+        }
+    }
+    assert!(!dir.join("x.narrows").exists());
+    let mut absent = begin(&dir, "name = 'x'\nrepeats = 1\n[base]\nengine = 'nuttcp'\n", &[]);
+    fails(absent.env("PATH", ""), 5, "nuttcp is not installed: apt install nuttcp");
 }
 
 #[test]

@@ -33,6 +33,7 @@ mod settings;
 mod stamp;
 mod steps;
 mod study;
+mod unknown_word;
 pub mod unmet;
 pub mod worker;
 
@@ -54,3 +55,4 @@ pub use setting::{Setting, SettingError};
 pub use settings::AppliedSettings;
 pub use steps::Broken;
 pub use study::Defined;
+pub use unknown_word::{UnknownWord, check_words};

@@ -5,6 +5,7 @@ use super::refused::{Refused, wrong};
 use super::{
     Calibration, Fields, LATENCIES, PACKETS, RATES, Row, Table, as_number, contradictions,
 };
+use narrows_model::nearest;
 use narrows_predict::bounds::{self, Bound, OutOfBounds};
 use std::fmt;
 use toml::Value;
@@ -187,7 +188,11 @@ pub fn check(table: &Fields) -> Result<(), Refused> {
 }
 
 fn unknown(at: &str, field: &str, among: &[&'static str]) -> Refused {
-    Refused::Unknown { at: at.to_owned(), field: field.to_owned(), near: nearest(field, among) }
+    Refused::Unknown {
+        at: at.to_owned(),
+        field: field.to_owned(),
+        near: nearest(field, among.iter().copied()),
+    }
 }
 
 /// A source is described in words, which nothing is computed of but whether it was fitted.
@@ -206,7 +211,7 @@ fn source(field: &str, value: &Value) -> Result<(), Refused> {
 fn one(at: &str, field: &str, value: &Value) -> Result<(), Refused> {
     let Some(form) = form(field) else {
         let names: Vec<&'static str> = FIELDS.iter().map(|(name, _)| *name).collect();
-        let near = nearest(field, &names);
+        let near = nearest(field, names.iter().copied());
         return Err(Refused::Unknown { at: at.to_owned(), field: field.to_owned(), near });
     };
     let fits = match form {
@@ -270,28 +275,6 @@ fn form(field: &str) -> Option<&'static Form> {
 fn number(value: &Value, bound: &'static Bound) -> Result<(), Unfit> {
     let number = as_number(value).ok_or(Unfit::Kind("is not a number"))?;
     bound.check(number).map(drop).map_err(Unfit::Bounds)
-}
-
-/// The name with the fewest letters changed, if at most a third of them are.
-fn nearest(word: &str, among: &[&'static str]) -> Option<&'static str> {
-    let near = among.iter().map(|name| (distance(word, name), *name));
-    near.filter(|(away, name)| *away * 3 <= name.len()).min().map(|(_, name)| name)
-}
-
-/// Letters that have to be put in, left out or changed (Levenshtein).
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, letter) in one.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = at + 1;
-        for (to, second) in other.iter().enumerate() {
-            let change = corner + usize::from(letter != *second);
-            corner = row[to + 1];
-            row[to + 1] = change.min(corner + 1).min(row[to] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 /// What a question needs: each of these, or one of the names separated by `|`.

@@ -11,7 +11,7 @@ use crate::cause::Cause;
 use crate::failure::Failure;
 use narrows_model::study::StoredStudy;
 use narrows_plan::study::StudyError;
-use narrows_runner::{Defined, Refusal};
+use narrows_runner::{Defined, Refusal, check_words};
 use std::path::Path;
 
 pub fn run(args: &StudyArgs) -> Result<u8, Failure> {
@@ -24,9 +24,15 @@ pub fn run(args: &StudyArgs) -> Result<u8, Failure> {
     }
 }
 
-/// The study that a TOML file defines.
+/// The study that a TOML file defines. A word that names nothing is a slip of the file, whatever
+/// this machine has.
 fn parse(text: &str, quick: bool, file: &Path) -> Result<Defined, Failure> {
-    Defined::parse(text, quick).map_err(|error| unparsed(&error, file))
+    let defined = Defined::parse(text, quick).map_err(|error| unparsed(&error, file))?;
+    check_words(&defined).map_err(|unknown| {
+        let says = format!("{}: {unknown}", file.display());
+        Failure::of(Cause::DEFINITION, says).helped_by(unknown.hint())
+    })?;
+    Ok(defined)
 }
 
 /// The study of a file of results.
