@@ -15,6 +15,7 @@ use narrows_model::workload::Workload;
 use narrows_plan::Step;
 use narrows_report::drawn::fold;
 use narrows_report::formats::{self, Format};
+use narrows_report::words::counted;
 use narrows_report::{Analysis, brief, stream};
 use narrows_runner::controller::Controller;
 use narrows_runner::live::LiveClock;
@@ -143,8 +144,8 @@ pub fn ended(
     let stored = store.put_ended(&ended);
     match (ran, stored) {
         // When the disk is full the ending cannot be stored either; the first error tells more.
-        (Err(RunError::Store(error)), _) => {
-            note!("finished runs are kept in {}", store.path().display());
+        (Err(error @ RunError::Store(_)), _) => {
+            kept(store.path(), "");
             Err(error.into())
         }
         // A run that was being connected when the user stopped it.
@@ -152,9 +153,29 @@ pub fn ended(
             note!("{error}");
             Ok(CourseEnd::Stopped)
         }
-        (Err(error), _) => Err(error.into()),
+        (Err(error), _) => {
+            kept(store.path(), "");
+            Err(error.into())
+        }
         (Ok(_), Err(error)) => Err(error.into()),
         (Ok(end), Ok(())) => Ok(end),
+    }
+}
+
+/// Where the runs are that were finished before something ended all of them, how many, and how they
+/// are read; `more` is what else can be done with them.
+pub fn kept(file: &Path, more: &str) {
+    let is_done = |record: &&Record| record.outcome == Outcome::Done;
+    let runs = narrows_store::read(file).map(|s| s.records.iter().filter(is_done).count());
+    let file = file.display();
+    match runs {
+        Ok(0) => note!("no run was finished{more}"),
+        Ok(runs) => {
+            let runs = counted(runs, "finished run");
+            note!("kept in {file}: {runs}; read them with: narrows report {file}{more}");
+        }
+        // Nobody can read it now, and what is in it was stored run by run.
+        Err(_) => note!("finished runs are kept in {file}{more}"),
     }
 }
 

@@ -254,6 +254,40 @@ fn an_agent_that_dies_ends_the_course_and_keeps_what_was_measured() {
     assert!(!stored.records.is_empty());
     let says = out(&run(narrows().arg("report").arg(study(&dir))));
     assert!(says.contains("interrupted"), "{says}");
+    let (runs, file) = (stored.records.len(), study(&dir).display().to_string());
+    let runs = if runs == 1 { "1 finished run".into() } else { format!("{runs} finished runs") };
+    let kept = format!("kept in {file}: {runs}; read them with: narrows report {file}\n");
+    assert_eq!(err(&output).matches(&kept).count(), 1, "{}", err(&output));
+}
+
+/// Of the commands that make more than one file, or go on later.
+#[test]
+fn a_check_and_a_study_say_where_their_runs_are_when_the_agent_dies() {
+    let studied = folder("dead-study");
+    let definition = studied.join("dead.toml");
+    let text = "name = 'dead'\nrepeats = 200\n[base]\nseconds = 0.1\nwarmup_seconds = 0\n";
+    std::fs::write(&definition, text).expect("study");
+    let definition = definition.display().to_string();
+    let check = ["check", "--peer", "127.0.0.1", "--repeats", "100", "--seconds", "0.1"];
+    let study_run = ["study", "run", &definition, "--peer", "127.0.0.1"];
+    for (words, dir, more) in [
+        (&check[..], folder("dead-check"), ""),
+        (&study_run, studied, "; go on with: narrows study resume "),
+    ] {
+        let mut agent = serve(&[], &["-B", "127.0.0.1"]);
+        let mut command = narrows();
+        command.args(words).args(["-p", &agent.port.to_string()]).arg("--out").arg(&dir);
+        command.env("NARROWS_KEY", &agent.key).stdout(std::process::Stdio::piped());
+        let child = command.stderr(std::process::Stdio::piped()).spawn().expect("controller");
+        until_stored(&dir, 1);
+        agent.kill();
+        let output = child.wait_with_output().expect("output");
+        let (says, file) = (err(&output), study(&dir).display().to_string());
+        assert_eq!(output.status.code(), Some(3), "{words:?}: {says}");
+        assert!(says.contains(&format!("kept in {file}: ")), "{words:?}: {says}");
+        let read = format!("read them with: narrows report {file}{more}");
+        assert!(says.contains(&read), "{words:?}: {says}");
+    }
 }
 
 #[test]

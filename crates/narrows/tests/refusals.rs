@@ -194,7 +194,7 @@ fn a_full_disk_stops_the_check_and_keeps_what_was_measured() {
         5,
         "no room is left on the disk",
     );
-    assert!(err(&output).contains("finished runs are kept"), "{}", err(&output));
+    assert!(err(&output).contains("finished run"), "{}", err(&output));
     let kept = dir.with_extension("copy");
     let stored = narrows_store::read(&kept).expect("what was measured can be read");
     assert!(!stored.records.is_empty());

@@ -110,6 +110,6 @@ fn a_peer_that_dies_ends_a_search_and_its_runs_are_kept() {
     wire.agent.as_mut().expect("agent").kill();
     let output = search.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(3), "{}", err(&output));
-    assert!(err(&output).contains("finished runs are kept in"), "{}", err(&output));
+    assert!(err(&output).contains("read them with: narrows report "), "{}", err(&output));
     assert_eq!(err(&output).matches("hint:").count(), 1, "{}", err(&output));
 }

@@ -111,12 +111,7 @@ impl Session<'_> {
     fn run(mut self) -> Result<u8, Failure> {
         let file = self.opened.file.clone();
         let ran = early::course(self.explore())?;
-        let is_broken = ran.is_err();
-        let end = output::ended(&self.opened.store, ran, &self.opened.stop);
-        if is_broken {
-            note!("finished runs are kept in {}", file.display());
-        }
-        let end = end?;
+        let end = output::ended(&self.opened.store, ran, &self.opened.stop)?;
         output::nothing_measured(&file)?;
         if let Some(refusal) = self.refusal.take_if(|_| self.exploration.made() == 0) {
             return Err(refusal);

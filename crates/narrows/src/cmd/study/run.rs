@@ -274,10 +274,8 @@ impl Study<'_> {
             audience: &mut onlooker,
         });
         ran.map_err(|error| {
-            note!(
-                "finished runs are kept; go on with: narrows study resume {}",
-                self.file.display()
-            );
+            let more = format!("; go on with: narrows study resume {}", self.file.display());
+            output::kept(self.file, &more);
             onlooker.failure.take().unwrap_or_else(|| error.into())
         })
     }
