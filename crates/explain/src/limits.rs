@@ -158,6 +158,8 @@ const WAITED_SHARE: f64 = 0.1;
 const STARVED_SHARE: f64 = 0.5;
 /// Where TCP had something under way for less of the time, the sender is what was waited for.
 const ENGAGED_MIN: f64 = 0.8;
+/// What holds a stream that keeps its pace.
+const PACE: &str = "the requested pace";
 /// A pace is held from this share of it on.
 const HELD_SHARE: f64 = 0.95;
 /// Lower shares than this are no loss that holds a stream.
@@ -177,7 +179,7 @@ pub fn limits(case: &Case<'_>, judged: &[Judged]) -> Vec<Limit> {
     let found = findings(judged);
     // A probe is no traffic that anything holds back.
     let all = cells(case).filter(|cell| !cell.is_probe());
-    all.map(|cell| limit(case, &cell, &found)).collect()
+    all.map(|cell| limit(case, &cell, &found)).chain(tools::paced(case)).collect()
 }
 
 fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
@@ -517,7 +519,7 @@ fn is_sender_idle(cell: &Cell<'_>) -> bool {
 fn pace(cell: &Cell<'_>) -> Option<Answer> {
     let asked = cell.trial.params.rate_bps.filter(|rate| *rate > 0)? as f64;
     let held = cell.rates()?.middle >= HELD_SHARE * asked;
-    held.then(|| Answer::counted("the requested pace".to_owned()))
+    held.then(|| Answer::counted(PACE.to_owned()))
 }
 
 /// What was counted and is not at its limit.
@@ -581,3 +583,4 @@ mod slower;
 mod small_window;
 #[cfg(test)]
 mod tests;
+mod tools;
