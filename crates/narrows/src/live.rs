@@ -147,9 +147,11 @@ struct Rate {
 impl Rate {
     /// Of a trial: its figure, or of round trips how many there are, which is no figure of it.
     fn of(trial: &Trial, period: &Period) -> Option<Self> {
+        // All ends that receive tell: of both directions that is their sum.
+        let of = if trial.params.is_bidirectional() { "both ways " } else { "" };
         let (value, unit, of) = match trial.kind.metric()? {
-            Metric::Goodput => (8.0 * period.bytes_per_second, Unit::BitsPerSecond, ""),
-            Metric::PacketRate => (period.messages_per_second, Unit::PacketsPerSecond, ""),
+            Metric::Goodput => (8.0 * period.bytes_per_second, Unit::BitsPerSecond, of),
+            Metric::PacketRate => (period.messages_per_second, Unit::PacketsPerSecond, of),
             Metric::RoundTripP50 => (period.messages_per_second, Unit::PerSecond, "round trips "),
             Metric::ConnectionRate => (period.messages_per_second, Unit::PerSecond, "connections "),
             _ => return None,

@@ -78,7 +78,7 @@ pub fn of(analysis: &Analysis<'_>) -> Option<Answer> {
     }
     let summary = headline(analysis)?;
     Some(Answer {
-        figure: figure(summary),
+        figure: figure(analysis, summary),
         spread: spread(summary),
         bottleneck: says(analysis, summary),
         action: action(analysis, summary),
@@ -111,7 +111,11 @@ pub fn of_study(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Answe
         let says = text::says(panel, across).into_iter().next()?;
         Some(if panel.name.is_empty() { says } else { format!("{}: {says}", panel.name) })
     });
-    let value = words::exact(median, panel.unit);
+    let both = summary.there.as_ref().and(summary.estimate.as_ref());
+    let value = both.map_or_else(
+        || words::exact(median, panel.unit),
+        |sum| words::figure(analysis, summary, sum),
+    );
     let spread = summary.estimate.as_ref().map_or(String::new(), |of| format!(", {}", ranged(of)));
     Some(Answer {
         figure: said.unwrap_or_else(|| "one level, nothing to compare".to_owned()),
@@ -136,11 +140,12 @@ fn level_action(analysis: &Analysis<'_>, summary: &Summary) -> String {
 }
 
 /// `tcp-stream: 9.41 Gb/s`.
-fn figure(summary: &Summary) -> String {
+fn figure(analysis: &Analysis<'_>, summary: &Summary) -> String {
     // A label as long as a line would leave the figure no room.
     let label = cut(&summary.label, LABEL_COLUMNS);
-    let figure = summary.estimate.as_ref().map_or("no value".to_owned(), words::middle);
-    format!("{label}: {figure}")
+    let sum = summary.estimate.as_ref();
+    let figure = sum.map(|sum| words::figure(analysis, summary, sum));
+    format!("{label}: {}", figure.unwrap_or_else(|| "no value".to_owned()))
 }
 
 /// `95 % interval 9.40 to 9.42 Gb/s, 6 runs`, or why there is no figure.

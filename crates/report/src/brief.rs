@@ -121,7 +121,12 @@ fn answer_lines(
 ) -> Vec<String> {
     let figure = format!("{} ({})", answer.figure, answer.spread);
     let figure = shown::line(&figure).into_owned();
-    let mut lines = vec![format!("{BOLD}{}{PLAIN}", cut(&figure, columns))];
+    // Two directions and their sum take more than a line of eighty columns.
+    let is_both_ways = answer::headline(analysis).is_some_and(|summary| summary.there.is_some());
+    let figure =
+        if is_both_ways { wrap(&figure, columns, "  ") } else { vec![cut(&figure, columns)] };
+    let mut lines: Vec<String> =
+        figure.into_iter().map(|line| format!("{BOLD}{line}{PLAIN}")).collect();
     if let Some(latency) = &analysis.latency {
         lines.extend(said("medians", &latency::medians(latency), columns));
     }
@@ -228,7 +233,7 @@ fn cell(analysis: &Analysis<'_>, summary: &Summary, width: usize) -> String {
         let why = words::no_value(summary);
         return shown::line(&format!("  {label:<width$} no value: {why}")).into_owned();
     };
-    let middle = words::middle(estimate);
+    let middle = words::figure(analysis, summary, estimate);
     let mut text = format!("  {label:<width$} {middle:>9}  ");
     // What is cut at the end of the line is never that runs failed.
     if !summary.failed.is_empty() {

@@ -188,7 +188,10 @@ pub fn text(analysis: &Analysis<'_>, cells: &[ExplainedCell]) -> String {
     let width = cells.iter().map(|cell| cell.label.chars().count()).max().unwrap_or(0);
     for cell in cells {
         let label = words::tame(&cell.label);
-        let measured = cell.measured.as_ref().map_or("-".to_owned(), words::middle);
+        let summary = analysis.summaries.iter().find(|summary| summary.label == cell.label);
+        let measured = summary.zip(cell.measured.as_ref());
+        let measured = measured.map(|(of, sum)| words::figure(analysis, of, sum));
+        let measured = measured.unwrap_or_else(|| "-".to_owned());
         let _ = write!(text, "{label:<width$}  {measured}, {}", cell.standing.says());
         if let Some(expected) = &cell.expected {
             let _ =

@@ -9,8 +9,12 @@ use beside::{EVEN, known, simulated};
 use narrows_model::host::Nic;
 use narrows_model::load::{FlowTally, Role, StreamParams};
 use narrows_model::study::StoredStudy;
+use narrows_model::study_kind::StudyKind;
+use narrows_model::trial::NetworkPath;
+use narrows_model::units::Unit;
 use narrows_model::{BitsPerSecond, Bytes};
 use narrows_report::Analysis;
+use narrows_report::words::value;
 
 fn said(study: &StoredStudy) -> String {
     let format = narrows_report::formats::format("text").expect("a format");
@@ -103,7 +107,51 @@ fn what_went_back_is_said_once() {
         (format.write)(&Analysis::of(&both_ways(kind)))
     };
     let streams = page("tcp-stream");
-    assert!(streams.contains("Of it "), "{streams}");
+    assert!(streams.contains("; in 10.0 Gb/s, "), "{streams}");
     let packets = page("packets");
-    assert!(packets.contains("back: ") && !packets.contains("Of it "), "{packets}");
+    assert!(packets.contains("back: ") && !packets.contains("; in 10.0 "), "{packets}");
+}
+
+/// The sum of two directions is no rate that either of them has: it never stands alone.
+#[test]
+fn both_directions_are_said_before_their_sum() {
+    // As one command of that stream alone would have it.
+    let mut study = both_ways("tcp-stream");
+    study.trials.retain(|trial| trial.params.is_bidirectional());
+    study.trials.truncate(1);
+    study.trials[0].levels.clear();
+    study.records.retain(|record| record.trial == study.trials[0].id);
+    (study.study.command, study.definition) = (StudyKind::Tcp, None);
+    let name_of = |study: &StoredStudy| {
+        let analysis = Analysis::of(study);
+        let summary = analysis.summaries.iter().find(|one| one.there.is_some()).expect("both ways");
+        let gbps = |of: Option<narrows_model::result::Estimate>| of.expect("a rate").value / 1e9;
+        let (there, back) = (gbps(summary.there), gbps(summary.back));
+        let sum = gbps(summary.estimate);
+        assert!((back - 10.0).abs() < 1e-6 && there > 50.0, "{there} {back}");
+        assert!((there + back - sum).abs() < 1e-6 * sum, "{there} {back} {sum}");
+        (
+            summary.label.clone(),
+            [there, back, sum].map(|rate| value(rate * 1e9, Unit::BitsPerSecond)),
+        )
+    };
+    for (path, [out, into]) in
+        [(NetworkPath::Peer, ["out", "in"]), (NetworkPath::Namespaces, ["there", "back"])]
+    {
+        study.trials.iter_mut().for_each(|trial| trial.path = path);
+        let (label, [there, back, sum]) = name_of(&study);
+        let figure = format!("{out} {there}, {into} {back}, together {sum}");
+        let text = said(&study);
+        let row = text.lines().find(|line| line.trim_start().starts_with(&format!("{label} ")));
+        assert!(row.is_some_and(|row| row.contains(&figure)), "{figure}\n{text}");
+        let analysis = Analysis::of(&study);
+        let answer = narrows_report::answer::of(&analysis).expect("an answer").figure;
+        assert!(
+            answer.contains(&format!(": {out} ")) && answer.contains(", together "),
+            "{answer}"
+        );
+        let cells = narrows_report::explained::cells(&analysis);
+        let explained = narrows_report::explained::text(&analysis, &cells);
+        assert!(explained.contains(&figure), "{explained}");
+    }
 }

@@ -190,6 +190,9 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
         back: (trial.params.is_bidirectional())
             .then(|| over(&done, back_unit(metric), |run| Some(run.went_back(trial, metric))))
             .flatten(),
+        there: (trial.params.is_bidirectional())
+            .then(|| over(&done, back_unit(metric), |run| went_there(trial, metric, run)))
+            .flatten(),
         directions: directions(trial, &done),
         traffic: traffic::traffic(&done),
         memory: memory_use(&done, is_one_host(trial.path, one_machine)),
@@ -214,6 +217,12 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
     };
     summary.labels = labels(whole.study, trial, &summary);
     summary
+}
+
+/// What of a run's figure did not go back; `None` where it has no figure.
+fn went_there(trial: &Trial, metric: Metric, run: &Done<'_>) -> Option<f64> {
+    let both = run_value(trial, metric, run.record)?.value;
+    Some((both - run.went_back(trial, metric)).max(0.0))
 }
 
 /// The unit of what went back: that of packets is theirs, all else are bytes.

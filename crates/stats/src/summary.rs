@@ -90,6 +90,9 @@ pub struct Summary {
     /// Of a goodput in both directions, what went from the end that listens to the other.
     #[serde(default)]
     pub back: Option<Estimate>,
+    /// The same of what went the other way, from the end that connects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub there: Option<Estimate>,
     /// Of packets both ways at once each direction: there, then back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub directions: Vec<Direction>,

@@ -271,7 +271,7 @@ fn table(analysis: &Analysis<'_>) -> Markup {
             td { b { (summary.label) } }
             @if let Some(estimate) = &summary.estimate {
                 td class="number" data-name="median" data-value=(estimate.value) {
-                    (words::middle(estimate))
+                    (words::figure(analysis, summary, estimate))
                 }
                 td class="number" data-name="95 % interval" { (words::range(estimate)) }
                 td class="number" data-name="n" { (estimate.n) }
@@ -291,7 +291,7 @@ fn table(analysis: &Analysis<'_>) -> Markup {
                 @if let Some(rate) = &summary.trips_per_second { (words::middle(rate)) " round trips. " }
                 @if let Some(jitter) = &summary.jitter { "Jitter " (words::middle(jitter)) ". " }
                 @for way in words::directions(summary) { (way) ". " }
-                @if let Some(back) = words::back(summary) { "Of it " (words::middle(back)) " back. " }
+                @if let Some(ways) = words::each_way(analysis, summary) { (ways) ". " }
                 @if let Some(traffic) = words::traffic(summary) { (traffic) ". " }
                 @for memory in words::memory_use(analysis, summary) { (memory) ". " }
                 @if let Some(load) = words::background_load(analysis, summary) { (load) ". " }

@@ -195,7 +195,7 @@ fn row(out: &mut String, analysis: &Analysis<'_>, summary: &Summary, width: usiz
     let mut text = format!(
         "  {:<width$} {:>9}  {}, n {}",
         summary.label,
-        words::middle(estimate),
+        words::figure(analysis, summary, estimate),
         words::range(estimate),
         estimate.n
     );
@@ -252,11 +252,7 @@ pub(crate) fn details(analysis: &Analysis<'_>, summary: &Summary) -> Vec<String>
     let jitter = summary.jitter.as_ref();
     lines.extend(jitter.map(|jitter| format!("jitter {}", words::middle(jitter))));
     lines.extend(words::directions(summary));
-    if let Some(back) = words::back(summary) {
-        let there = summary.estimate.map_or(0.0, |both| both.value - back.value);
-        let there = words::value(there, back.unit);
-        lines.push(format!("about {there} there and {} back", words::middle(back)));
-    }
+    lines.extend(words::each_way(analysis, summary));
     lines.extend(words::delays(summary));
     if is_counted(summary.metric) {
         let cpu =

@@ -1,7 +1,9 @@
 //! Packets both ways at once, direction by direction.
 
-use super::middle;
+use super::{middle, range};
+use crate::Analysis;
 use narrows_model::result::Estimate;
+use narrows_model::trial::NetworkPath;
 use narrows_stats::{Direction, Summary};
 
 /// A line for each direction: what was sent and came, and what the interfaces counted.
@@ -14,9 +16,34 @@ pub fn directions(summary: &Summary) -> Vec<String> {
     ways.map(|(way, word)| line(way, if are_told { None } else { Some(word) })).collect()
 }
 
-/// What went back, where no line of each direction says it.
-pub fn back(summary: &Summary) -> Option<&Estimate> {
-    summary.back.as_ref().filter(|_| summary.directions.is_empty())
+/// A figure in words: of a load both ways at once each direction, and their sum last.
+pub fn figure(analysis: &Analysis<'_>, summary: &Summary, sum: &Estimate) -> String {
+    match (&summary.there, &summary.back) {
+        (Some(there), Some(back)) => {
+            let [out, into] = names(analysis, summary);
+            let [there, back, sum] = [there, back, sum].map(middle);
+            format!("{out} {there}, {into} {back}, together {sum}")
+        }
+        _ => middle(sum),
+    }
+}
+
+/// Each direction with its interval, where no line of packets says what came.
+pub fn each_way(analysis: &Analysis<'_>, summary: &Summary) -> Option<String> {
+    let (there, back) = (summary.there.as_ref()?, summary.back.as_ref()?);
+    let [out, into] = names(analysis, summary);
+    summary.directions.is_empty().then(|| format!("{}; {}", way(out, there), way(into, back)))
+}
+
+fn way(name: &str, rate: &Estimate) -> String {
+    format!("{name} {}, {}", middle(rate), range(rate))
+}
+
+/// What the directions are called: seen from this host, where it has one end of two.
+fn names(analysis: &Analysis<'_>, summary: &Summary) -> [&'static str; 2] {
+    let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
+    let is_here = trial.is_some_and(|trial| trial.controllers().is_some());
+    if is_here && summary.path == NetworkPath::Peer { ["out", "in"] } else { ["there", "back"] }
 }
 
 fn line(way: &Direction, word: Option<&str>) -> String {

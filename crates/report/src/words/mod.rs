@@ -12,7 +12,7 @@ mod set_up;
 mod traffic;
 
 pub use delays::delays;
-pub use directions::{back, directions};
+pub use directions::{directions, each_way, figure};
 pub use end_hosts::host_of;
 pub use memory::{memory_missing, memory_use, moves};
 pub use no_value::no_value;
