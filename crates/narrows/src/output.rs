@@ -165,8 +165,10 @@ pub fn ended(
 /// Where the runs are that were finished before something ended all of them, how many, and how they
 /// are read; `more` is what else can be done with them.
 pub fn kept(file: &Path, more: &str) {
-    let is_done = |record: &&Record| record.outcome == Outcome::Done;
-    let runs = narrows_store::read(file).map(|s| s.records.iter().filter(is_done).count());
+    let stored = narrows_store::read(file);
+    let runs = stored.map(|stored| {
+        stored.records.iter().filter(|record| record.outcome == Outcome::Done).count()
+    });
     let file = file.display();
     match runs {
         Ok(0) => note!("no run was finished{more}"),

@@ -85,16 +85,15 @@ fn of_words(engine: &Engine) -> Option<f64> {
 
 /// The value of the last of these options: `-b 50M`, `-b50M`, `--bitrate 50M` or `--bitrate=50M`.
 fn value_of<'a>(words: &'a [String], options: &[&str]) -> Option<&'a str> {
-    let at = |(index, word): (usize, &'a String)| {
-        let option = options.iter().find(|option| word.starts_with(**option))?;
-        let rest = &word[option.len()..];
+    (0..words.len()).rev().find_map(|at| {
+        let option = options.iter().find(|option| words[at].starts_with(**option))?;
+        let rest = &words[at][option.len()..];
         match rest.strip_prefix('=') {
             Some(value) => Some(value),
-            None if rest.is_empty() => words.get(index + 1).map(String::as_str),
+            None if rest.is_empty() => words.get(at + 1).map(String::as_str),
             None => Some(rest).filter(|_| !option.starts_with("--")),
         }
-    };
-    words.iter().enumerate().filter_map(at).next_back()
+    })
 }
 
 #[cfg(test)]

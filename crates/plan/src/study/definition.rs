@@ -455,17 +455,26 @@ fn factor(raw: RawFactor, source: Option<&FactorSource<'_, '_>>) -> Result<Facto
 fn level(
     at: &str,
     value: &toml::Value,
-    mut source: LevelSource<'_, '_>,
+    source: LevelSource<'_, '_>,
 ) -> Result<LevelOf, StudyError> {
     let name = match value {
         toml::Value::Table(table) => table.get("name").map(words),
         scalar => Some(words(scalar)),
     };
     let name = name.ok_or_else(|| StudyError::new(at, "a level has no name"))?;
-    let within = |error| StudyError { at: format!("{at}, level '{name}'"), ..error };
-    let when = source.when().map_err(within)?;
-    let settings = source.settings().map_err(within)?;
+    let read = settings_and_when(source);
+    let (settings, when) =
+        read.map_err(|error| StudyError { at: format!("{at}, level '{name}'"), ..error })?;
     Ok(LevelOf { name, settings, when })
+}
+
+fn settings_and_when(
+    mut source: LevelSource<'_, '_>,
+) -> Result<(Settings, Option<When>), StudyError> {
+    let when = source.take("when")?;
+    source.take::<toml::Value>("name")?;
+    let (settings, positions) = source.rest::<Settings>()?;
+    Ok((Settings { positions, ..settings }, when))
 }
 
 fn words(value: &toml::Value) -> String {

@@ -8,6 +8,7 @@ mod ends;
 mod fastest;
 mod fits;
 mod next;
+mod position;
 mod raw;
 mod settings;
 mod source;
@@ -18,9 +19,9 @@ pub use definition::{Definition, Factor, LevelOf, Quick, When};
 pub use ends::{Ends, PeerHost};
 pub use fits::{Change, LevelUnknown, Machine, NoLevel, Standing, Unread, change, standing};
 pub use next::{Count, Cut, Left, due, in_order, left, next_block};
+pub use position::{Position, Positions};
 pub use raw::{Unsaid, unsaid};
 pub use settings::{Settings, nodes, seats};
-pub use source::{Position, Positions};
 
 use std::fmt;
 

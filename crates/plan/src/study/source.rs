@@ -1,50 +1,11 @@
 //! Where a study's file says what: the line and the column of each key's value.
 
-use super::{Settings, StudyError, When};
+use super::StudyError;
+use super::position::{Position, Positions};
 use serde::de::DeserializeOwned;
-use std::fmt;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue, Error, ValueDeserializer};
-
-/// A place in a study's file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
-    /// The first line is 1.
-    pub line: usize,
-    /// In characters; the first column is 1.
-    pub column: usize,
-}
-
-impl fmt::Display for Position {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}, column {}", self.line, self.column)
-    }
-}
-
-/// Where each key of a table has its value. It is no part of what the table says: two that say the
-/// same are equal wherever they stand.
-#[derive(Clone, Debug, Default)]
-pub struct Positions(Vec<(String, Position)>);
-
-impl PartialEq for Positions {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Positions {
-    /// Where a key has its value; a key of a table within is `table.key`.
-    pub(super) fn of(&self, key: &str) -> Option<Position> {
-        self.0.iter().find(|(known, _)| known == key).map(|(_, at)| *at)
-    }
-
-    /// These, with the other's in their place.
-    pub(super) fn with(&self, over: &Self) -> Self {
-        let kept = self.0.iter().filter(|(key, _)| over.of(key).is_none());
-        Self(over.0.iter().chain(kept).cloned().collect())
-    }
-}
 
 /// A study's text with the places of what it says.
 pub(super) struct Source<'a> {
@@ -90,7 +51,7 @@ impl<'a> Source<'a> {
                 (format!("{}.{}", key.get_ref(), inner.get_ref()), at)
             }));
         }
-        Positions(all)
+        Positions::new(all)
     }
 
     fn value<T: DeserializeOwned>(&self, value: Spanned<DeValue<'_>>) -> Result<T, StudyError> {
@@ -150,18 +111,16 @@ impl LevelSource<'_, '_> {
         position(self.source.text, self.span.start)
     }
 
-    /// How the machine is known to be at it, where the level says so.
-    pub(super) fn when(&mut self) -> Result<Option<When>, StudyError> {
-        self.table.remove("when").map(|value| self.source.value(value)).transpose()
+    /// Takes out what a key says, where the level has it.
+    pub(super) fn take<T: DeserializeOwned>(&mut self, key: &str) -> Result<Option<T>, StudyError> {
+        self.table.remove(key).map(|value| self.source.value(value)).transpose()
     }
 
-    /// What it sets.
-    pub(super) fn settings(mut self) -> Result<Settings, StudyError> {
-        self.table.remove("name");
+    /// What the keys that are left say, and where each says it.
+    pub(super) fn rest<T: DeserializeOwned>(self) -> Result<(T, Positions), StudyError> {
         let positions = self.source.keys(&self.table);
         let table = Spanned::new(self.span, DeValue::Table(self.table));
-        let settings: Settings = self.source.value(table)?;
-        Ok(Settings { positions, ..settings })
+        Ok((self.source.value(table)?, positions))
     }
 }
 
@@ -227,7 +186,7 @@ mod tests {
     #[test]
     fn what_is_set_last_is_where_a_setting_stands() {
         let source = Source::read(TEXT).expect("a text");
-        let over = Positions(vec![("load".to_owned(), Position { line: 9, column: 9 })]);
+        let over = Positions::new(vec![("load".to_owned(), Position { line: 9, column: 9 })]);
         let both = source.table("base").with(&over);
         assert_eq!((both.of("load"), both.of("rdma")), (at(9, 9), at(4, 8)));
         assert_eq!(both, Positions::default(), "no part of what is said");
