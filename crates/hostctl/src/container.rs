@@ -5,8 +5,10 @@ use crate::sampling::Leave;
 use narrows_model::Bytes;
 use narrows_model::container::Container;
 use narrows_model::trial::EndSpec;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use thiserror::Error;
 
 /// How many peers libfabric is to expect.
 const FABRIC_PEERS: &str = "FI_UNIVERSE_SIZE";
@@ -44,9 +46,35 @@ impl Launcher {
 
     /// The command of a worker, which speaks over its standard input and output.
     pub fn command(&self) -> Command {
+        self.command_of("worker")
+    }
+
+    /// Starts the container once and waits until it has ended: what cannot be started, or cannot
+    /// run this program, would fail each run. An image that is not here is fetched as for a run.
+    pub fn try_once(&self) -> Result<(), NoContainer> {
+        let Some(inside) = &self.inside else { return Ok(()) };
+        let mut command = self.command_of("--version");
+        let ran = command.stdin(Stdio::null()).stdout(Stdio::null()).output();
+        let why = match ran {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(NoContainer::NotInstalled(inside.program()));
+            }
+            Err(error) => error.to_string(),
+            Ok(output) if output.status.success() => return Ok(()),
+            Ok(output) => {
+                let said = String::from_utf8_lossy(&output.stderr);
+                let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+                last.map_or_else(|| output.status.to_string(), str::to_owned)
+            }
+        };
+        Err(NoContainer::Failed { inside: inside.to_string(), why })
+    }
+
+    /// The command that runs this program in the container with one word.
+    fn command_of(&self, word: &str) -> Command {
         match &self.inside {
             None => {
-                let mut command = worker(&self.binary);
+                let mut command = worker(&self.binary, word);
                 if self.confined {
                     child::confine(&mut command);
                 }
@@ -63,23 +91,39 @@ impl Launcher {
                 command.args(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
                 command.args(["--unshare-ipc", "--unshare-pid"]);
                 command.args(["--unshare-uts", "--die-with-parent", "--"]);
-                command.arg(&self.binary).arg("worker");
+                command.arg(&self.binary).arg(word);
                 command
             }
             Some(Container::Image { tool, image, network }) => {
                 let mut command = child::command(tool.program());
                 command.args(["run", "--rm", "-i", "--network", network, "-v"]);
                 command.arg(format!("{}:/narrows:ro", self.binary.display()));
-                command.args([image.as_str(), "/narrows", "worker"]);
+                command.args([image.as_str(), "/narrows", word]);
                 command
             }
         }
     }
 }
 
-fn worker(binary: &Path) -> Command {
+/// Why no container can be started for an end.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NoContainer {
+    /// The program that starts it is not on the path, by its name.
+    #[error("{0} is not installed")]
+    NotInstalled(&'static str),
+    /// It was tried, and did not run this program.
+    #[error("{inside} does not start: {why}")]
+    Failed {
+        /// What it is, with its image and network.
+        inside: String,
+        /// The last line that its program printed.
+        why: String,
+    },
+}
+
+fn worker(binary: &Path, word: &str) -> Command {
     let mut command = child::command(binary);
-    command.arg("worker");
+    command.arg(word);
     // libfabric makes queues for 256 peers unless told how many there are, and no device has to
     // have room for so many completions (rxe has not). An endpoint of ours has one.
     if std::env::var_os(FABRIC_PEERS).is_none() {
@@ -104,6 +148,24 @@ mod tests {
             let network = words.windows(2).any(|pair| pair == ["--network", "bridge"]);
             assert!(network && words.ends_with(&["debian:12", "/narrows", "worker"]), "{words:?}");
         }
+    }
+
+    #[test]
+    fn a_container_is_tried_before_anything_runs_in_it() {
+        let of = |inside: &str, binary: &str| {
+            let inside = Some(inside.parse::<Container>().expect("a container"));
+            Launcher { inside, ..Launcher::plain(binary.into()) }
+        };
+        assert_eq!(Launcher::plain("/no/such".into()).try_once(), Ok(()), "no container");
+        let bwrap = of("bwrap", "/no/such/program");
+        assert!(words(&bwrap.command_of("--version")).ends_with("-- /no/such/program --version"));
+        let why = bwrap.try_once().expect_err("no such program").to_string();
+        let is_told = ["bwrap is not installed", "bwrap does not start: "];
+        assert!(is_told.iter().any(|told| why.starts_with(told)), "{why}");
+        let image = of("podman:no/such/image", "/bin/true");
+        assert!(
+            words(&image.command_of("--version")).ends_with("no/such/image /narrows --version")
+        );
     }
 
     fn words(command: &Command) -> String {

@@ -187,7 +187,7 @@ fn conditions_are_set_read_back_and_refused_in_words() {
     for (more, code, says) in [
         (&["-B", "no-such-if"][..], 5, "binding to the interface no-such-if"),
         (&["-B", "203.0.113.7"], 5, "binding to 203.0.113.7"),
-        (&["--memory-node", "900,-"], 5, "node 900"),
+        (&["--memory-node", "900,-"], 5, "--memory-node: there is no node 900 here"),
         (&["-6"], 3, "the name has no such address"),
         (&["--netns", "no-such-netns"], 2, "entering the network namespace no-such-netns"),
         (&["-A", "same-core,0"], 2, "same-core is for the second"),
@@ -217,6 +217,7 @@ fn an_end_in_a_container_does_the_same() {
     assert!(result["verified_bytes"].as_u64().is_some_and(|n| n > 0));
     let output = run(&mut bench.command("tcp", &["--in", "podman:no/such/image:here"]));
     assert_eq!(output.status.code(), Some(5), "{}", err(&output));
+    assert!(err(&output).contains("error: --in: "), "{}", err(&output));
 }
 
 /// A child that ends with the test.

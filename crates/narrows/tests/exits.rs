@@ -243,6 +243,34 @@ fn hosts_and_ports_are_told_by_what_is_wrong_with_them() {
     ends(&mut wrong, Cause::REFUSED);
 }
 
+/// Each run would fail for it: there is no file, and nobody waits for the last of them.
+#[test]
+fn what_a_host_lacks_is_told_before_the_first_run() {
+    let dir = folder("exits-lacks");
+    let agent = serve(&[], &["-B", "127.0.0.1"]);
+    let direct = |words: &str| {
+        let mut command = with(words, Path::new(""));
+        command.args(["127.0.0.1", "--key", &agent.key, "-p", &agent.port.to_string()]);
+        command.arg("--out").arg(&dir);
+        command
+    };
+    for nodes in ["900,-", "0,900"] {
+        ends(&mut direct(&format!("tcp --memory-node {nodes}")), Cause::NO_NODE);
+    }
+    let mut bare = direct("udp --in bwrap");
+    ends(bare.env("PATH", ""), Cause::NO_CONTAINER_PROGRAM);
+    let is_there = Command::new("podman").arg("--version").output().is_ok();
+    let cause = if is_there { Cause::NO_CONTAINER } else { Cause::NO_CONTAINER_PROGRAM };
+    ends(&mut direct("tcp --in podman:localhost/no/such:image"), cause);
+    let huge = "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages";
+    if std::fs::read_to_string(huge).is_ok_and(|pages| pages.trim() == "0") {
+        let mut mem = with("mem -k read --pages 1G --out", Path::new(""));
+        ends(mem.arg(&dir), Cause::NO_HUGE_PAGES);
+    }
+    let made = std::fs::read_dir(&dir).expect("folder").count();
+    assert_eq!(made, 0, "no run was made");
+}
+
 #[test]
 fn runs_that_an_agents_owner_does_not_allow_are_told() {
     let dir = folder("exits-beyond");

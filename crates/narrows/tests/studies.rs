@@ -440,6 +440,29 @@ fn words_that_name_nothing_are_refused_and_what_is_not_installed_is_left_out() {
     fails(absent.env("PATH", ""), 5, "nuttcp is not installed: apt install nuttcp");
 }
 
+/// Cells that would fail each run for want of a node or of pages are left out before the first.
+#[test]
+fn cells_of_nodes_and_pages_that_are_not_here_are_left_out() {
+    let dir = folder("study-lacks");
+    let study = |base: &str| format!("name = 'lacks'\nrepeats = 1\n[base]\nseconds = 0.05\n{base}");
+    let no_node = study("memory_node = '900,900'\n");
+    let why = "no cell can run here: memory_node: there is no node 900";
+    fails(&mut begin(&dir, &no_node, &[]), 5, why);
+    let huge = "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages";
+    if std::fs::read_to_string(huge).is_ok_and(|pages| pages.trim() == "0") {
+        let pages = study("load = 'memory-read'\nsize = '1M'\npages = '1G'\n");
+        fails(&mut begin(&dir, &pages, &[]), 5, "no cell can run here: pages: ");
+    }
+    assert!(!dir.join("lacks.narrows").exists());
+    // The others run.
+    let both = study("load = 'memory-read'\nsize = '1M'\nthreads = 1\n")
+        + "[[factor]]\nname = 'f'\nlevels = [{name='here'}, {name='away', load='tcp-stream', \
+         memory_node='900,900'}]\n";
+    let output = run(&mut begin(&dir, &both, &[]));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert_eq!(records(&dir.join("lacks.narrows")).len(), 1);
+}
+
 #[test]
 fn mtu_and_kernel_settings_are_made_for_their_cells() {
     if !is_root() {

@@ -5,6 +5,7 @@
 
 pub mod anomalies;
 pub mod background;
+mod buffers;
 mod by_end;
 pub mod check;
 pub mod diagnose;
@@ -33,6 +34,7 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
 pub use background::BackgroundLoad;
+pub use buffers::without_node;
 pub use by_end::{ByEnd, NotByEnd, PlacesByEnd, UnplacedAt};
 pub use pattern::{NoPattern, Pattern};
 pub use place::{Seat, Spot, TwoPlaces, Where, choose, cpus, on_node};

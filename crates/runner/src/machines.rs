@@ -10,6 +10,7 @@ use crate::session::{Far, Site};
 use crate::study::Defined;
 use narrows_control::{Calling, ControlError, Peer, Reached, reach};
 use narrows_host::Root;
+use narrows_hostctl::container::Launcher;
 use narrows_hostctl::namespaces::Namespaces;
 use narrows_interop::engines::{self, NoRanks};
 use narrows_model::container::Container;
@@ -19,6 +20,7 @@ use narrows_workloads::harness::way;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 /// The machines of a session, reached.
@@ -30,6 +32,8 @@ pub struct Machines {
     namespaces: Option<Namespaces>,
     /// Whether the launcher of an MPI starts ranks on a host, by its address.
     launcher: RefCell<BTreeMap<IpAddr, Result<(), NoRanks>>>,
+    /// Why a container does not start, by its words; none where it did.
+    containers: RefCell<BTreeMap<String, Option<String>>>,
     /// Last, so that sessions end before agents do.
     brought: Vec<Brought>,
 }
@@ -67,8 +71,8 @@ impl Machines {
         };
         let interface = far.iter().find_map(|far| far.interface.clone());
         let site = Site { host, peers: far, path, interface };
-        let launcher = RefCell::default();
-        Ok(Self { site, peers, namespaces, launcher, brought: Vec::new() })
+        let (launcher, containers) = (RefCell::default(), RefCell::default());
+        Ok(Self { site, peers, namespaces, launcher, containers, brought: Vec::new() })
     }
 
     /// This host, and others that nobody asks anything: what a study would run there, as far as its
@@ -81,8 +85,8 @@ impl Machines {
             interface: None,
         };
         let peers = hosts.iter().map(|_| None).collect();
-        let launcher = RefCell::default();
-        Self { site, peers, namespaces: None, launcher, brought: Vec::new() }
+        let (launcher, containers) = (RefCell::default(), RefCell::default());
+        Self { site, peers, namespaces: None, launcher, containers, brought: Vec::new() }
     }
 
     /// Keeps agents that were brought to these machines for as long as they are used.
@@ -157,6 +161,19 @@ impl Machines {
             if trial.path == NetworkPath::Memory { receiver_job(trial) } else { sender_job(trial) };
         let job = job.and_then(|job| Ok(narrows_workloads::check(&job).map(drop)?));
         job.err().map(|error| error.to_string())
+    }
+
+    /// Why the container of this host's end does not start, where a trial has one: it is tried once
+    /// a session.
+    pub fn without_container(&self, trial: &Trial, binary: &Path) -> Option<String> {
+        let words = trial.controllers()?.container.as_deref()?;
+        let mut tried = self.containers.borrow_mut();
+        let why = tried.entry(words.to_owned()).or_insert_with(|| {
+            let inside = Container::stored(words);
+            let launcher = Launcher { inside, ..Launcher::plain(binary.to_owned()) };
+            launcher.try_once().err().map(|why| why.to_string())
+        });
+        why.clone()
     }
 
     /// Why ranks here and at the peer do not meet, where the trial has some. A launcher is asked

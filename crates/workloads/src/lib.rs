@@ -16,7 +16,8 @@ pub mod tcp;
 pub mod udp;
 
 use harness::WorkerThreads;
-use narrows_model::load::{Job, Role, ThreadUsage};
+use harness::buffer::Pages;
+use narrows_model::load::{Job, Params, Role, ThreadUsage};
 use narrows_model::options;
 use narrows_model::workload::Workload;
 use std::net::SocketAddr;
@@ -114,6 +115,15 @@ const EPERM: i32 = 1;
 pub fn kind(workload: &Workload) -> Result<&'static Kind, LoadError> {
     let found = kinds::KINDS.iter().copied().find(|kind| kind.workload == *workload);
     found.ok_or_else(|| LoadError::Order(format!("no workload is called '{workload}'")))
+}
+
+/// Whether this host has the pages that a workload's buffers are to be of: where none are set aside
+/// every run would fail.
+pub fn check_pages(params: &Params) -> Result<(), LoadError> {
+    let of_memory = params.memory.as_ref().and_then(|memory| memory.pages.as_deref());
+    Pages::named(of_memory)?.can_hold(params.working_set_bytes.0)?;
+    let of_rdma = params.rdma.as_ref().and_then(|rdma| rdma.pages.as_deref());
+    Pages::named(of_rdma)?.can_hold(params.message_bytes.0)
 }
 
 /// Makes one end ready, behind a door where it meets another agent's.

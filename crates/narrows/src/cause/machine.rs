@@ -23,6 +23,23 @@ impl Cause {
     pub const FILTERED: Self = Self::machine(
         "a packet filter refuses what is sent: see `nft list ruleset` on the host that sends",
     );
+    /// Buffers on a node that their host does not have.
+    pub const NO_NODE: Self = Self::machine(
+        "name a node with memory, or leave it to the kernel: `narrows host` lists them on each host",
+    );
+    /// Buffers in huge pages that nobody set aside.
+    pub const NO_HUGE_PAGES: Self = Self::machine(
+        "set pages aside: `sysctl vm.nr_hugepages=N` for 2M, `hugepagesz=1G hugepages=N` on the \
+         kernel's command line for 1G",
+    );
+    /// The program that starts containers is not there.
+    pub const NO_CONTAINER_PROGRAM: Self =
+        Self::machine("install it, or measure on the host itself: without --in");
+    /// A container that does not start, or in which this program does not.
+    pub const NO_CONTAINER: Self = Self::machine(
+        "try it by hand (`podman run --rm IMAGE true`): the image must be there and hold a C \
+         library",
+    );
     /// Signals cannot be caught.
     pub const NO_SIGNALS: Self = Self::machine("is this a sandbox? Allow rt_sigaction in it");
     /// The host is not to be seen.

@@ -1,6 +1,7 @@
 //! One direct measurement, before its first run.
 
 use super::far::Far;
+use super::here;
 use super::variants::{contrasts, control, sweep, with_both_ways, with_probe, with_uncopied};
 use crate::args::{PeerArgs, SocketArgs};
 use crate::cause::Cause;
@@ -209,6 +210,14 @@ pub struct Met {
 }
 
 impl Met {
+    /// What is known of the host of an end.
+    fn host_of(&self, at: EndHost) -> Option<&Host> {
+        match at {
+            EndHost::Controller => Some(&self.host),
+            EndHost::Peer(number) => self.peer_hosts.get(number as usize),
+        }
+    }
+
     fn sides(&self) -> Sides<'_> {
         Sides {
             host: &self.host,
@@ -261,6 +270,8 @@ pub fn open_met(measurement: &Measurement<'_>, met: Met) -> Result<Opened, Failu
     if measurement.pattern()?.is_some() {
         met.far.can_meet()?;
     }
+    here::check_memory(&trials, |at| met.host_of(at))?;
+    here::check_container(&measurement.launcher()?)?;
     let study = measurement.study(met.path, met.interfaces.clone(), &met.far, &met.host)?;
     begin(measurement, met, study, trials)
 }

@@ -20,6 +20,7 @@ pub mod far;
 mod fleet;
 mod further;
 pub mod guard;
+mod here;
 pub mod history;
 pub mod host;
 pub mod import;

@@ -3,7 +3,7 @@
 use super::ends::{Cast, Ends};
 use super::{Definition, Settings, StudyError};
 use crate::memory::nodes_with_memory;
-use crate::{Spot, Unplaced, choose, on_node};
+use crate::{Spot, Unplaced, choose, on_node, without_node};
 use blake2::{Blake2s256, Digest};
 use narrows_model::host::Host;
 use narrows_model::load::Params;
@@ -11,7 +11,7 @@ use narrows_model::load::Timeline;
 use narrows_model::options::{flows, kernels, packets, places, runs};
 use narrows_model::packets::PacketRate;
 use narrows_model::study::{RATE, Search};
-use narrows_model::trial::{EndSpec, Level, NetworkPath, Placement, Trial, TrialId};
+use narrows_model::trial::{EndHost, EndSpec, Level, NetworkPath, Placement, Trial, TrialId};
 use narrows_model::{BitsPerSecond, Nanos};
 use std::collections::BTreeSet;
 
@@ -222,7 +222,7 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
         why_not = why.or(why_not);
         own
     };
-    let (background, why) = background(settings, ends.host, &spot).map_err(in_cell)?;
+    let (background, not_beside) = background(settings, ends.host, &spot).map_err(in_cell)?;
     let trial = Trial {
         id: cell.id.clone(),
         label: cell.label(),
@@ -239,7 +239,12 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
         notes: Vec::new(),
         engine: settings.engine(),
     };
-    Ok((trial, why.or(why_not)))
+    let no_node = without_node(&trial, |at| match at {
+        EndHost::Controller => Some(ends.host),
+        EndHost::Peer(number) => ends.peers.get(number as usize)?.host,
+    });
+    let no_node = no_node.map(|(_, why)| format!("{}: {why}", places::MEMORY_NODE.declared.key));
+    Ok((trial, not_beside.or(why_not).or(no_node)))
 }
 
 /// Where kernels of memory run, or what is near it with why it cannot be had.
@@ -280,10 +285,11 @@ fn background(
 
 fn timeline(settings: &Settings, memory: bool) -> Timeline {
     let (warm, cool) = if memory { (0.05, 0) } else { (0.5, 300) };
-    let seconds = |option, or| Nanos::from_seconds(settings.told(option).unwrap_or(or));
+    let warmup = settings.told(&runs::WARMUP_SECONDS).unwrap_or(warm);
+    let window = settings.told(&runs::SECONDS).unwrap_or(1.5);
     Timeline {
-        warmup_ns: seconds(&runs::WARMUP_SECONDS, warm),
-        window_ns: seconds(&runs::SECONDS, 1.5),
+        warmup_ns: Nanos::from_seconds(warmup),
+        window_ns: Nanos::from_seconds(window),
         cooldown_ns: Nanos::from_millis(cool),
         interval_ns: None,
     }

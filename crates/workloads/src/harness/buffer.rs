@@ -46,6 +46,18 @@ impl Pages {
         })
     }
 
+    /// Whether so many bytes of such pages can be had now; of those that the kernel finds by itself
+    /// always.
+    pub fn can_hold(self, bytes: u64) -> Result<(), LoadError> {
+        match self {
+            Self::Small | Self::Transparent => Ok(()),
+            Self::Huge2M | Self::Huge1G => {
+                let length = usize::try_from(bytes).unwrap_or(usize::MAX / 2);
+                Buffer::with(length, self, None).map(drop)
+            }
+        }
+    }
+
     fn size(self) -> usize {
         match self {
             Self::Small | Self::Transparent => PAGE,
@@ -198,5 +210,13 @@ mod tests {
             assert!(error.to_string().contains(says), "{error}");
         }
         assert!(Pages::named(Some("3M")).is_err());
+        // Mapped and not touched: only what is set aside beforehand is counted.
+        for pages in [Pages::Small, Pages::Transparent] {
+            assert!(pages.can_hold(u64::MAX).is_ok(), "{pages:?}");
+        }
+        for pages in [Pages::Huge2M, Pages::Huge1G] {
+            let why = pages.can_hold(1 << 46).expect_err("64 TiB").to_string();
+            assert!(why.contains(&format!("in {} pages", pages.name())), "{why}");
+        }
     }
 }

@@ -13,6 +13,7 @@ use narrows_control::{Calling, key};
 use narrows_hostctl::container::Launcher;
 use narrows_hostctl::guard;
 use narrows_model::study::Ended;
+use narrows_model::trial::Trial;
 use narrows_plan::study::Left;
 use narrows_runner::controller::Controller;
 use narrows_runner::live::LiveClock;
@@ -26,6 +27,8 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
+/// The setting by which a study sets huge pages aside.
+const NR_HUGEPAGES: &str = "vm.nr_hugepages";
 /// Between the names of a study's hosts, as they are stored.
 const BETWEEN_NAMES: &str = ", ";
 
@@ -188,13 +191,30 @@ fn session_plan(
 ) -> Result<SessionPlan, Failure> {
     // From here: a plan may try launchers, which Ctrl-C would leave behind.
     let stop = stop::flag()?;
-    let why_not = |trial: &_| machines.why_not(trial, &stop);
+    let binary = own_binary()?;
+    let why_not = |trial: &Trial| {
+        machines
+            .why_not(trial, &stop)
+            .or_else(|| without_pages(defined, trial))
+            // An outlook fetches no image.
+            .or_else(
+                || if args.dry_run { None } else { machines.without_container(trial, &binary) },
+            )
+    };
     let make = if args.dry_run { SessionPlan::outlook } else { SessionPlan::of };
     let plan = make(defined, &machines.site, &said(args), &why_not);
     if stop.load(Ordering::Relaxed) {
         return Err(Failure::of(Cause::STOPPED, Ended::BY_SIGNAL));
     }
     Ok(plan?)
+}
+
+/// What huge pages a trial lacks, where no cell sets them aside itself.
+fn without_pages(defined: &Defined, trial: &Trial) -> Option<String> {
+    if defined.cells.iter().any(|cell| cell.settings.sysctl.contains_key(NR_HUGEPAGES)) {
+        return None;
+    }
+    narrows_workloads::check_pages(&trial.params).err().map(|why| format!("pages: {why}"))
 }
 
 /// What the user says of factors that no fact tells.

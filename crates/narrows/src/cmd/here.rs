@@ -1,0 +1,48 @@
+//! What hosts lack for trials, found before the first run, since each run would fail for it.
+
+use crate::cause::Cause;
+use crate::failure::Failure;
+use narrows_hostctl::container::{Launcher, NoContainer};
+use narrows_model::host::Host;
+use narrows_model::trial::{EndHost, Trial};
+use narrows_plan::without_node;
+
+/// Refuses trials whose buffers are to be on a node that their end's host does not have, or in
+/// pages that this one has not set aside.
+pub fn check_memory<'a>(
+    trials: &[Trial],
+    known: impl Fn(EndHost) -> Option<&'a Host>,
+) -> Result<(), Failure> {
+    for trial in trials {
+        if let Some((at, why)) = without_node(trial, &known) {
+            let place = match at {
+                EndHost::Controller => "here".to_owned(),
+                EndHost::Peer(_) => {
+                    let name = known(at).and_then(|host| host.name.value().cloned());
+                    format!("on {}", name.unwrap_or_else(|| "the other host".to_owned()))
+                }
+            };
+            let says = format!("--memory-node: {why} {place}");
+            return Err(Failure::of(Cause::NO_NODE, says));
+        }
+        check_pages(trial)?;
+    }
+    Ok(())
+}
+
+/// Refuses a trial in huge pages of which too few are set aside.
+pub fn check_pages(trial: &Trial) -> Result<(), Failure> {
+    let pages = narrows_workloads::check_pages(&trial.params);
+    pages.map_err(|why| Failure::of(Cause::NO_HUGE_PAGES, format!("--pages: {why}")))
+}
+
+/// Refuses a container that does not start.
+pub fn check_container(launcher: &Launcher) -> Result<(), Failure> {
+    launcher.try_once().map_err(|why| {
+        let cause = match &why {
+            NoContainer::NotInstalled(_) => Cause::NO_CONTAINER_PROGRAM,
+            NoContainer::Failed { .. } => Cause::NO_CONTAINER,
+        };
+        Failure::of(cause, format!("--in: {why}"))
+    })
+}
