@@ -462,6 +462,19 @@ fn eight_peers_measure_at_the_same_time() {
         let rates: Vec<f64> =
             results.iter().filter_map(|result| result["estimate"]["value"].as_f64()).collect();
         assert!(rates.len() == 8 && rates.iter().all(|rate| *rate > 0.0), "{rates:?}");
+        // Each direction by itself, where there are two.
+        for result in results {
+            let ways = ["there", "back"].map(|way| result[way]["value"].as_f64());
+            let sum = result["estimate"]["value"].as_f64();
+            match (ways, sum) {
+                ([Some(there), Some(back)], Some(sum)) => {
+                    assert!(there > 0.0 && back > 0.0, "{result}");
+                    // Medians of two runs add up.
+                    assert!((there + back - sum).abs() <= 1e-6 * sum, "{there} {back} {sum}");
+                }
+                (ways, _) => assert!(more[0] != "--bidirectional" && ways == [None, None]),
+            }
+        }
         // The sum is that of each repeat, between those of the lowest and the highest.
         let together = &json["together"];
         let sum = together["estimate"]["value"].as_f64().expect("sum");

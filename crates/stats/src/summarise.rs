@@ -187,12 +187,8 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
         trips_per_second: (metric == Metric::RoundTripP50)
             .then(|| over(&done, Unit::PerSecond, Done::trips_per_second))
             .flatten(),
-        back: (trial.params.is_bidirectional())
-            .then(|| over(&done, back_unit(metric), |run| Some(run.went_back(trial, metric))))
-            .flatten(),
-        there: (trial.params.is_bidirectional())
-            .then(|| over(&done, back_unit(metric), |run| went_there(trial, metric, run)))
-            .flatten(),
+        back: of_way(trial, metric, &done, |there_and_back| there_and_back.1),
+        there: of_way(trial, metric, &done, |there_and_back| there_and_back.0),
         directions: directions(trial, &done),
         traffic: traffic::traffic(&done),
         memory: memory_use(&done, is_one_host(trial.path, one_machine)),
@@ -219,10 +215,21 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
     summary
 }
 
-/// What of a run's figure did not go back; `None` where it has no figure.
-fn went_there(trial: &Trial, metric: Metric, run: &Done<'_>) -> Option<f64> {
-    let both = run_value(trial, metric, run.record)?.value;
-    Some((both - run.went_back(trial, metric)).max(0.0))
+/// One direction of two, of the runs that have a figure.
+fn of_way(
+    trial: &Trial,
+    metric: Metric,
+    done: &[Done<'_>],
+    way: impl Fn((f64, f64)) -> f64,
+) -> Option<Estimate> {
+    if !trial.params.is_bidirectional() {
+        return None;
+    }
+    over(done, back_unit(metric), |run| {
+        let both = run_value(trial, metric, run.record)?.value;
+        let back = run.went_back(trial, metric);
+        Some(way(((both - back).max(0.0), back)))
+    })
 }
 
 /// The unit of what went back: that of packets is theirs, all else are bytes.
