@@ -2,7 +2,8 @@
 //! alone. Every line waits as long behind the memory controller, whoever it is of; the wait is that
 //! of memory's load, and where the controller is full, so long that what comes fits.
 
-use crate::domains::{Domains, LINE_BYTES, loaded, reached};
+use crate::domains::{Domains, loaded, reached};
+use narrows_stats::LINE_BYTES;
 
 /// What cores do to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,11 +3,9 @@
 //! empty its links are. A data file, `domains/families.json`, with where its numbers are from.
 
 use narrows_dimm::platform::Platform;
+use narrows_stats::LINE_BYTES;
 use serde::Deserialize;
 use std::sync::LazyLock;
-
-/// Bytes of a cache line: what one credit carries.
-pub const LINE_BYTES: f64 = 64.0;
 
 /// One part of the way to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]

@@ -3,14 +3,12 @@
 //! are that over the time of a load with many.
 
 use crate::measured::Measured;
-use narrows_stats::Summary;
+use narrows_stats::{LINE_BYTES, Summary};
 use serde::Serialize;
 
 /// A step to more chains that brings less is none: half of it lies within the noise of a virtual
 /// machine.
 const STEP: f64 = 1.05;
-/// Bytes of a line.
-const LINE_BYTES: f64 = 64.0;
 
 /// The time of a load while so many chains are followed side by side.
 #[derive(Clone, Debug, PartialEq, Serialize)]

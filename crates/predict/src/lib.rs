@@ -47,7 +47,7 @@ mod traffic;
 pub mod wire_rate;
 
 pub use asked::Asked;
-pub use by_counters::{ByCounters, Open, by_counters};
+pub use by_counters::{ByCounters, FULL_LINES, InUse, THRESHOLDS, Untold, by_counters};
 pub use engine::{Predictor, of_host, of_nic};
 pub use measured::Measured;
 pub use nics::{Model, named as nic_model};

@@ -4,12 +4,16 @@ mod kept;
 mod planted;
 
 use narrows_model::load::{EndReport, FlowTally, Role, StreamParams};
+use narrows_model::memory_queues::{QueueCount, QueueEvent};
 use narrows_model::memory_traffic::{Count, CountedBy, MemoryTraffic, Quantity, Uncounted};
 use narrows_model::record::Reported;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Level, NetworkPath, TrialId};
-use narrows_model::{Bytes, Nanos};
+use narrows_model::{Bytes, Fact, Nanos};
 use narrows_report::{Analysis, bus, explained, formats};
+
+/// The processor whose credits are published.
+const CASCADE_LAKE: &str = "Intel(R) Xeon(R) Gold 6234 CPU @ 3.30GHz";
 
 /// Twice in a second 10^9 bytes arrive, and the receiver's host reads and writes so many.
 fn study(read: u64, written: u64, path: NetworkPath) -> StoredStudy {
@@ -110,7 +114,6 @@ fn every_format_has_the_figure_its_unit_and_its_source() {
 
 #[test]
 fn rates_stand_beside_what_channels_and_links_can_carry_and_own_threads_apart() {
-    use narrows_model::Fact;
     use narrows_model::host::{Module, Slot, SlotPlace};
     let mut study = study(2_600_000_000, 1_500_000_000, NetworkPath::Peer);
     // Two channels of 3200 MT/s: 51.2 GB/s, of which 4.1 are 8 %.
@@ -239,9 +242,7 @@ fn memory_traffic_is_drawn_by_size_beside_what_a_copy_reaches() {
 }
 
 /// What a host's counters told of a second, whose processors are of a model.
-fn queued(model: &str, device: u64, full: u64) -> String {
-    use narrows_model::Fact;
-    use narrows_model::memory_queues::{QueueCount, QueueEvent};
+fn queued(model: &str, device: u64, full: u64) -> StoredStudy {
     let mut study = study(4_000_000_000, 9_000_000_000, NetworkPath::Peer);
     study.host.cpu.model = Fact::known(model.into(), "made");
     study.peer_hosts = vec![study.host.clone()];
@@ -267,32 +268,61 @@ fn queued(model: &str, device: u64, full: u64) -> String {
         (QueueEvent::RootReads, 1_000_000),
     ];
     for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
-        end.memory.as_mut().expect("counts").queues = counts.map(count).to_vec();
+        let memory = end.memory.as_mut().expect("counts");
+        memory.queues = counts.map(count).to_vec();
+        if model.contains("Gold 6234") {
+            memory.family = Some("Intel Skylake-SP and Cascade Lake-SP".into());
+        }
     }
-    explained(&study)
+    study
 }
 
 #[test]
 fn what_waited_is_told_with_the_regime_by_counters() {
-    let cascade_lake = "Intel(R) Xeon(R) Gold 6234 CPU @ 3.30GHz";
-    let red = queued(cascade_lake, 92, 1_425_000_000);
+    let red = explained(&queued(CASCADE_LAKE, 92, 1_425_000_000));
     for says in [
-        "queues of the receiver's host: write queue full in 95 % of cycles, 200 ns a line in it, \
-         50 ns a line in the read queue, a row opened for 25 % of lines, 92 lines in the busiest \
-         root complex, 767 ns a device write there",
-        "by counters device writes (red): all credits in use, which carry 61 Gb/s so, and the \
-         write queue full; thresholds of one Cascade Lake machine",
+        "queues of the receiver's host: 34 lines or more in the write queue in 95 % of cycles, \
+         200 ns a line in it, 50 ns a line in the read queue, a row opened for 25 % of lines, 92 \
+         lines in the busiest root complex, 767 ns a device write there",
+        "by counters device writes (red): 92 of the busiest root complex's 92 credits in use, \
+         which carry 61 Gb/s so, and the write queue full; thresholds of one Cascade Lake machine \
+         with DDIO and prefetch off",
         "the counters took turns and ran 40 % of the time",
     ] {
         assert!(red.contains(says), "{says}:\n{red}");
     }
     // As long in the queues, with credits to spare; which needs the peak of memory to be told.
-    let open = queued(cascade_lake, 60, 150_000_000);
+    let open = explained(&queued(CASCADE_LAKE, 60, 150_000_000));
     assert!(open.contains("by counters no regime told: the peak of its memory"), "{open}");
     assert!(!open.contains("not told by counters"), "{open}");
-    let ice_lake = queued("Intel(R) Xeon(R) Platinum 8360Y CPU @ 2.40GHz", 92, 1_425_000_000);
+    let ice_lake = "Intel(R) Xeon(R) Platinum 8360Y CPU @ 2.40GHz";
+    let ice_lake = explained(&queued(ice_lake, 92, 1_425_000_000));
+    assert!(ice_lake.contains("host: write queue full in 95 % of cycles"), "{ice_lake}");
     assert!(ice_lake.contains("92 lines in the busiest root complex"), "{ice_lake}");
     assert!(!ice_lake.contains("(red)") && !ice_lake.contains("(blue)"), "{ice_lake}");
     let why = "not told by counters: nobody has published credits and latencies of Ice Lake-SP";
     assert_eq!(ice_lake.matches(why).count(), 1, "{ice_lake}");
+}
+
+#[test]
+fn one_socket_with_a_regime_is_enough_and_else_the_socket_is_named() {
+    let mut study = queued(CASCADE_LAKE, 92, 1_425_000_000);
+    for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+        let queues = &mut end.memory.as_mut().expect("counts").queues;
+        let mut other = queues.clone();
+        other.retain(|one| one.of != QueueEvent::WriteFull);
+        other.iter_mut().for_each(|one| one.package = Some(1));
+        queues.extend(other);
+    }
+    let text = explained(&study);
+    assert!(text.contains("host, socket 0: 34 lines or more") && text.contains("(red)"), "{text}");
+    assert!(!text.contains("not told by counters"), "{text}");
+    for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+        let queues = &mut end.memory.as_mut().expect("counts").queues;
+        queues.retain(|one| one.of != QueueEvent::WriteFull);
+    }
+    let why = "regime of the receiver's host, socket 0 (memory latency or device writes) not told \
+               by counters: not known: cycles with a full write queue, or what it is told by";
+    let text = explained(&study);
+    assert_eq!(text.matches(why).count(), 1, "{text}");
 }

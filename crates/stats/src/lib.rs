@@ -64,7 +64,7 @@ pub use latency::{
 };
 pub use levels::{ALIKE, Doubt, ERROR_SHARE, Grouping, Level, Levels, RUNS_MIN, levels};
 pub use loss::{Loss, LossPlace, loss_of};
-pub use memory_queues::QueueUse;
+pub use memory_queues::{LINE_BYTES, QueueUse};
 pub use memory_use::{CacheMissed, MemoryUse, PerByte};
 pub use neighbours::{
     NeighbourStep, NeighbourTest, Open, Regime, Slowdown, blocks_for, neighbours,

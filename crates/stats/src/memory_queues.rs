@@ -7,8 +7,8 @@ use narrows_model::memory_traffic::{MemoryTraffic, Quantity};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Bytes of a line.
-const LINE_BYTES: f64 = 64.0;
+/// Bytes of a cache line: what one credit carries.
+pub const LINE_BYTES: f64 = 64.0;
 /// Largest share of reads among what a root complex asks for beside which its lines are its writes:
 /// it counts both in one.
 const FEW_READS_SHARE: f64 = 0.05;

@@ -93,6 +93,39 @@ fn a_channel_of_two_queues_is_full_for_the_mean_of_both_and_one_without_modules_
 }
 
 #[test]
+fn a_channel_that_moves_nothing_lends_no_cycles_though_its_clock_runs() {
+    let machine = cascade_lake("idle");
+    let (traffic, _) = counted(&machine, &|code, cpu| {
+        Ok(grows(match (code.kind, code.config[0], cpu) {
+            (20 | 21, 0x00, _) => 1000,
+            (20, 0x2200_0081, _) => 700,
+            (21, 0x2200_0081, _) => 0,
+            // Neither read, written nor opened on the first socket; on the other one row was.
+            (21, 0x0304 | 0x0c04 | 0x0101 | 0x0201, _) => 0,
+            (21, 0x0801, cpu) => u64::from(cpu),
+            _ => 9,
+        }))
+    });
+    assert_eq!(of(&traffic, QueueEvent::MemoryCycles), [(1000, 1000, 1), (2000, 1000, 2)]);
+    assert_eq!(of(&traffic, QueueEvent::WriteFull), [(700, 700, 2); 2]);
+    assert_eq!(traffic.both_ways(), Some(4 * 9 * 64));
+}
+
+#[test]
+fn a_family_without_the_clock_of_its_queues_tells_no_time_in_them() {
+    let machine = Machine::new("unclocked");
+    machine.processor("GenuineIntel", 6, 0x8f).cpus(&[0]);
+    let format = [("event", "config:0-7"), ("umask", "config:8-15")];
+    machine.pmu("uncore_imc_0", 20, "0", &format);
+    let (traffic, _) = counted(&machine, &|_, _| Ok(grows(9)));
+    assert_eq!(of(&traffic, QueueEvent::RowsOpened), [(9, 9, 1)]);
+    assert_eq!(of(&traffic, QueueEvent::MemoryCycles), []);
+    assert_eq!(of(&traffic, QueueEvent::ReadOccupancy), []);
+    let gaps: Vec<String> = traffic.queue_gaps.iter().map(ToString::to_string).collect();
+    assert!(gaps.iter().any(|gap| gap.contains("(DCLK or HCLK)")), "{gaps:?}");
+}
+
+#[test]
 fn what_of_the_queues_is_missing_costs_no_traffic_and_is_named_apart() {
     let machine = cascade_lake("unqueued");
     let (traffic, _) = counted(&machine, &|code, cpu| {

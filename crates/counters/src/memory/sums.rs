@@ -1,10 +1,10 @@
 //! Counters of one processor added up.
 
-use super::events::Counted;
+use super::events::{Counted, Counts};
 use super::{Counter, Grown};
 use narrows_model::memory_queues::{QueueCount, QueueEvent};
 use narrows_model::memory_traffic::{Count, CountedBy, Quantity};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Below this share of its time, in thousandths, a counter was shared with other users of it.
 const RAN_THOUSANDTHS: u32 = 995;
@@ -56,17 +56,50 @@ impl Sum {
     }
 }
 
-/// Whether a counter is of a clock that stands: that of a channel without modules.
-fn stands(counter: &Counter, grown: Grown) -> bool {
-    matches!(counter.counted, Counted::Queue(queue) if queue.is_clock()) && grown.counts == 0.0
+/// The PMU of one channel of a package.
+type Channel<'a> = (&'a str, Option<u32>);
+
+fn channel(counter: &Counter) -> Channel<'_> {
+    (counter.pmu.as_str(), counter.package)
+}
+
+/// Whether a counter tells that a channel has modules: only then is something read, written or
+/// opened there.
+fn needs_modules(counter: &Counter) -> bool {
+    counter.counts == Counts::Memory || counter.counted == Counted::Queue(QueueEvent::RowsOpened)
+}
+
+/// Channels that moved nothing in the window: without modules, or without a part in the traffic.
+/// Their clocks may run all the same, and their cycles would make full queues look rare.
+fn idle<'a>(counted: &[(&'a Counter, Grown)]) -> BTreeSet<Channel<'a>> {
+    let told = counted.iter().filter(|&&(counter, _)| needs_modules(counter));
+    let mut idle: BTreeSet<Channel<'a>> = told.map(|&(counter, _)| channel(counter)).collect();
+    for &(counter, grown) in counted {
+        if needs_modules(counter) && grown.counts > 0.0 {
+            idle.remove(&channel(counter));
+        }
+    }
+    idle
+}
+
+/// Whether a counter is of a clock that stands, or of that of a channel that moved nothing.
+fn is_left_out(counter: &Counter, grown: Grown, idle: &BTreeSet<Channel<'_>>) -> bool {
+    let Counted::Queue(queue) = counter.counted else { return false };
+    let is_idle = queue == QueueEvent::MemoryCycles && idle.contains(&channel(counter));
+    queue.is_clock() && (grown.counts == 0.0 || is_idle)
 }
 
 /// Adds the counters of each thing and package up.
 pub fn by_processor<'a>(
     counted: impl Iterator<Item = (&'a Counter, Grown)>,
 ) -> (Vec<Count>, Vec<QueueCount>) {
+    let counted: Vec<(&Counter, Grown)> = counted.collect();
+    let idle = idle(&counted);
     let mut sums: BTreeMap<(Counted, Option<u32>), Sum> = BTreeMap::new();
-    for (counter, grown) in counted.filter(|(counter, grown)| !stands(counter, *grown)) {
+    for (counter, grown) in counted {
+        if is_left_out(counter, grown, &idle) {
+            continue;
+        }
         let sum = sums.entry((counter.counted, counter.package)).or_default();
         sum.add(grown.counts * counter.worth, grown);
     }

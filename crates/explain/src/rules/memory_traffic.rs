@@ -6,14 +6,14 @@
 //! moved four bytes of memory for each byte of the network (Balaji, Shah, Panda: "within 5% of the
 //! practically attainable peak memory bandwidth").
 //!
-//! Below that, memory may still take a device's writes too slowly: where the root complex has all
-//! its credits in use and the write queue is full, by their counts, that is what is named.
+//! Below that, memory may still take a device's writes too slowly: where the root complex has its
+//! credits in use and the write queue is full, by their counts, that is what is named.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::result::{Measure, Needed, Unmeasured, Verdict, Weight};
 use narrows_predict::calibration::attainable_gb_s;
-use narrows_predict::{ByCounters, by_counters};
+use narrows_predict::{ByCounters, FULL_LINES, InUse, THRESHOLDS, by_counters};
 use narrows_stats::{MemoryUse, QueueUse};
 
 pub static RULE: Rule =
@@ -73,20 +73,16 @@ fn look(cell: &Cell<'_>, attainable_gb_s: Option<f64>) -> Looked {
 fn writes_held(cell: &Cell<'_>, own: &MemoryUse) -> Option<Looked> {
     let host = &cell.study.host;
     own.queues.iter().find_map(|queues| match by_counters(host, queues) {
-        ByCounters::DeviceWrites { carried_gbps } => Some(red(cell, queues, carried_gbps)),
+        ByCounters::DeviceWrites(in_use) => Some(red(cell, queues, in_use)),
         _ => None,
     })
 }
 
-fn red(cell: &Cell<'_>, queues: &QueueUse, carried_gbps: Option<f64>) -> Looked {
+fn red(cell: &Cell<'_>, queues: &QueueUse, in_use: InUse) -> Looked {
     let full = 100.0 * queues.full_write_queue_share.unwrap_or_default();
-    let lines = queues.busiest_root_lines.unwrap_or_default();
-    let carried =
-        carried_gbps.map_or(String::new(), |gbps| format!(", which carry {gbps:.0} Gb/s"));
     let seen = format!(
-        "by counters the write queue of this host's memory was full in {full:.0} % of its cycles, \
-         with {lines:.0} lines under way in the busiest root complex, all it has credits \
-         for{carried}"
+        "by counters {FULL_LINES} lines or more were in the write queue of this host's memory in \
+         {full:.0} % of its cycles, with {in_use}; {THRESHOLDS}"
     );
     let says = format!("Memory takes devices' writes too slowly in {}: {seen}", cell.trial.label);
     let remedy = "fewer cores that write memory beside the traffic (narrows neighbours), or \
@@ -209,7 +205,10 @@ mod tests {
         let red = verdict(&queued(cascade_lake, 92, 950));
         let Verdict::Found { findings } = &red else { panic!("{red:?}") };
         let says = &findings[0].says;
-        assert!(says.contains("full in 95 % of its cycles, with 92 lines"), "{says}");
+        let seen = "34 lines or more were in the write queue of this host's memory in 95 % of its \
+                    cycles, with 92 of the busiest root complex's 92 credits in use";
+        assert!(says.contains(seen), "{says}");
+        assert!(says.contains("one Cascade Lake machine with DDIO and prefetch off"), "{says}");
         // Credits to spare, room in the queue, and a family that nobody has measured.
         assert!(is_clear(&verdict(&queued(cascade_lake, 60, 950))));
         assert!(is_clear(&verdict(&queued(cascade_lake, 92, 100))));

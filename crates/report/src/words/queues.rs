@@ -2,17 +2,17 @@
 
 use super::end_hosts::{facts, host_of};
 use crate::Analysis;
-use narrows_predict::{ByCounters, Open, by_counters};
+use narrows_predict::{ByCounters, FULL_LINES, THRESHOLDS, Untold, by_counters};
 use narrows_stats::{MemoryUse, QueueUse, Summary};
 
-/// Where a figure of the thresholds is from, and what it is worth elsewhere.
-const OF_ONE: &str = "thresholds of one Cascade Lake machine";
+/// The family, as its event file names it, whose write queue is full from [`FULL_LINES`] on.
+const FULL_BY_LINES: &str = "Intel Skylake-SP and Cascade Lake-SP";
 
 /// The queues of each processor of a cell's end; empty where none was counted.
 pub fn queues(analysis: &Analysis<'_>, summary: &Summary, of: &MemoryUse) -> Vec<String> {
     let host = host_of(summary, of);
     let each = of.queues.iter().filter_map(|one| {
-        let held = held(one);
+        let held = held(of, one);
         let mut text = format!("queues of {host}{}: {}", socket(of, one), held.join(", "));
         if let Some(regime) = regime(analysis, summary, of, one) {
             text += &format!("; by counters {regime}");
@@ -28,21 +28,29 @@ pub fn queues(analysis: &Analysis<'_>, summary: &Summary, of: &MemoryUse) -> Vec
     each.collect()
 }
 
-/// Why no regime is told of a host in any run; `None` where one is, or where nothing was counted.
+/// Why no regime is told of any processor of a cell's end; `None` where one is, or where nothing
+/// was counted.
 pub fn untold(analysis: &Analysis<'_>, summary: &Summary, of: &MemoryUse) -> Option<String> {
     let host = facts(analysis, summary, of.end)?;
-    of.queues.iter().find_map(|one| match by_counters(host, one) {
-        ByCounters::Open(open) if is_of_host(&open) => Some(format!(
-            "regime of {} (memory latency or device writes) not told by counters: {open}",
-            host_of(summary, of)
-        )),
-        _ => None,
-    })
+    let mut first = None;
+    for one in &of.queues {
+        let ByCounters::Untold(why) = by_counters(host, one) else { return None };
+        if first.is_none() && is_of_host(&why) {
+            first = Some((one, why));
+        }
+    }
+    let (one, why) = first?;
+    // The family is that of all processors.
+    let at = if matches!(why, Untold::Family(_)) { String::new() } else { socket(of, one) };
+    Some(format!(
+        "regime of {}{at} (memory latency or device writes) not told by counters: {why}",
+        host_of(summary, of)
+    ))
 }
 
-/// Whether a reason is the host's, and so every run's.
-fn is_of_host(open: &Open) -> bool {
-    matches!(open, Open::Family(_) | Open::NotCounted(_))
+/// Whether a reason is the host's, and so every cell's.
+fn is_of_host(why: &Untold) -> bool {
+    matches!(why, Untold::Family(_) | Untold::NotCounted(_))
 }
 
 /// `, socket 1` where there are several.
@@ -51,10 +59,20 @@ fn socket(of: &MemoryUse, one: &QueueUse) -> String {
     processor.map_or(String::new(), |socket| format!(", socket {socket}"))
 }
 
-/// What was held, a figure each.
-fn held(of: &QueueUse) -> Vec<String> {
+/// In which share of the cycles the write queue was full, and what that means of the family.
+fn full(family: Option<&str>, of: &QueueUse) -> Option<String> {
+    let share = percent(of.full_write_queue_share)?;
+    Some(if family == Some(FULL_BY_LINES) {
+        format!("{FULL_LINES} lines or more in the write queue in {share} of cycles")
+    } else {
+        format!("write queue full in {share} of cycles")
+    })
+}
+
+/// What was held on a processor, a figure each.
+fn held(host: &MemoryUse, of: &QueueUse) -> Vec<String> {
     let figures = [
-        percent(of.full_write_queue_share).map(|of| format!("write queue full in {of} of cycles")),
+        full(host.family.as_deref(), of),
         of.write_queue_ns.map(|ns| format!("{ns:.0} ns a line in it")),
         of.read_queue_ns.map(|ns| format!("{ns:.0} ns a line in the read queue")),
         percent(of.row_miss_share).map(|of| format!("a row opened for {of} of lines")),
@@ -76,12 +94,7 @@ fn percent(share: Option<f64>) -> Option<String> {
     share.map(|share| format!("{:.0} %", 100.0 * share))
 }
 
-/// What the credits carried, where the time of a line is known.
-fn carried(gbps: Option<f64>) -> String {
-    gbps.map_or(String::new(), |gbps| format!(", which carry {gbps:.0} Gb/s so"))
-}
-
-/// The verdict on one run's processor; `None` where it is the host that keeps it open.
+/// The verdict on one processor of a cell; `None` where it is the host that none is told of.
 fn regime(
     analysis: &Analysis<'_>,
     summary: &Summary,
@@ -89,24 +102,24 @@ fn regime(
     one: &QueueUse,
 ) -> Option<String> {
     Some(match by_counters(facts(analysis, summary, of.end)?, one) {
-        ByCounters::DeviceWrites { carried_gbps } => format!(
-            "device writes (red): all credits in use{}, and the write queue full; {OF_ONE}",
-            carried(carried_gbps)
-        ),
-        ByCounters::DeviceCredits { carried_gbps } => format!(
-            "device writes: all credits in use{}, with room in the write queue; {OF_ONE}",
-            carried(carried_gbps)
-        ),
+        ByCounters::DeviceWrites(in_use) => {
+            format!("device writes (red): {in_use}, and the write queue full; {THRESHOLDS}")
+        }
+        ByCounters::DeviceCredits(in_use) => {
+            format!("device writes: {in_use}, with room in the write queue; {THRESHOLDS}")
+        }
         ByCounters::Bandwidth { share } => format!(
-            "memory bandwidth: {:.0} % of what this mix of reads and writes reaches; {OF_ONE}",
+            "memory bandwidth: {:.0} % of what this mix of reads and writes reaches; \
+             {THRESHOLDS}",
             100.0 * share
         ),
         ByCounters::Latency { times, core_gb_s } => format!(
-            "memory latency (blue): a core's read takes {times:.1} x as long, so that it reads \
-             {core_gb_s:.1} GB/s at most, and devices have credits to spare; {OF_ONE}"
+            "memory latency (blue): a read waits so long in memory's queue that it takes \
+             {times:.1} x as long; a core without prefetch then reads {core_gb_s:.1} GB/s at \
+             most; devices have credits to spare; {THRESHOLDS}"
         ),
-        ByCounters::Room => format!("neither cores nor devices wait; {OF_ONE}"),
-        ByCounters::Open(open) if is_of_host(&open) => return None,
-        ByCounters::Open(open) => format!("no regime told: {open}"),
+        ByCounters::Room => format!("no queue holds up cores or devices; {THRESHOLDS}"),
+        ByCounters::Untold(why) if is_of_host(&why) => return None,
+        ByCounters::Untold(why) => format!("no regime told: {why}"),
     })
 }
