@@ -5,13 +5,26 @@ use crate::sampling::Leave;
 use narrows_model::Bytes;
 use narrows_model::container::Container;
 use narrows_model::trial::EndSpec;
-use std::io::ErrorKind;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// How many peers libfabric is to expect.
 const FABRIC_PEERS: &str = "FI_UNIVERSE_SIZE";
+/// Longest that a container is given to start once: its image may be fetched first.
+const STARTS_WITHIN: Duration = Duration::from_secs(300);
+/// How long it then has to end when it is asked to, so that its tool can put away what it made.
+const ENDS_WITHIN: Duration = Duration::from_secs(5);
+/// How often a wait looks up.
+const LOOK_UP: Duration = Duration::from_millis(20);
+/// Most that is read of what it says, in bytes.
+const SAID_MAX: u64 = 1 << 20;
 
 #[derive(Clone, Debug)]
 pub struct Launcher {
@@ -50,24 +63,12 @@ impl Launcher {
     }
 
     /// Starts the container once and waits until it has ended: what cannot be started, or cannot
-    /// run this program, would fail each run. An image that is not here is fetched as for a run.
-    pub fn try_once(&self) -> Result<(), NoContainer> {
+    /// run this program, would fail each run. An image that is not here is fetched as for a run,
+    /// which takes minutes: `note` is told before, and `stop` ends it.
+    pub fn try_once(&self, note: fn(&str), stop: &AtomicBool) -> Result<(), NotStarted> {
         let Some(inside) = &self.inside else { return Ok(()) };
-        let mut command = self.command_of("--version");
-        let ran = command.stdin(Stdio::null()).stdout(Stdio::null()).output();
-        let why = match ran {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(NoContainer::NotInstalled(inside.program()));
-            }
-            Err(error) => error.to_string(),
-            Ok(output) if output.status.success() => return Ok(()),
-            Ok(output) => {
-                let said = String::from_utf8_lossy(&output.stderr);
-                let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
-                last.map_or_else(|| output.status.to_string(), str::to_owned)
-            }
-        };
-        Err(NoContainer::Failed { inside: inside.to_string(), why })
+        note(&format!("starting {inside} once, to see that it runs"));
+        tried(self.command_of("--version"), inside, STARTS_WITHIN, stop)
     }
 
     /// The command that runs this program in the container with one word.
@@ -105,9 +106,9 @@ impl Launcher {
     }
 }
 
-/// Why no container can be started for an end.
+/// Why a container does not start.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum NoContainer {
+pub enum NotStarted {
     /// The program that starts it is not on the path, by its name.
     #[error("{0} is not installed")]
     NotInstalled(&'static str),
@@ -116,9 +117,79 @@ pub enum NoContainer {
     Failed {
         /// What it is, with its image and network.
         inside: String,
-        /// The last line that its program printed.
+        /// The last line that its program printed, or how it ended.
         why: String,
     },
+}
+
+/// Runs the command of a container to its end.
+fn tried(
+    mut command: Command,
+    inside: &Container,
+    within: Duration,
+    stop: &AtomicBool,
+) -> Result<(), NotStarted> {
+    let started = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let why = match started {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(NotStarted::NotInstalled(inside.program()));
+        }
+        Err(error) => error.to_string(),
+        Ok(mut child) => {
+            let said = heard(&mut child);
+            match how_ended(&mut child, within, stop) {
+                Ok(Some(status)) if status.success() => return Ok(()),
+                Ok(Some(status)) => last_line(said).unwrap_or_else(|| status.to_string()),
+                // Whoever it started may hold its output open: nobody waits for that.
+                Ok(None) if stop.load(Ordering::Relaxed) => "stopped".to_owned(),
+                Ok(None) => format!("it did not end within {} s", within.as_secs()),
+                Err(error) => error.to_string(),
+            }
+        }
+    };
+    Err(NotStarted::Failed { inside: inside.to_string(), why })
+}
+
+/// Reads what a child says, so that it never waits for room.
+fn heard(child: &mut Child) -> Option<JoinHandle<String>> {
+    let mut pipe = child.stderr.take()?;
+    Some(thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = pipe.by_ref().take(SAID_MAX).read_to_end(&mut bytes);
+        let _ = io::copy(&mut pipe, &mut io::sink());
+        String::from_utf8_lossy(&bytes).into_owned()
+    }))
+}
+
+fn last_line(said: Option<JoinHandle<String>>) -> Option<String> {
+    let said = said?.join().ok()?;
+    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+    last.map(str::to_owned)
+}
+
+/// How a child ended; `None` where it was made to, since its time was up or the user stopped it.
+fn how_ended(
+    child: &mut Child,
+    within: Duration,
+    stop: &AtomicBool,
+) -> io::Result<Option<ExitStatus>> {
+    let began = Instant::now();
+    while began.elapsed() < within && !stop.load(Ordering::Relaxed) {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        thread::sleep(LOOK_UP);
+    }
+    if let Ok(id) = i32::try_from(child.id()) {
+        let _ = kill(Pid::from_raw(id), Signal::SIGTERM);
+    }
+    let asked = Instant::now();
+    while asked.elapsed() < ENDS_WITHIN && child.try_wait()?.is_none() {
+        thread::sleep(LOOK_UP);
+    }
+    let _ = child.kill();
+    child.wait()?;
+    Ok(None)
 }
 
 fn worker(binary: &Path, word: &str) -> Command {
@@ -150,22 +221,53 @@ mod tests {
         }
     }
 
+    /// Where there is no container, nothing is noted.
+    fn nothing(text: &str) {
+        assert_eq!(text, "");
+    }
+
     #[test]
     fn a_container_is_tried_before_anything_runs_in_it() {
         let of = |inside: &str, binary: &str| {
             let inside = Some(inside.parse::<Container>().expect("a container"));
             Launcher { inside, ..Launcher::plain(binary.into()) }
         };
-        assert_eq!(Launcher::plain("/no/such".into()).try_once(), Ok(()), "no container");
+        let stop = AtomicBool::new(false);
+        let plain = Launcher::plain("/no/such".into());
+        assert_eq!(plain.try_once(nothing, &stop), Ok(()), "no container");
         let bwrap = of("bwrap", "/no/such/program");
         assert!(words(&bwrap.command_of("--version")).ends_with("-- /no/such/program --version"));
-        let why = bwrap.try_once().expect_err("no such program").to_string();
-        let is_told = ["bwrap is not installed", "bwrap does not start: "];
-        assert!(is_told.iter().any(|told| why.starts_with(told)), "{why}");
         let image = of("podman:no/such/image", "/bin/true");
         assert!(
             words(&image.command_of("--version")).ends_with("no/such/image /narrows --version")
         );
+    }
+
+    /// What is told of a shell's script in place of bwrap, which has so long.
+    fn told_of(script: &str, within: Duration, is_stopped: bool) -> Result<(), NotStarted> {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]);
+        tried(command, &Container::Bwrap, within, &AtomicBool::new(is_stopped))
+    }
+
+    fn failed(why: &str) -> Result<(), NotStarted> {
+        Err(NotStarted::Failed { inside: "bwrap".to_owned(), why: why.to_owned() })
+    }
+
+    #[test]
+    fn why_a_container_does_not_start_is_told() {
+        let (long, stop) = (Duration::from_secs(60), AtomicBool::new(false));
+        let mut bare = child::command("bwrap");
+        bare.env("PATH", "");
+        let absent = tried(bare, &Container::Bwrap, long, &stop);
+        assert_eq!(absent, Err(NotStarted::NotInstalled("bwrap")));
+        let refused = tried(Command::new("/bin/false"), &Container::Bwrap, long, &stop);
+        assert_eq!(refused, failed("exit status: 1"));
+        assert_eq!(told_of("exit 0", long, false), Ok(()));
+        assert_eq!(told_of("printf 'a\\n b \\n\\n' >&2; exit 3", long, false), failed("b"));
+        let late = told_of("exec sleep 600", Duration::from_secs(1), false);
+        assert_eq!(late, failed("it did not end within 1 s"));
+        assert_eq!(told_of("exec sleep 600", long, true), failed("stopped"));
     }
 
     fn words(command: &Command) -> String {

@@ -260,7 +260,7 @@ fn what_a_host_lacks_is_told_before_the_first_run() {
     let mut bare = direct("udp --in bwrap");
     ends(bare.env("PATH", ""), Cause::NO_CONTAINER_PROGRAM);
     let is_there = Command::new("podman").arg("--version").output().is_ok();
-    let cause = if is_there { Cause::NO_CONTAINER } else { Cause::NO_CONTAINER_PROGRAM };
+    let cause = if is_there { Cause::NO_PODMAN_IMAGE } else { Cause::NO_CONTAINER_PROGRAM };
     ends(&mut direct("tcp --in podman:localhost/no/such:image"), cause);
     let huge = "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages";
     if std::fs::read_to_string(huge).is_ok_and(|pages| pages.trim() == "0") {

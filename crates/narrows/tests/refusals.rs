@@ -17,6 +17,7 @@ fn unknown_flags_and_words_are_usage() {
         &["frobnicate"],
         &["check", "--repeats", "0"],
         &["check", "-t", "nan"],
+        &["check", "-t", "2401"],
         &["tcp"],
         &["udp", "localhost", "--key", KEY, "-b", "fast"],
         &["tcp", "localhost", "--key", KEY, "-A", "1"],
@@ -185,7 +186,7 @@ fn a_full_disk_stops_the_check_and_keeps_what_was_measured() {
     let dir = folder("full-disk");
     let script = format!(
         "mount -t tmpfs -o size=160k tmpfs {0} && {1} check --repeats 50 -t 0.05 --out {0}; \
-         code=$?; cp {0}/*.narrows {0}.copy; exit $code",
+         code=$?; echo {0}/*.narrows; cp {0}/*.narrows {0}.copy; exit $code",
         dir.display(),
         env!("CARGO_BIN_EXE_narrows")
     );
@@ -194,7 +195,11 @@ fn a_full_disk_stops_the_check_and_keeps_what_was_measured() {
         5,
         "no room is left on the disk",
     );
-    assert!(err(&output).contains("finished run"), "{}", err(&output));
+    let (printed, told) = (out(&output), err(&output));
+    let file = printed.lines().last().expect("the study's file");
+    assert!(file.ends_with(".narrows"), "{printed}");
+    let kept = told.lines().find(|line| line.contains(&format!("kept in {file}: ")));
+    assert!(kept.is_some_and(|line| line.contains("finished run")), "{told}");
     let kept = dir.with_extension("copy");
     let stored = narrows_store::read(&kept).expect("what was measured can be read");
     assert!(!stored.records.is_empty());

@@ -445,9 +445,12 @@ fn words_that_name_nothing_are_refused_and_what_is_not_installed_is_left_out() {
 fn cells_of_nodes_and_pages_that_are_not_here_are_left_out() {
     let dir = folder("study-lacks");
     let study = |base: &str| format!("name = 'lacks'\nrepeats = 1\n[base]\nseconds = 0.05\n{base}");
-    let no_node = study("memory_node = '900,900'\n");
     let why = "no cell can run here: memory_node: there is no node 900";
-    fails(&mut begin(&dir, &no_node, &[]), 5, why);
+    // Without a peer both ends are here.
+    for nodes in ["900,900", "0,900", "900,-"] {
+        let no_node = study(&format!("memory_node = '{nodes}'\n"));
+        fails(&mut begin(&dir, &no_node, &[]), 5, why);
+    }
     let huge = "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages";
     if std::fs::read_to_string(huge).is_ok_and(|pages| pages.trim() == "0") {
         let pages = study("load = 'memory-read'\nsize = '1M'\npages = '1G'\n");

@@ -144,7 +144,7 @@ impl Machines {
         {
             return Some(why);
         }
-        if let Some(why) = without_container(trial) {
+        if let Some(why) = without_program(trial) {
             return Some(why);
         }
         if trial.engine.is_some() {
@@ -164,14 +164,20 @@ impl Machines {
     }
 
     /// Why the container of this host's end does not start, where a trial has one: it is tried once
-    /// a session.
-    pub fn without_container(&self, trial: &Trial, binary: &Path) -> Option<String> {
+    /// a session. `note` is told before that, and `stop` ends it.
+    pub fn without_container(
+        &self,
+        trial: &Trial,
+        binary: &Path,
+        note: fn(&str),
+        stop: &AtomicBool,
+    ) -> Option<String> {
         let words = trial.controllers()?.container.as_deref()?;
         let mut tried = self.containers.borrow_mut();
         let why = tried.entry(words.to_owned()).or_insert_with(|| {
             let inside = Container::stored(words);
             let launcher = Launcher { inside, ..Launcher::plain(binary.to_owned()) };
-            launcher.try_once().err().map(|why| why.to_string())
+            launcher.try_once(note, stop).err().map(|why| why.to_string())
         });
         why.clone()
     }
@@ -263,8 +269,8 @@ fn is_local(peer: &Peer) -> bool {
     peer.address().is_loopback()
 }
 
-/// What is missing for the container of this host's end.
-fn without_container(trial: &Trial) -> Option<String> {
+/// The program that starts the container of this host's end, where it is not installed.
+fn without_program(trial: &Trial) -> Option<String> {
     let words = trial.controllers()?.container.as_deref()?;
     let program = Container::stored(words)?.program();
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -120,9 +120,9 @@ impl Names {
     /// The words of the workloads whose cells are told this one, each once: a factor of senders
     /// goes with a factor of loads, and where it does not fit, that cell alone cannot run. Where no
     /// cell is, those of all workloads.
-    fn known(&self, word: &String, defined: &Defined) -> Vec<String> {
+    fn known(&self, word: &str, defined: &Defined) -> Vec<String> {
         let told = defined.cells.iter().map(|cell| &cell.settings);
-        let told = told.filter(|settings| settings.told(self.option).as_ref() == Some(word));
+        let told = told.filter(|settings| settings.told(self.option).as_deref() == Some(word));
         let known = once(told.flat_map(|settings| (self.of)(&settings.kind())));
         if known.is_empty() {
             once(Workload::named().flat_map(|load| (self.of)(&load)))

@@ -17,7 +17,8 @@ pub mod udp;
 
 use harness::WorkerThreads;
 use harness::buffer::Pages;
-use narrows_model::load::{Job, Params, Role, ThreadUsage};
+use narrows_model::Nanos;
+use narrows_model::load::{Job, Params, Role, ThreadUsage, Timeline};
 use narrows_model::options;
 use narrows_model::workload::Workload;
 use std::net::SocketAddr;
@@ -43,6 +44,10 @@ pub struct Kind {
 pub trait Prepared: Send {
     /// Ports that this end listens on; empty for a sender and for memory kernels.
     fn ports(&self) -> Vec<u16>;
+    /// Bytes of each buffer in pages of the size that was asked for; empty where none is.
+    fn buffers(&self) -> Vec<u64> {
+        Vec::new()
+    }
     /// Connects to the receiver at `peer` (one address a listening port), or accepts; starts the
     /// threads and leaves them at the gate.
     fn arm(
@@ -117,13 +122,19 @@ pub fn kind(workload: &Workload) -> Result<&'static Kind, LoadError> {
     found.ok_or_else(|| LoadError::Order(format!("no workload is called '{workload}'")))
 }
 
-/// Whether this host has the pages that a workload's buffers are to be of: where none are set aside
-/// every run would fail.
-pub fn check_pages(params: &Params) -> Result<(), LoadError> {
+/// Whether this host has the pages that a workload's buffers are to be of: where too few are set
+/// aside every run would fail. A memory kernel's buffers are looked at all at once, each in pages
+/// of its own; of RDMA one buffer of one message, which is the least that an end has.
+pub fn check_pages(workload: &Workload, params: &Params) -> Result<(), LoadError> {
     let of_memory = params.memory.as_ref().and_then(|memory| memory.pages.as_deref());
-    Pages::named(of_memory)?.can_hold(params.working_set_bytes.0)?;
+    let pages = Pages::named(of_memory)?;
+    if workload.is_memory() {
+        let timeline = Timeline::new(Nanos(0), Nanos(0), Nanos(0));
+        let job = Job::new(workload.clone(), Role::Receiver, params.clone(), timeline);
+        pages.can_hold(&(kind(workload)?.prepare)(&job)?.buffers())?;
+    }
     let of_rdma = params.rdma.as_ref().and_then(|rdma| rdma.pages.as_deref());
-    Pages::named(of_rdma)?.can_hold(params.message_bytes.0)
+    Pages::named(of_rdma)?.can_hold(&[params.message_bytes.0])
 }
 
 /// Makes one end ready, behind a door where it meets another agent's.

@@ -6,7 +6,7 @@ use narrows_model::options::{runs, trips};
 use narrows_model::rdma::RdmaParams;
 use narrows_model::{Bytes, Nanos};
 use narrows_workloads::takes::{Takes, count};
-use narrows_workloads::{check, tcp, udp};
+use narrows_workloads::{check, kind, tcp, udp};
 
 fn job(kind: &str, message: u64) -> Job {
     let ms = Nanos::from_millis;
@@ -35,6 +35,24 @@ fn refused(said: String, words: &str) {
 }
 
 const MIB: u64 = 1 << 20;
+
+/// Bytes of the buffers of a memory kernel over so many bytes.
+fn buffers(kernel: &str, bytes: u64, threads: u32) -> Vec<u64> {
+    let mut job = job(kernel, 64);
+    job.params.streams = threads;
+    job.params.working_set_bytes = Bytes(bytes);
+    let kind = kind(&job.kind).expect("a kernel");
+    (kind.prepare)(&job).map(|end| end.buffers()).unwrap_or_default()
+}
+
+#[test]
+fn kernels_have_a_buffer_for_each_thread_and_array() {
+    assert_eq!(buffers("memory-read", MIB, 2), [MIB / 2; 2]);
+    assert_eq!(buffers("memory-triad", 12 * MIB, 2), [2 * MIB; 6]);
+    assert_eq!(buffers("memory-copy", 1, 3), [4096; 6]);
+    assert_eq!(buffers("memory-latency", 8 * MIB, 1), [8 * MIB]);
+    assert_eq!(buffers("memory-latency", 8 * MIB, 4), [8 * MIB, 4 * MIB, 4 * MIB, 4 * MIB]);
+}
 
 #[test]
 fn messages_flows_and_buffers_have_ends() {

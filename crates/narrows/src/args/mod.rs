@@ -22,6 +22,7 @@ mod study;
 mod table;
 mod tune;
 mod untaken;
+mod values;
 
 pub use app::{AppArgs, BecomeArgs};
 pub use bmc::BmcArgs;
@@ -47,14 +48,13 @@ pub use tune::TuneArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use narrows_control::net::Net;
-use narrows_model::study::REPEATS_MAX;
 use narrows_model::workload::Kernel;
 use narrows_model::{BitsPerSecond, Bytes};
-use narrows_predict::{Kit, NoKit};
+use narrows_predict::Kit;
 use out::format_names;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use untaken::Untaken;
+use values::{dimms, engine_names, kernel, memory, ports, rate, repeats, seconds};
 
 /// Does a server's memory, NUMA layout, PCIe path or CPU hold its network back?
 #[derive(Parser)]
@@ -365,11 +365,6 @@ pub struct HostArgs {
     pub schema: bool,
 }
 
-/// One of the names that the parser before has let through.
-fn kernel(name: String) -> Result<Kernel, Untaken> {
-    Kernel::named(&name).ok_or_else(|| Untaken::unknown(&name, "kernel"))
-}
-
 /// Options of `mem`.
 #[derive(ClapArgs)]
 pub struct MemArgs {
@@ -570,53 +565,4 @@ pub struct ServeArgs {
     /// End when standard input is closed, or silent for that long: how `ssh:HOST` starts it
     #[arg(long, hide = true, value_name = "SECONDS", conflicts_with = "iperf3")]
     pub until_closed: Option<u32>,
-}
-
-/// Tools that a study can name.
-fn engine_names() -> PossibleValuesParser {
-    let names = narrows_interop::engines::ENGINES.iter().map(|engine| engine.name);
-    PossibleValuesParser::new(names)
-}
-
-fn ports(text: &str) -> Result<(u16, u16), Untaken> {
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let range = port_number(first).zip(port_number(last)).filter(|(first, last)| first <= last);
-    range.ok_or_else(|| Untaken::unknown(text, "port, and no FIRST-LAST"))
-}
-
-fn port_number(text: &str) -> Option<u16> {
-    text.trim().parse::<u16>().ok().filter(|port| *port > 0)
-}
-
-/// The least memory with which an agent can do anything: buffers of one flow of datagrams.
-const MEMORY_LEAST: Bytes = Bytes(64 << 10);
-
-fn memory(text: &str) -> Result<Bytes, Untaken> {
-    let bytes: Bytes = text.parse().map_err(|_| Untaken::form(text, "a size such as 64M"))?;
-    Some(bytes).filter(|bytes| *bytes >= MEMORY_LEAST).ok_or(Untaken::Beyond("64K or more"))
-}
-
-fn rate(text: &str) -> Result<BitsPerSecond, Untaken> {
-    let rate: BitsPerSecond =
-        text.parse().map_err(|_| Untaken::form(text, "a rate such as 10G"))?;
-    Some(rate).filter(|rate| rate.0 >= 1.0).ok_or(Untaken::Beyond("1 bit/s or more"))
-}
-
-fn dimms(text: &str) -> Result<Kit, Untaken> {
-    let kit = text.strip_prefix("dimms=").ok_or(NoKit::Form).and_then(Kit::parse);
-    kit.map_err(|why| Untaken::Kit { text: text.to_owned(), why })
-}
-
-/// Within the bounds that a study's file has too.
-fn repeats() -> clap::builder::RangedI64ValueParser<u32> {
-    clap::value_parser!(u32).range(1..=i64::from(REPEATS_MAX))
-}
-
-fn seconds(text: &str) -> Result<f64, Untaken> {
-    let seconds: f64 = text.parse().map_err(|_| Untaken::number(text))?;
-    if (0.05..=600.0).contains(&seconds) {
-        Ok(seconds)
-    } else {
-        Err(Untaken::Beyond("0.05 to 600 seconds"))
-    }
 }

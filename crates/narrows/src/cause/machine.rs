@@ -1,6 +1,7 @@
 //! What this machine lacks, or does not allow.
 
 use super::Cause;
+use narrows_model::container::{Container, Tool};
 
 impl Cause {
     /// The machine does not allow it.
@@ -25,7 +26,7 @@ impl Cause {
     );
     /// Buffers on a node that their host does not have.
     pub const NO_NODE: Self = Self::machine(
-        "name a node with memory, or leave it to the kernel: `narrows host` lists them on each host",
+        "`narrows host` on that host lists its nodes; without --memory-node the kernel chooses",
     );
     /// Buffers in huge pages that nobody set aside.
     pub const NO_HUGE_PAGES: Self = Self::machine(
@@ -35,10 +36,19 @@ impl Cause {
     /// The program that starts containers is not there.
     pub const NO_CONTAINER_PROGRAM: Self =
         Self::machine("install it, or measure on the host itself: without --in");
-    /// A container that does not start, or in which this program does not.
-    pub const NO_CONTAINER: Self = Self::machine(
+    /// bubblewrap does not start.
+    pub const NO_BWRAP: Self = Self::machine(
+        "try it by hand: `bwrap --ro-bind / / true`; unprivileged user namespaces may be off",
+    );
+    /// A container of podman that does not start, or in which this program does not.
+    pub const NO_PODMAN_IMAGE: Self = Self::machine(
         "try it by hand (`podman run --rm IMAGE true`): the image must be there and hold a C \
          library",
+    );
+    /// The same of docker.
+    pub const NO_DOCKER_IMAGE: Self = Self::machine(
+        "try it by hand (`docker run --rm IMAGE true`): its daemon must run, and the image be \
+         there and hold a C library",
     );
     /// Signals cannot be caught.
     pub const NO_SIGNALS: Self = Self::machine("is this a sandbox? Allow rt_sigaction in it");
@@ -56,6 +66,15 @@ impl Cause {
     /// Something that only a fault of this program explains.
     pub const FAULT: Self =
         Self::machine("this is a fault of narrows: please report it with this command line");
+
+    /// Why what a worker is to run in does not start, by the command that was tried.
+    pub fn of_container(inside: &Container) -> Self {
+        match inside {
+            Container::Bwrap => Self::NO_BWRAP,
+            Container::Image { tool: Tool::Podman, .. } => Self::NO_PODMAN_IMAGE,
+            Container::Image { tool: Tool::Docker, .. } => Self::NO_DOCKER_IMAGE,
+        }
+    }
 
     /// Whether this program was linked statically against musl, which has no loader.
     pub const IS_STATIC: bool = cfg!(all(target_env = "musl", target_feature = "crt-static"));

@@ -82,8 +82,8 @@ impl Cause {
 
     /// A server that cannot be predicted as it is described.
     pub const NO_PREDICTION: Self = Self::usage(
-        "docs/predict.md has the keys and what they take; `--calibrate FILE` of `narrows check` says \
-         what memory does in place of its modules",
+        "docs/predict.md lists the keys; `--calibrate FILE`, a file of `narrows check`, stands in \
+         for the modules",
     );
     /// A server of a table that cannot be judged as it is described.
     pub const NO_SERVER: Self = Self::usage("--set KEY=VALUE takes the keys of docs/predict.md");

@@ -1,7 +1,7 @@
 //! One direct measurement, before its first run.
 
 use super::far::Far;
-use super::here;
+use super::lacks;
 use super::variants::{contrasts, control, sweep, with_both_ways, with_probe, with_uncopied};
 use crate::args::{PeerArgs, SocketArgs};
 use crate::cause::Cause;
@@ -270,8 +270,8 @@ pub fn open_met(measurement: &Measurement<'_>, met: Met) -> Result<Opened, Failu
     if measurement.pattern()?.is_some() {
         met.far.can_meet()?;
     }
-    here::check_memory(&trials, |at| met.host_of(at))?;
-    here::check_container(&measurement.launcher()?)?;
+    lacks::check_memory(&trials, |at| met.host_of(at))?;
+    lacks::check_container(&measurement.launcher()?)?;
     let study = measurement.study(met.path, met.interfaces.clone(), &met.far, &met.host)?;
     begin(measurement, met, study, trials)
 }

@@ -1,6 +1,6 @@
 //! `narrows mem`: bandwidth and latency of this host's memory.
 
-use super::{demands, here};
+use super::{demands, lacks};
 use crate::args::{MemArgs, OutArgs};
 use crate::cause::Cause;
 use crate::failure::Failure;
@@ -92,7 +92,7 @@ impl LocalStudy<'_> {
             let job = narrows_runner::controller::receiver_job(trial)?;
             narrows_workloads::check(&job)
                 .map_err(|error| Failure::of(Cause::LIMIT, error.to_string()))?;
-            here::check_pages(trial)?;
+            lacks::check_pages(trial)?;
         }
         let stop = stop::flag()?;
         let study = self.study();

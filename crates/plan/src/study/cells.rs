@@ -241,6 +241,8 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
     };
     let no_node = without_node(&trial, |at| match at {
         EndHost::Controller => Some(ends.host),
+        // Without peers both ends are here.
+        EndHost::Peer(_) if ends.peers.is_empty() => Some(ends.host),
         EndHost::Peer(number) => ends.peers.get(number as usize)?.host,
     });
     let no_node = no_node.map(|(_, why)| format!("{}: {why}", places::MEMORY_NODE.declared.key));

@@ -46,14 +46,16 @@ impl Pages {
         })
     }
 
-    /// Whether so many bytes of such pages can be had now; of those that the kernel finds by itself
-    /// always.
-    pub fn can_hold(self, bytes: u64) -> Result<(), LoadError> {
+    /// Whether buffers of so many bytes each can be had of such pages now, all at once; of those
+    /// that the kernel finds by itself always.
+    pub fn can_hold(self, buffers: &[u64]) -> Result<(), LoadError> {
         match self {
             Self::Small | Self::Transparent => Ok(()),
             Self::Huge2M | Self::Huge1G => {
-                let length = usize::try_from(bytes).unwrap_or(usize::MAX / 2);
-                Buffer::with(length, self, None).map(drop)
+                let lengths = buffers.iter().map(|bytes| usize::try_from(*bytes));
+                let lengths = lengths.map(|length| length.unwrap_or(usize::MAX / 2));
+                let held = lengths.map(|length| Buffer::with(length, self, None));
+                held.collect::<Result<Vec<Buffer>, LoadError>>().map(drop)
             }
         }
     }
@@ -212,10 +214,10 @@ mod tests {
         assert!(Pages::named(Some("3M")).is_err());
         // Mapped and not touched: only what is set aside beforehand is counted.
         for pages in [Pages::Small, Pages::Transparent] {
-            assert!(pages.can_hold(u64::MAX).is_ok(), "{pages:?}");
+            assert!(pages.can_hold(&[u64::MAX]).is_ok(), "{pages:?}");
         }
         for pages in [Pages::Huge2M, Pages::Huge1G] {
-            let why = pages.can_hold(1 << 46).expect_err("64 TiB").to_string();
+            let why = pages.can_hold(&[1 << 20, 1 << 46]).expect_err("64 TiB").to_string();
             assert!(why.contains(&format!("in {} pages", pages.name())), "{why}");
         }
     }

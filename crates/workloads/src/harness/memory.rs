@@ -48,6 +48,13 @@ impl MemoryKernel {
     pub fn prepare(job: &Job, spec: Spec) -> Box<dyn Prepared> {
         Box::new(Self { job: job.clone(), spec })
     }
+
+    /// Bytes of each array of a thread.
+    fn share(&self) -> u64 {
+        let arrays = u64::from(self.job.params.streams.max(1)) * self.spec.arrays;
+        let share = self.job.params.working_set_bytes.0 / arrays;
+        share.max(SHARE_MIN) / SHARE_MIN * SHARE_MIN
+    }
 }
 
 /// How buffers are made and loops chosen.
@@ -79,19 +86,23 @@ impl Prepared for MemoryKernel {
         Vec::new()
     }
 
+    fn buffers(&self) -> Vec<u64> {
+        let count = u64::from(self.job.params.streams) * self.spec.arrays;
+        (0..count).map(|_| self.share()).collect()
+    }
+
     fn arm(
         self: Box<Self>,
         _: &[SocketAddr],
         meter: ThreadMeter,
     ) -> Result<WorkerThreads, LoadError> {
+        let share = self.share();
         let Self { job, spec } = *self;
         let make = Make::of(&job)?;
         let threads = job.params.streams;
         let work = (spec.of_width)(make.vector).ok_or_else(|| {
             LoadError::Order(format!("{} is not built for {}", job.kind, make.vector.name()))
         })?;
-        let share = job.params.working_set_bytes.0 / u64::from(threads) / spec.arrays;
-        let share = share.max(SHARE_MIN) / SHARE_MIN * SHARE_MIN;
         let lane =
             || -> LaneWork { Box::new(move |lane| run(lane, work, spec, make, share as usize)) };
         WorkerThreads::start(ThreadsPlan {

@@ -39,9 +39,31 @@ struct Latency {
     job: Job,
 }
 
+impl Latency {
+    /// Bytes of the chain: whole lines, four or more.
+    fn span(&self) -> usize {
+        (self.job.params.working_set_bytes.0 as usize).max(4 * LINE) / LINE * LINE
+    }
+
+    /// Threads that read beside it.
+    fn readers(&self) -> u32 {
+        self.job.params.streams.saturating_sub(1)
+    }
+
+    /// Bytes that each of those reads.
+    fn background(&self) -> u64 {
+        (self.span() as u64 / u64::from(self.readers().max(1))).max(BACKGROUND_BYTES_MIN)
+    }
+}
+
 impl Prepared for Latency {
     fn ports(&self) -> Vec<u16> {
         Vec::new()
+    }
+
+    fn buffers(&self) -> Vec<u64> {
+        let readers = (0..self.readers()).map(|_| self.background());
+        std::iter::once(self.span() as u64).chain(readers).collect()
     }
 
     fn arm(
@@ -49,15 +71,13 @@ impl Prepared for Latency {
         _: &[SocketAddr],
         meter: ThreadMeter,
     ) -> Result<WorkerThreads, LoadError> {
+        let (span, readers, background) = (self.span(), self.readers(), self.background());
         let job = self.job;
         let make = Make::of(&job)?;
-        let span = (job.params.working_set_bytes.0 as usize).max(4 * LINE) / LINE * LINE;
         let pause = job.params.memory.as_ref().and_then(|memory| memory.pause_ns).unwrap_or(0);
         let read = (memory_read::SPEC.of_width)(make.vector);
         let read = read.ok_or_else(|| LoadError::Order("no loop to read with".to_owned()))?;
         let chains = kernels::CHAINS.of(&job.params).unwrap_or(1);
-        let readers = job.params.streams - 1;
-        let background = (span as u64 / u64::from(readers.max(1))).max(BACKGROUND_BYTES_MIN);
         let mut lanes: Vec<LaneWork> = vec![Box::new(move |lane| chase(lane, make, span, chains))];
         lanes.extend((0..readers).map(|_| -> LaneWork {
             Box::new(move |lane| load(lane, read, make, background as usize, pause))

@@ -47,7 +47,8 @@ pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
     let (mut crew, hosts, _brought) =
         if args.mpi { ranks(names, &stop)? } else { agents(args, names)? };
     let mut meshed = Meshed::open(args, &crew, &hosts)?;
-    let stopped = meshed.measure(&mut crew, &stop)?;
+    let measured = meshed.measure(&mut crew, &stop);
+    let stopped = measured.inspect_err(|_| output::kept(meshed.store.path(), ""))?;
     let ended = if stopped { Ended::by_signal() } else { Ended::Complete };
     meshed.store.put_ended(&ended)?;
     let path = meshed.store.path().to_owned();

@@ -197,9 +197,12 @@ fn session_plan(
             .why_not(trial, &stop)
             .or_else(|| without_pages(defined, trial))
             // An outlook fetches no image.
-            .or_else(
-                || if args.dry_run { None } else { machines.without_container(trial, &binary) },
-            )
+            .or_else(|| {
+                if args.dry_run {
+                    return None;
+                }
+                machines.without_container(trial, &binary, crate::said::note, &stop)
+            })
     };
     let make = if args.dry_run { SessionPlan::outlook } else { SessionPlan::of };
     let plan = make(defined, &machines.site, &said(args), &why_not);
@@ -214,7 +217,8 @@ fn without_pages(defined: &Defined, trial: &Trial) -> Option<String> {
     if defined.cells.iter().any(|cell| cell.settings.sysctl.contains_key(NR_HUGEPAGES)) {
         return None;
     }
-    narrows_workloads::check_pages(&trial.params).err().map(|why| format!("pages: {why}"))
+    let pages = narrows_workloads::check_pages(&trial.kind, &trial.params);
+    pages.err().map(|why| format!("pages: {why}"))
 }
 
 /// What the user says of factors that no fact tells.

@@ -2,10 +2,12 @@
 
 use crate::cause::Cause;
 use crate::failure::Failure;
-use narrows_hostctl::container::{Launcher, NoContainer};
+use crate::said;
+use narrows_hostctl::container::{Launcher, NotStarted};
 use narrows_model::host::Host;
 use narrows_model::trial::{EndHost, Trial};
 use narrows_plan::without_node;
+use std::sync::atomic::AtomicBool;
 
 /// Refuses trials whose buffers are to be on a node that their end's host does not have, or in
 /// pages that this one has not set aside.
@@ -32,16 +34,19 @@ pub fn check_memory<'a>(
 
 /// Refuses a trial in huge pages of which too few are set aside.
 pub fn check_pages(trial: &Trial) -> Result<(), Failure> {
-    let pages = narrows_workloads::check_pages(&trial.params);
+    let pages = narrows_workloads::check_pages(&trial.kind, &trial.params);
     pages.map_err(|why| Failure::of(Cause::NO_HUGE_PAGES, format!("--pages: {why}")))
 }
 
 /// Refuses a container that does not start.
 pub fn check_container(launcher: &Launcher) -> Result<(), Failure> {
-    launcher.try_once().map_err(|why| {
+    let Some(inside) = &launcher.inside else { return Ok(()) };
+    // Signals are not caught yet: Ctrl-C ends this program and what it tries.
+    let never = AtomicBool::new(false);
+    launcher.try_once(said::note, &never).map_err(|why| {
         let cause = match &why {
-            NoContainer::NotInstalled(_) => Cause::NO_CONTAINER_PROGRAM,
-            NoContainer::Failed { .. } => Cause::NO_CONTAINER,
+            NotStarted::NotInstalled(_) => Cause::NO_CONTAINER_PROGRAM,
+            NotStarted::Failed { .. } => Cause::of_container(inside),
         };
         Failure::of(cause, format!("--in: {why}"))
     })
