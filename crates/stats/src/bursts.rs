@@ -67,6 +67,10 @@ const SPREAD_MOST: f64 = 3.0;
 const FAR_SPREAD: f64 = 0.2;
 /// A burst that comes in so many times the time in which it was sent has waited for a few packets.
 const WAITED_MOST: f64 = 2.5;
+/// What the first packets' spacing is of all packets' where one link spaces them, and the share of
+/// the trains of which that is so.
+const EVEN: std::ops::Range<f64> = 0.6..1.7;
+const EVEN_SHARE: f64 = 0.75;
 /// Packets after the first whose spacing tells.
 const HEAD_LEAST: u32 = 3;
 /// A train at this share of a rate passes it whole, with the packets to spare that chance takes.
@@ -199,15 +203,26 @@ fn of_heads(trains: &[&Train]) -> Vec<f64> {
 }
 
 /// Whether the first packets of trains came five times as far apart as they were sent, and all that
-/// came at all soon after: a slow link spreads them, and a queue before it has room for few. Before
-/// a policer behind a slow link the others would have waited.
+/// came at all soon after and as far apart: a slow link spreads them, and a queue before it has room
+/// for few. Before a policer behind a slow link the others would have waited, and what passes a
+/// policer comes in bursts with gaps between.
 fn is_far_spread(trains: &[&Train]) -> bool {
     let full: Vec<&Train> = trains.iter().copied().filter(is_full).collect();
     let sent = median(&full.iter().map(|train| sent_bps(train)).collect::<Vec<f64>>());
     let waited = |train: &&Train| train.came_ns.0 as f64 / train.sent_ns.0.max(1) as f64;
     let waited = median(&full.iter().map(waited).collect::<Vec<f64>>());
     let is_spread = head_bps(&full).zip(sent).is_some_and(|(head, sent)| head <= FAR_SPREAD * sent);
-    is_spread && waited.is_some_and(|waited| waited <= WAITED_MOST)
+    let even = full.iter().filter(|train| is_even(train)).count();
+    is_spread
+        && waited.is_some_and(|waited| waited <= WAITED_MOST)
+        && even as f64 >= EVEN_SHARE * full.len() as f64
+}
+
+/// Whether the first packets of a train came as far apart as all that came.
+fn is_even(train: &Train) -> bool {
+    let head = train.head_ns.0 as f64 / f64::from(train.head.max(1));
+    let all = train.came_ns.0 as f64 / f64::from(train.came.saturating_sub(1).max(1));
+    train.head >= HEAD_LEAST && EVEN.contains(&(head / all.max(1.0)))
 }
 
 fn sent_bps(train: &Train) -> f64 {
@@ -298,6 +313,16 @@ mod tests {
         let paced = vec![train(400.0, 20e6, 10.0, false); 6];
         let found = limited_of(&WayProbe { trains, paced, ..WayProbe::default() });
         assert!(!found.is_queue, "{found:?}");
+        // A bucket that lets seven pass as they were sent, or after a gap among them.
+        let gaps = |head_us: u64| Train {
+            head_ns: Nanos(1000 * head_us),
+            came_ns: Nanos(1_500_000),
+            ..train(8.0, 100e6, 13.0, false)
+        };
+        let trains = [vec![gaps(29); 4], vec![gaps(1400); 6]].concat();
+        let paced = vec![train(400.0, 20e6, 10.0, false); 6];
+        let bucket = limited_of(&WayProbe { trains, paced, ..WayProbe::default() });
+        assert!(!bucket.is_queue, "{bucket:?}");
         let at_once = limited_of(&WayProbe {
             trains: vec![train(8.0, 200e6, 5.0, true); 10],
             paced: vec![train(400.0, 20e6, 10.0, false); 6],
