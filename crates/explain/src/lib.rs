@@ -6,6 +6,7 @@
 mod beside;
 pub mod conditions;
 mod controls;
+mod cookies;
 mod ends;
 mod evidence;
 pub mod limits;

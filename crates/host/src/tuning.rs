@@ -24,7 +24,7 @@ const FILES: [(&str, &str); 13] = [
 ];
 
 /// Sysctls, by their own names.
-const SYSCTLS: [&str; 63] = [
+const SYSCTLS: [&str; 65] = [
     "kernel.numa_balancing",
     "kernel.sched_rt_runtime_us",
     "kernel.timer_migration",
@@ -70,6 +70,7 @@ const SYSCTLS: [&str; 63] = [
     "net.ipv4.tcp_moderate_rcvbuf",
     "net.ipv4.tcp_mtu_probing",
     "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_no_ssthresh_metrics_save",
     "net.ipv4.tcp_notsent_lowat",
     "net.ipv4.tcp_pacing_ca_ratio",
     "net.ipv4.tcp_pacing_ss_ratio",
@@ -80,6 +81,7 @@ const SYSCTLS: [&str; 63] = [
     "net.ipv4.tcp_sack",
     "net.ipv4.tcp_shrink_window",
     "net.ipv4.tcp_slow_start_after_idle",
+    "net.ipv4.tcp_syncookies",
     "net.ipv4.tcp_timestamps",
     "net.ipv4.tcp_tso_win_divisor",
     "net.ipv4.tcp_tw_reuse",

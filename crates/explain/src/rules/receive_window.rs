@@ -7,6 +7,7 @@
 //! receiver's settings: unscaled windows, autotuning that is off, a route's window, and only then
 //! the largest buffer.
 
+use crate::cookies;
 use crate::ends::End;
 use crate::measured::{Cell, Limit, Why, judge_limit};
 use crate::{Case, Rule};
@@ -43,7 +44,11 @@ fn judge(case: &Case<'_>) -> Verdict {
 pub fn why(cell: &Cell<'_>) -> Why {
     let ends = [cell.sender(), cell.receiver()];
     if cell.agreed(keys::OPTION_WINDOW_SCALE) == Some(false) {
-        return unscaled(ends.iter().flatten().find(|end| end.is_off(SCALING)));
+        let off = ends.iter().flatten().find(|end| end.is_off(SCALING));
+        return match cookies::without_timestamps(cell).filter(|_| off.is_none()) {
+            Some(end) => by_cookies(&end),
+            None => unscaled(off),
+        };
     }
     let Some(end) = cell.receiver() else {
         return Why::at_its_largest(BUFFERS, "at the receiver", None);
@@ -100,6 +105,20 @@ fn rewritten(cell: &Cell<'_>) -> Option<(f64, f64)> {
         all.map(|(_, bytes)| bytes as f64).reduce(f64::max)
     })?;
     (arrives > 0.0 && offered >= REWRITTEN * arrives).then_some((offered, arrives))
+}
+
+fn by_cookies(end: &End<'_>) -> Why {
+    Why {
+        says: format!(
+            "window scaling was not agreed on: SYN cookies, which are always sent {} (tcp_syncookies is \
+             2), keep no options without timestamps",
+            end.at
+        ),
+        remedy: format!(
+            "{}: sysctl -w net.ipv4.tcp_syncookies=1; net.ipv4.tcp_timestamps=1 at both ends",
+            end.at
+        ),
+    }
 }
 
 fn unscaled(off: Option<&End<'_>>) -> Why {
@@ -163,6 +182,12 @@ mod tests {
         };
         let far = remedy(3, &[], &[(SCALING, "0")]);
         assert!(far.contains("off at the peer") && !far.contains("tcp_rmem"), "{far}");
+        let always = [("net.ipv4.tcp_syncookies", "2")];
+        let cookies = remedy(0, &[], &always);
+        assert!(cookies.contains("SYN cookies, which are always sent at the peer"), "{cookies}");
+        assert!(cookies.contains("sysctl -w net.ipv4.tcp_syncookies=1"), "{cookies}");
+        let off = remedy(0, &[(SCALING, "0")], &always);
+        assert!(!off.contains("cookies"), "an end has scaling off: {off}");
         let own = remedy(3, &[(SCALING, "0")], &[]);
         assert!(own.contains("off here") && !own.contains("tcp_rmem"), "{own}");
         let taken = remedy(3, &[(SCALING, "1")], &[(SCALING, "1")]);

@@ -5,6 +5,7 @@
 //! KiB, and a whole window sent again for each loss. Where both ends have an option switched on and
 //! their connection has it not, it was taken away in between.
 
+use crate::cookies;
 use crate::ends::End;
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
@@ -63,6 +64,11 @@ fn look(cell: &Cell<'_>) -> Looked {
         return cell.saw("the connection has every option that both ends offer", None);
     };
     let names = names.collect::<Vec<&str>>().join(", ");
+    if let Some(end) = cookies::without_timestamps(cell) {
+        let says =
+            format!("SYN cookies, always sent {}, keep without timestamps no {names}", end.at);
+        return cell.saw(says, None);
+    }
     let seen = format!("not agreed on, and switched on at both ends: {names}");
     let says = format!(
         "Something on the path strips TCP options in {}: {names}. Without {name} {cost}",
@@ -99,6 +105,22 @@ mod tests {
         assert!(is_clear(&of(7, "1")));
         assert!(is_found(&of(5, "1")));
         assert!(is_clear(&of(5, "0")), "an end has it off");
+        // What SYN cookies cannot keep nobody took.
+        let cookies = |always: &str, agreed: u64| {
+            let mut study = stream("tcp-stream");
+            read(&mut study, "tcp-info", "flow0.agreed_options", agreed);
+            for (_, setting, ..) in OPTIONS {
+                study.host.tuning.insert(setting.into(), known("1".into()));
+            }
+            study.peer_hosts = vec![study.host.clone()];
+            let far = &mut study.peer_hosts[0].tuning;
+            far.insert("net.ipv4.tcp_timestamps".into(), known("0".into()));
+            far.insert("net.ipv4.tcp_syncookies".into(), known(always.into()));
+            of_study(&RULE, &study)
+        };
+        assert!(is_clear(&cookies("2", 0)), "always, and no timestamps");
+        assert!(is_found(&cookies("1", 0)), "only where the queue is full");
+        assert!(is_found(&cookies("2", keys::OPTION_TIMESTAMPS)), "timestamps keep them");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
     }
 }
