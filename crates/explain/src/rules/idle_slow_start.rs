@@ -46,14 +46,23 @@ const PAUSE_MIN_NS: f64 = 2e8;
 const CUT: f64 = 1.5;
 
 /// How far the window falls in the pauses of requests that are due so many a second, and take so
-/// long; `None` where nothing shows it. What was sent again has cut it as well.
+/// long, at the end that sends the larger part, requests or responses; `None` where nothing shows
+/// it. What was sent again has cut it as well.
 pub fn restart(cell: &Cell<'_>, took_ns: f64) -> Option<Restart> {
     let due = cell.trial.params.trip.as_ref()?.per_second.filter(|requests| *requests > 0)?;
     let pause_ns = 1e9 / due as f64 - took_ns;
-    let is_off = cell
-        .sender()
-        .is_some_and(|end| end.setting("net.ipv4.tcp_slow_start_after_idle") == Some("0"));
-    let is_repaired = cell.sent_count(keys::RETRANSMITTED).is_none_or(|again| again > 0.0);
+    let params = &cell.trial.params;
+    let (asked, answered) = (params.message_bytes, params.response_bytes());
+    let is_answer = answered > asked;
+    let end = if is_answer { cell.receiver() } else { cell.sender() };
+    let is_off =
+        end.is_some_and(|end| end.setting("net.ipv4.tcp_slow_start_after_idle") == Some("0"));
+    let again = if is_answer {
+        cell.received_count(keys::RETRANSMITTED)
+    } else {
+        cell.sent_count(keys::RETRANSMITTED)
+    };
+    let is_repaired = again.is_none_or(|again| again > 0.0);
     if pause_ns < PAUSE_MIN_NS || is_off || is_repaired {
         return None;
     }
@@ -62,7 +71,8 @@ pub fn restart(cell: &Cell<'_>, took_ns: f64) -> Option<Restart> {
             let all = end.readings.each(keys::CONGESTION_WINDOW, moment);
             all.map(|(_, segments)| segments as f64).reduce(f64::min)
         };
-        cell.of_sender(of).map(|segments| segments as u64)
+        let segments = if is_answer { cell.of_receiver(of) } else { cell.of_sender(of) };
+        segments.map(|segments| segments as u64)
     };
     // A window that grows is small at first; one that was larger before has fallen.
     let fell = [(Moment::Opening, Moment::Lowest), (Moment::Highest, Moment::Closing)];
@@ -71,13 +81,13 @@ pub fn restart(cell: &Cell<'_>, took_ns: f64) -> Option<Restart> {
         (found.from_segments as f64 >= CUT * found.to_segments as f64).then_some(found)
     })?;
     let holds = fallen.to_segments as f64 * cell.segment_bytes()?;
-    (holds < cell.trial.params.message_bytes.0 as f64).then_some(fallen)
+    (holds < asked.max(answered).0 as f64).then_some(fallen)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::testing::{of_study, read, trips};
+    use crate::measured::testing::{of_study, read, read_receiver, trips};
     use crate::setting::testing::{is_clear, is_found, is_unknown, known, of_host, of_setting};
 
     /// What the rule of round trips says of 1 MiB that is due so often and takes 165 ms over a path
@@ -113,6 +123,34 @@ mod tests {
         assert!(found.contains("tcp_slow_start_after_idle=0"), "{found}");
         // Read as it had begun, and before it fell again.
         assert!(of_pauses(2, [367, 1405, 367, 697], 0, "1").contains("from 1405 to 697"));
+        // The one that answers sends the larger part.
+        let answers = |response: u64| {
+            let mut study = trips(165_000);
+            let params = &mut study.trials[0].params;
+            params.message_bytes = narrows_model::Bytes(1024);
+            let trip = params.trip.get_or_insert_default();
+            trip.per_second = Some(1);
+            trip.response_bytes = Some(narrows_model::Bytes(response));
+            for (key, value) in [
+                ("flow0.rtt_min_ns", 40_000_000),
+                ("flow0.send_mss_bytes", 1448),
+                ("flow0.retransmitted_segments", 0),
+            ] {
+                read(&mut study, "tcp-info", key, value);
+            }
+            for (key, value) in [
+                ("flow0.opening:congestion_window_segments", 96),
+                ("flow0.highest:congestion_window_segments", 353),
+                ("flow0.lowest:congestion_window_segments", 96),
+                ("flow0.congestion_window_segments", 176),
+                ("flow0.retransmitted_segments", 0),
+            ] {
+                read_receiver(&mut study, "tcp-info", key, value);
+            }
+            format!("{:?}", of_study(&crate::rules::round_trip_time::RULE, &study))
+        };
+        assert!(answers(1 << 20).contains("from 353 to 176"), "{}", answers(1 << 20));
+        assert!(!answers(64).contains("from 353"), "the request is the larger part");
         for other in [
             of_pauses(1, [91, 828, 91, 828], 0, "1"),
             of_pauses(1, [1600, 1600, 800, 1600], 0, "1"),

@@ -119,7 +119,8 @@ impl Gap {
 fn wait(cell: &Cell<'_>, trips: Trips) -> Option<Wait> {
     let waits = trips.waited_ns() >= WAITED_MIN_NS.max(WAITED_SHARE * trips.shortest_ns);
     let has_nagle = cell.summary.settings.senders().any(|end| end.no_delay == Some(false));
-    let is_small = cell.trial.params.message_bytes.0 <= SMALL_BYTES;
+    let params = &cell.trial.params;
+    let is_small = params.message_bytes.max(params.response_bytes()).0 <= SMALL_BYTES;
     let gap = gap(cell, trips);
     if let Some(gap) = gap.filter(|gap| gap.timed >= LARGER_SHARE) {
         return Some(Wait::Timer(gap));
