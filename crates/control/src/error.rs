@@ -220,7 +220,7 @@ pub enum Denial {
         why: String,
     },
     /// Ends at this agent are to exchange data with another agent's.
-    #[error("{peer} declined: its owner lets no end there meet another agent's")]
+    #[error("{peer} declined: it was started without --peers, so its ends meet no other agent's")]
     MeetsNobody {
         /// Address and port of the peer.
         peer: String,
@@ -398,7 +398,7 @@ mod tests {
                 Denial::MeetsNobody { peer: peer() }.into(),
                 false,
                 false,
-                "p declined: its owner lets no end there meet another agent's",
+                "p declined: it was started without --peers, so its ends meet no other agent's",
             ),
             (ControlError::WorkerEnded(ended.clone()), false, false, &ended.to_string()),
             (

@@ -241,7 +241,7 @@ impl Peer {
     }
 
     /// Whether the agent's ends can meet those of other agents, and its owner lets them meet any.
-    /// He may still say no to some.
+    /// The owner may still refuse some.
     pub fn can_meet(&self) -> Result<(), ControlError> {
         self.knows_meetings()?;
         if self.offers.meets_nobody {

@@ -216,7 +216,10 @@ fn each_worker_has_its_own_orders_and_answers_until_it_ends() {
     assert!(peer.can_tell() && !peer.lends("iperf"));
     // Nobody named another agent with --peers.
     let met = peer.can_meet().expect_err("its owner allows none").to_string();
-    assert!(met.ends_with("its owner lets no end there meet another agent's"), "{met}");
+    assert!(
+        met.ends_with("it was started without --peers, so its ends meet no other agent's"),
+        "{met}"
+    );
     assert!(peer.path_mtu().is_some_and(|mtu| mtu > Bytes(1500)), "{:?}", peer.path_mtu());
     assert!(peer.dialled_in() > Duration::ZERO);
     for worker in [0, 2] {

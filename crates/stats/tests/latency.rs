@@ -82,6 +82,7 @@ fn a_rise_is_the_difference_of_the_medians_that_stand_beside_it() {
     // The median of the slices' medians is 2 ms, no longer than idle.
     assert_eq!((p50, rise.value), (Nanos(100 * MS), 98e6));
     assert!(rise.low == 0.0 && rise.high >= 98e6, "{rise:?}");
+    assert_eq!(rise.by == Method::Range, rise.high == 98e6, "no interval of slices reaches it");
 }
 
 #[test]

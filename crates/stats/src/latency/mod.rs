@@ -10,7 +10,7 @@ pub use phases::Phase;
 use crate::done::CONFIDENCE;
 use crate::{Percentiles, median_interval, percentiles, total};
 use narrows_model::Nanos;
-use narrows_model::result::Estimate;
+use narrows_model::result::{Estimate, Method};
 use narrows_model::study::StoredStudy;
 use narrows_model::units::Unit;
 use phases::{Run, runs};
@@ -183,8 +183,11 @@ fn median_rise(runs: &[Run<'_>], phase: Phase) -> Option<Estimate> {
     let slices = median_interval(&values, CONFIDENCE, Unit::Nanos)?;
     // The difference of the medians that stand beside it; bursts may leave it outside the slices'.
     let value = p50_of_all(runs, phase)? - p50_of_all(runs, Phase::Idle)?;
+    if (slices.low..=slices.high).contains(&value) {
+        return Some(Estimate { value, ..slices });
+    }
     let (low, high) = (slices.low.min(value), slices.high.max(value));
-    Some(Estimate { value, low, high, ..slices })
+    Some(Estimate { value, low, high, by: Method::Range, ..slices })
 }
 
 /// The median of the round trips of all runs, in nanoseconds.
