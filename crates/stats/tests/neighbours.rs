@@ -60,6 +60,16 @@ fn what_else_makes_both_slower_leaves_it_open() {
     assert_eq!(open(idle), Regime::Open(Open::NotLoaded), "five cores move what five do");
     let few = neighbours(&simulated(4, &both, 3));
     assert_eq!(few[0].regime, Regime::Open(Open::FewRuns));
+    // Two ends of the traffic on one CPU wait for each other, and the job for nobody.
+    let mut ends = simulated(12, &both, 5);
+    for record in &mut ends.records {
+        for role in [Role::Sender, Role::Receiver] {
+            for thread in record.of_mut(role).flat_map(|end| &mut end.threads) {
+                thread.waited_ns = Some(Nanos(400_000_000));
+            }
+        }
+    }
+    assert_ne!(neighbours(&ends)[0].regime, Regime::Open(Open::CpuShared));
     // Where it was lost in the runs beside the traffic nobody knows what it lost.
     let mut lost = simulated(12, &both, 5);
     let loaded: Vec<_> =

@@ -37,10 +37,10 @@ fn beside(record: &Record) -> impl Iterator<Item = &EndReport> {
     record.measured().filter(move |end| end.effective.machine.as_deref() == machine)
 }
 
-/// The longest that any thread of the job or of the traffic on its host waited for a CPU.
+/// The longest that any thread of the job waited for a CPU. Two ends of the traffic on one host may
+/// wait for each other, with the job far from both.
 fn waited_share(record: &Record) -> Option<f64> {
-    let ends = beside(record).chain(record.background());
-    ends.flat_map(|end| &end.threads).filter_map(waited_share_of).reduce(f64::max)
+    record.background()?.threads.iter().filter_map(waited_share_of).reduce(f64::max)
 }
 
 fn waited_share_of(thread: &ThreadUsage) -> Option<f64> {
