@@ -93,7 +93,7 @@ impl<'a> Cells<'a> {
             Workload::Stream(Transport::Rdma(RdmaVerb::Write)) => Traffic::ROCE_WRITE,
             _ => return self.round_trip(summary?),
         };
-        if trial.path != NetworkPath::Peer || summary.is_some_and(|of| of.one_machine) {
+        if trial.path != NetworkPath::Peer || summary.is_some_and(|of| self.is_within(of)) {
             return self.inside(summary?, traffic);
         }
         if trial.is_of_agents() {
@@ -128,17 +128,24 @@ impl<'a> Cells<'a> {
         }
     }
 
+    /// Whether both ends ran on one machine, and their interfaces are no NIC's: a cable may join two
+    /// of its ports.
+    fn is_within(&self, summary: &Summary) -> bool {
+        let is_nic = |name: &str| self.study.host.nic(name).is_some_and(|nic| nic.physical);
+        summary.one_machine && !summary.settings.interfaces().any(is_nic)
+    }
+
     /// A stream inside the host that was measured.
     fn inside(&self, summary: &Summary, traffic: Traffic) -> Option<Prediction> {
         let study = self.study;
         let path = match summary.path {
             NetworkPath::Loopback => PredictedPath::Loopback,
             NetworkPath::Namespaces => PredictedPath::Veth,
-            NetworkPath::Peer if summary.one_machine => PredictedPath::Veth,
+            NetworkPath::Peer if self.is_within(summary) => PredictedPath::Veth,
             _ => return None,
         };
         // Verbs go past the stack.
-        let is_elsewhere = study.study.peer.is_some() && !summary.one_machine;
+        let is_elsewhere = study.study.peer.is_some() && !self.is_within(summary);
         if is_elsewhere || !traffic.is_kernel() {
             return None;
         }

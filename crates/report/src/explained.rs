@@ -42,7 +42,7 @@ pub enum Standing {
     AsExpected,
     Explained,
     /// Something bears on it, and no limit is named: it may be why, or not.
-    Possibly,
+    PossiblyExplained,
     /// Far from what was expected, and nothing says why.
     Unexplained,
     /// Nothing was expected of it, and nothing bears on it.
@@ -55,7 +55,7 @@ impl Standing {
         match self {
             Self::AsExpected => "as expected",
             Self::Explained => "explained",
-            Self::Possibly => "possibly explained",
+            Self::PossiblyExplained => "possibly explained",
             Self::Unexplained => "unexplained",
             Self::NotExpected => "no expectation",
             Self::NotMeasured => "not measured",
@@ -159,7 +159,7 @@ fn standing(measured: Option<&Estimate>, expected: Option<&Estimate>, reason: Re
     match (expected, reason) {
         (Some(expected), _) if is_near(measured, expected) => Standing::AsExpected,
         (_, Reason::Sure) => Standing::Explained,
-        (_, Reason::Possible) => Standing::Possibly,
+        (_, Reason::Possible) => Standing::PossiblyExplained,
         (Some(_), Reason::None) => Standing::Unexplained,
         (None, Reason::None) => Standing::NotExpected,
     }
@@ -240,7 +240,7 @@ pub fn text(analysis: &Analysis<'_>, cells: &[ExplainedCell]) -> String {
          measured; {}: {}",
         count(Standing::AsExpected),
         count(Standing::Explained),
-        match count(Standing::Possibly) {
+        match count(Standing::PossiblyExplained) {
             0 => String::new(),
             some => format!("{some} possibly explained, "),
         },
@@ -285,8 +285,8 @@ mod tests {
                 .map(|reason| standing(measured, expected, reason))
         };
         use Standing::*;
-        assert_eq!(told(Some(&half), Some(&all)), [Explained, Possibly, Unexplained]);
-        assert_eq!(told(Some(&half), None), [Explained, Possibly, NotExpected]);
+        assert_eq!(told(Some(&half), Some(&all)), [Explained, PossiblyExplained, Unexplained]);
+        assert_eq!(told(Some(&half), None), [Explained, PossiblyExplained, NotExpected]);
         assert_eq!(told(Some(&all), Some(&all)), [AsExpected; 3]);
         assert_eq!(told(Some(&none), Some(&all)), [Unexplained; 3]);
         assert_eq!(told(None, Some(&all)), [NotMeasured; 3]);

@@ -66,7 +66,7 @@ fn of_probe(probe: &PathProbe, [there, back]: [f64; 2]) -> Vec<String> {
         let (lost, of) = (tried.lost(), tried.tried);
         // Where none came in time, nothing tells a loss from a queue of seconds.
         all.push(if lost < of {
-            format!("the first packets of {lost} of {of} connections were lost")
+            format!("the first packets of {lost} of {of} connections were lost or late")
         } else {
             format!("none of {of} connections stood in time: packets lost or late")
         });
@@ -136,7 +136,7 @@ mod tests {
             study.records = runs.iter().map(|at_once| run(*at_once)).collect();
             says(&study).join(" | ")
         };
-        let line = "the first packets of 4 of 64 connections were lost";
+        let line = "the first packets of 4 of 64 connections were lost or late";
         assert_eq!(of(&[60, 60, 64]), line);
         let more = format!("{line}; 2 other probes agree, with other numbers");
         assert_eq!(of(&[60, 61, 58]), more);

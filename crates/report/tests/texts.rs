@@ -97,7 +97,7 @@ fn an_agent_on_this_machine_is_no_other_host() {
     summary.path = NetworkPath::Peer;
     assert_eq!(way_of(&summary), "to another host");
     summary.one_machine = true;
-    assert!(way_of(&summary).contains("on this machine: no other host"));
+    assert!(way_of(&summary).contains("on this machine, no other host"));
     summary.path = NetworkPath::Loopback;
     assert!(way_of(&summary).contains("over loopback"));
 }

@@ -235,7 +235,7 @@ pub fn metric(metric: narrows_model::workload::Metric) -> &'static str {
 /// What joined the two ends of a cell, in words: an agent may be a process of this machine.
 pub fn way_of(summary: &Summary) -> &'static str {
     if summary.one_machine && summary.path == NetworkPath::Peer {
-        return "to an agent on this machine: no other host, and not a network result";
+        return "to an agent on this machine, no other host";
     }
     path(summary.path)
 }
