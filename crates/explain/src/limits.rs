@@ -244,7 +244,8 @@ fn without_sack(cell: &Cell<'_>, rule: Option<&str>, found: &[&Finding]) -> Opti
         && cell.agreed(keys::OPTION_SACK) == Some(false);
     (rule == Some(names::TCP_RETRANSMITS) && is_off).then(|| Second {
         rule: names::TCP_SACK.to_owned(),
-        says: "SACK is off, so that each loss costs more than its segment".to_owned(),
+        says: "SACK is off: several losses in one window cost a round trip each, or a timeout"
+            .to_owned(),
     })
 }
 
@@ -298,6 +299,7 @@ fn small(rule: &str, cell: &Cell<'_>) -> Option<String> {
         names::NIC_SHAPED => return nic_shaped::of_sender(cell),
         names::SEGMENT_SIZE => return segment_size::beside_mtu(cell),
         names::PATH_OUTAGES => return path_outages::why(cell),
+        names::PATH_CAPACITY => return deep_queue(cell),
         names::RECEIVE_WINDOW => receive_window::why,
         names::SEND_BUFFER => send_buffer::why,
         _ => return None,
@@ -307,6 +309,25 @@ fn small(rule: &str, cell: &Cell<'_>) -> Option<String> {
         None => why(cell).says,
     })
 }
+
+/// A queue that is longer than a path needs, where the packets of a stream wait in it.
+fn deep_queue(cell: &Cell<'_>) -> Option<String> {
+    let trips = cell.trips()?;
+    let waited_ns = trips.middle_ns - trips.shortest_ns;
+    let is_deep = waited_ns >= DEEP_NS && waited_ns >= DEEP_TIMES * trips.shortest_ns;
+    is_deep.then(|| {
+        format!(
+            "behind a queue of {:.0} ms, where a round trip takes {:.0} ms without",
+            waited_ns / 1e6,
+            trips.shortest_ns / 1e6
+        )
+    })
+}
+
+/// A queue that lasts longer is felt in every other use of the path.
+const DEEP_NS: f64 = 1e8;
+/// And is longer than the path by so much.
+const DEEP_TIMES: f64 = 3.0;
 
 /// How losses come: at random, as is known of what, or in bursts.
 fn losses_come(rule: &str, case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
@@ -562,7 +583,13 @@ fn excluded(cell: &Cell<'_>, rule: Option<&str>) -> Vec<String> {
 fn next(case: &Case<'_>, cell: &Cell<'_>) -> Option<Next> {
     let measured = cell.rates()?.middle;
     let interface = cell.summary.settings.sender()?.interface.clone()?;
-    let path = PredictedPath::Interface(interface);
+    // Between two ends of one machine no NIC is passed.
+    let is_nic = cell.sender().and_then(|end| end.nic()).is_some_and(|nic| nic.physical);
+    let path = if cell.summary.is_one_host() && !is_nic {
+        PredictedPath::Veth
+    } else {
+        PredictedPath::Interface(interface)
+    };
     let mut of = case.predictions.iter();
     let prediction = of.find(|one| one.path == path && one.workload == cell.trial.kind)?;
     let above = prediction.ceilings.iter().filter(|ceiling| {

@@ -217,13 +217,13 @@ impl Cell<'_> {
         })
     }
 
-    /// The smallest window at which slow start of a flow ended, in segments; `None` where it had no
-    /// end, or an older agent does not tell.
+    /// The smallest window at which slow start of a flow ended in the median run, in segments; `None`
+    /// where it had no end, or an older agent does not tell.
     pub fn slow_start_threshold(&self) -> Option<f64> {
         self.of_sender(|end| {
-            let all = each(end, keys::SLOW_START_THRESHOLD, Moment::Closing).into_iter();
-            all.filter(|at| *at < keys::NO_THRESHOLD as f64).reduce(f64::min)
+            each(end, keys::SLOW_START_THRESHOLD, Moment::Closing).into_iter().reduce(f64::min)
         })
+        .filter(|at| *at < keys::NO_THRESHOLD as f64)
     }
 
     /// Whether no flow of the median run had sent a segment again since it connected; `None` where

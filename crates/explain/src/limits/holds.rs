@@ -214,9 +214,13 @@ const OF_QUOTA: std::ops::Range<f64> = 0.7..1.3;
 /// Threads that wait for so much of the time have work that a quota keeps from them.
 const QUOTA_WAITED_SHARE: f64 = 0.3;
 
-/// Whether an end's threads waited for a CPU and had just the time that its group's quota gives.
+/// Whether an end's threads waited for a CPU and had just the time that its group's quota gives,
+/// where the end could not count how often its group was stopped.
 fn uses_up_quota(cell: &Cell<'_>) -> bool {
     let used = |end: &EndReport| {
+        if end.readings.total(keys::QUOTA_PERIODS).is_some() {
+            return None;
+        }
         let each = end.threads.iter().map(|thread| thread.user_ns.0 + thread.system_ns.0);
         Some(each.sum::<u64>() as f64 / (end.window_ns.0.max(1)) as f64)
     };

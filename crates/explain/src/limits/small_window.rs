@@ -4,6 +4,7 @@ use super::{Answer, ENGAGED_MIN};
 use crate::controls;
 use crate::measured::Cell;
 use crate::rules::slow_start_unfinished;
+use narrows_model::reading::keys;
 
 /// Rate times round trip is about what a window lets travel.
 const FILLS_WINDOW: std::ops::Range<f64> = 0.6..1.6;
@@ -34,11 +35,15 @@ pub fn small_window(cell: &Cell<'_>) -> Option<Answer> {
     let grown = cell.of_sender(slow_start_unfinished::grown).filter(|grown| *grown >= OPENS)?;
     let filled = travels / window.max(1.0);
     if let Some(threshold) = saved(cell).filter(|_| FILLS_GROWN.contains(&filled)) {
-        let what = format!(
-            "slow start, which ended at {threshold:.0} segments though nothing had been lost: what \
-             TCP saved of an earlier connection,"
+        let early = format!(
+            "slow start, which ended at {threshold:.0} segments though nothing was sent again"
         );
-        return Some(Answer::inferred(what, SAVED_ACTION));
+        return Some(if uses_saved(cell) {
+            let what = format!("{early}: what TCP saved of an earlier connection,");
+            Answer::inferred(what, SAVED_ACTION)
+        } else {
+            Answer::inferred(format!("{early} (why is not known),"), EARLY_ACTION)
+        });
     }
     (grown >= OPENS && FILLS_WINDOW.contains(&filled)).then(|| {
         let what = format!(
@@ -55,10 +60,21 @@ fn saved(cell: &Cell<'_>) -> Option<f64> {
     cell.has_never_lost()?.then_some(threshold)
 }
 
+/// Whether the sender's TCP begins with what it saved, as kernels before 5.6 do and later ones where
+/// they are told to. Marks end slow start as well.
+fn uses_saved(cell: &Cell<'_>) -> bool {
+    let is_on = cell.sender().is_some_and(|end| end.setting(NOT_SAVED) == Some("0"));
+    is_on && cell.agreed(keys::OPTION_ECN) != Some(true)
+}
+
+const NOT_SAVED: &str = "net.ipv4.tcp_no_ssthresh_metrics_save";
 /// What to do about a threshold that is older than the connection.
-const SAVED_ACTION: &str = "at the sender: ip tcp_metrics show and flush, no `ssthresh` on the route (ip route \
-                            show); net.ipv4.tcp_no_ssthresh_metrics_save=1 (Linux 5.6) or \
-                            tcp_no_metrics_save=1 keeps it from coming back";
+const SAVED_ACTION: &str = "at the sender: ip tcp_metrics flush all, and sysctl -w \
+                            net.ipv4.tcp_no_ssthresh_metrics_save=1, which keeps it from coming back";
+/// And about one of which nobody knows who set it.
+const EARLY_ACTION: &str = "at the sender: ip tcp_metrics show, ip route show (ssthresh), tc -s qdisc (drops of its \
+                            own queue, which are not sent again); measure longer, after a longer \
+                            warm-up (--warm-up 10 -t 10)";
 
 /// What to do about a window that was made small before any run's window began.
 const SMALL_WINDOW_ACTION: &str = "measure longer, after a longer warm-up (--warm-up 10 -t 10); see what drops \

@@ -247,6 +247,26 @@ mod tests {
     }
 
     #[test]
+    fn a_stream_with_a_pace_is_asked_for_more() {
+        let of = |lost: u64, pace: Option<u64>| {
+            let mut study = stream("udp-stream");
+            study.trials[0].params.rate_bps = pace;
+            for one in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+                let of = StretchOf::SenderWindow;
+                let carried = 20_000 - if one.role == Role::Receiver { lost } else { 0 };
+                one.report.flows[0].messages = carried;
+                one.report.flows[0].stretch = Some(Stretch { of, datagrams: carried });
+            }
+            of_study(&RULE, &study)
+        };
+        let pace = Some(50_000_000);
+        assert!(is_clear(&of(80, pace)), "0.4 %");
+        assert!(is_found(&of(120, pace)), "0.6 %");
+        assert!(is_clear(&of(120, None)), "0.6 % of as much as goes");
+        assert!(is_found(&of(240, None)), "1.2 %");
+    }
+
+    #[test]
     fn datagrams_that_a_filter_drops_by_their_size_are_told_from_others() {
         let of = |place, small| format!("{:?}", of_study(&RULE, &testing::sized(place, small)));
         let all = Some((20_000, 20_000));

@@ -10,6 +10,7 @@ use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
 use narrows_stats::Bursts;
+use std::collections::BTreeMap;
 
 pub static RULE: Rule = Rule {
     name: "large-frames-lost",
@@ -18,12 +19,12 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
-/// Fewer are lost where a path or a policer drops packets.
+/// Below this, losses at random and policers explain it as well.
 const LOST_SHARE: f64 = 0.1;
 /// A larger congestion window, in segments, has let large frames through.
 const WINDOW_MAX: f64 = 10.0;
 /// Features of an interface by which TCP hands over more than a segment at once.
-const CUT: [&str; 2] = ["tx-tcp-segmentation", "tx-generic-segmentation"];
+const CUT: [&str; 3] = ["tx-tcp-segmentation", "tx-tcp6-segmentation", "tx-generic-segmentation"];
 
 fn judge(case: &Case<'_>) -> Verdict {
     let idle = Some(Activity::LosesSegments);
@@ -54,8 +55,8 @@ fn look(cell: &Cell<'_>) -> Looked {
     let is_lost = bursts == Bursts::Whole && window <= WINDOW_MAX && !is_cut_before(cell);
     let wrong = is_lost.then(|| {
         let says = format!(
-            "TCP loses {:.0} % of its segments in {}, and packets of a probe none, however many are sent \
-             at once: what TCP hands over in frames of several segments (TSO) is dropped, or TCP alone",
+            "TCP loses {:.0} % of its segments in {}, and a probe's trains come whole: what TCP hands \
+             over in frames of several segments (TSO) is dropped, or TCP alone",
             100.0 * losses.lost,
             cell.trial.label
         );
@@ -73,7 +74,9 @@ fn look(cell: &Cell<'_>) -> Looked {
 /// Whether the sender's kernel cuts all that leaves into single segments.
 fn is_cut_before(cell: &Cell<'_>) -> bool {
     let features = cell.sender().and_then(|end| end.nic()?.offloads.value());
-    features.is_some_and(|features| CUT.iter().all(|cut| features.get(*cut) == Some(&false)))
+    let is_on =
+        |features: &BTreeMap<String, bool>| CUT.iter().any(|cut| features.get(*cut) == Some(&true));
+    features.is_some_and(|features| features.contains_key(CUT[0]) && !is_on(features))
 }
 
 #[cfg(test)]
@@ -119,7 +122,7 @@ mod tests {
     fn what_the_kernel_cuts_itself_is_no_large_frame() {
         let with = |on: bool| {
             let mut study = study(210, 2, 256);
-            let features = CUT.map(|cut| (cut.to_owned(), on && cut == CUT[0]));
+            let features = CUT.map(|cut| (cut.to_owned(), on && cut == CUT[1]));
             let offloads = known(features.into_iter().collect());
             study.host.nics = vec![Nic { name: "e0".into(), offloads, ..Nic::default() }];
             for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {

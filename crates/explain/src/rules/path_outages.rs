@@ -98,7 +98,7 @@ const HAD_SHARE: f64 = 0.8;
 
 /// Why nothing came, as a clause, where that is known.
 pub fn why(cell: &Cell<'_>) -> Option<String> {
-    let held = || "something held packets and let them go later, and lost none".to_owned();
+    let held = || "something held packets and let them go later, and lost few or none".to_owned();
     lost_link(cell).or_else(|| are_held(cell).then(held))
 }
 

@@ -37,12 +37,14 @@ fn look(cell: &Cell<'_>) -> Looked {
     let rejected = rejected.ok_or_else(|| cell.lacks(Measure::KernelRejects))?;
     let again = cell.sent_count(keys::RETRANSMITTED);
     let again = again.ok_or_else(|| cell.lacks(Measure::TcpSegments))?;
-    let had = cell.sent_count(keys::DUPLICATES).unwrap_or(0.0);
+    let had = cell.sent_count(keys::DUPLICATES);
+    let told = had.map_or(String::new(), |had| format!(", and {had:.0} had arrived before"));
     let seen = format!(
         "the receiver's kernel rejected {rejected:.0} segments for their timestamps, {again:.0} were \
-         sent again, and {had:.0} had arrived before, in the median run"
+         sent again{told}, in the median run"
     );
-    let is_many = rejected >= REJECTED_MIN.max(OF_LOST * again) && had <= HAD_MAX * rejected;
+    let is_late = had.is_some_and(|had| had > HAD_MAX * rejected);
+    let is_many = rejected >= REJECTED_MIN.max(OF_LOST * again) && !is_late;
     let wrong = (is_many && again >= REJECTED_MIN).then(|| {
         let at = cell.receiver().map_or("at the receiver", |end| end.at);
         let says = format!(

@@ -61,7 +61,7 @@ fn what_an_end_waits_for_may_be_a_quota_that_it_cannot_read() {
 #[test]
 fn an_end_that_has_just_the_time_of_its_quota_is_held_by_it_though_nobody_counted() {
     use narrows_model::host::{Cpu, Host};
-    let of = |quota: f64, used_ms: u64, waited_ms: u64| {
+    let holds = |quota: f64, used_ms: u64, waited_ms: u64, is_counted: bool| {
         let mut study = stream("tcp-stream");
         let from = narrows_model::Source("/sys/fs/cgroup/cpu.max".into());
         let quota_cpus = Fact::Known { value: quota, from };
@@ -75,6 +75,10 @@ fn an_end_that_has_just_the_time_of_its_quota_is_held_by_it_though_nobody_counte
                 end.readings.put_words("group", "throttled_events", 0);
             }
             for end in record.of_mut(Role::Receiver) {
+                if is_counted {
+                    end.readings.put_words("group", "periods_events", 0);
+                    end.readings.put_words("group", "throttled_events", 0);
+                }
                 end.window_ns = Nanos(1_000_000_000);
                 end.threads[0].user_ns = Nanos(0);
                 end.threads[0].system_ns = Nanos(used_ms * 1_000_000);
@@ -86,7 +90,9 @@ fn an_end_that_has_just_the_time_of_its_quota_is_held_by_it_though_nobody_counte
         let all = cells(&case).map(|cell| holds::quota_stops(&cell)).collect::<Vec<_>>();
         all.into_iter().next().expect("a cell")
     };
+    let of = |quota, used_ms, waited_ms| holds(quota, used_ms, waited_ms, false);
     assert!(of(0.15, 140, 600) == Holds::Yes);
+    assert!(holds(0.15, 140, 600, true) == Holds::No, "its own count says that nobody stopped it");
     assert!(of(0.15, 140, 100) != Holds::Yes, "it had no more work");
     assert!(of(0.5, 140, 600) != Holds::Yes, "others took what the quota leaves");
     assert!(of(0.05, 140, 600) != Holds::Yes, "more than the quota");
@@ -94,7 +100,7 @@ fn an_end_that_has_just_the_time_of_its_quota_is_held_by_it_though_nobody_counte
 
 #[test]
 fn slow_start_that_ended_before_anything_was_lost_was_ended_by_what_tcp_saved() {
-    let of = |threshold: u64, again: u64| {
+    let told = |threshold: u64, again: u64, not_saved: &str| {
         let mut study = stream("tcp-stream");
         for (key, value) in [
             ("send_mss_bytes", 1448),
@@ -113,9 +119,15 @@ fn slow_start_that_ended_before_anything_was_lost_was_ended_by_what_tcp_saved() 
         ] {
             read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
         }
+        let kept = Fact::known(not_saved.to_owned(), "test");
+        study.host.tuning.insert("net.ipv4.tcp_no_ssthresh_metrics_save".into(), kept);
         limit_of(&study, &[])
     };
+    let of = |threshold, again| told(threshold, again, "0");
     let saved = of(7, 0);
+    let unsaved = told(7, 0, "1");
+    assert!(unsaved.what.contains("ended at 7 segments"), "{unsaved}");
+    assert!(unsaved.what.contains("why is not known") && !unsaved.what.contains("saved"));
     assert!(saved.what.contains("slow start, which ended at 7 segments"), "{saved}");
     assert!(saved.action.as_deref().is_some_and(|it| it.contains("ip tcp_metrics")), "{saved:?}");
     for (other, why) in [

@@ -26,6 +26,26 @@ fn a_small_send_buffer_is_the_limit_only_where_it_was_full() {
 }
 
 #[test]
+fn a_queue_that_is_far_longer_than_the_path_is_said_with_the_link_before_which_it_stands() {
+    let of = |waits_ms: u64, path_us: u64| {
+        let mut study = super::shaped();
+        for (key, value) in [
+            ("rtt_min_ns", 1_000 * path_us),
+            ("rtt_ns", 1_000_000 * waits_ms),
+            ("lowest:rtt_ns", 1_000_000 * waits_ms),
+            ("highest:rtt_ns", 1_000_000 * waits_ms),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        limit_of(&study, &[]).what
+    };
+    let deep = of(400, 10_000);
+    assert!(deep.contains("behind a queue of 390 ms"), "{deep}");
+    assert!(!of(90, 10_000).contains("behind a queue"), "as long as paths need");
+    assert!(!of(400, 200_000).contains("behind a queue"), "no longer than the path");
+}
+
+#[test]
 fn a_pace_that_was_asked_for_is_the_limit_where_it_was_held() {
     let mut study = stream("tcp-stream");
     study.trials[0].params.rate_bps = Some(10_000_000_000);
