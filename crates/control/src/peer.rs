@@ -251,7 +251,7 @@ impl Peer {
     }
 
     /// Whether the agent understands an order to meet another agent's end.
-    fn knows_meetings(&self) -> Result<(), ControlError> {
+    pub fn knows_meetings(&self) -> Result<(), ControlError> {
         let lacks = || not_offered(&self.peer, NotOffered::Meetings);
         if self.offers.meets { Ok(()) } else { Err(lacks()) }
     }

@@ -331,7 +331,7 @@ impl<'a> Run<'a> {
         let Seat { at, worker, .. } = &self.seats[at];
         let Some(number) = at.agent() else { return Ok(()) };
         let peer = there(self.peers, number)?;
-        let can = if meets { peer.can_meet() } else { Ok(()) };
+        let can = if meets { peer.knows_meetings() } else { Ok(()) };
         can.and_then(|()| peer.start_worker(*worker)).map_err(|why| fatal(why).at_agent(number))
     }
 
