@@ -38,9 +38,9 @@ fn look(cell: &Cell<'_>) -> Looked {
     let again = cell.sent_count(keys::RETRANSMITTED);
     let again = again.ok_or_else(|| cell.lacks(Measure::TcpSegments))?;
     let had = cell.sent_count(keys::DUPLICATES);
-    let told = had.map_or(String::new(), |had| format!(", and {had:.0} had arrived before"));
+    let told = had.map_or(String::new(), |had| format!(" ({had:.0} of them had arrived before)"));
     let seen = format!(
-        "the receiver's kernel rejected {rejected:.0} segments for their timestamps, {again:.0} were \
+        "the receiver's kernel rejected {rejected:.0} segments for their timestamps, and {again:.0} were \
          sent again{told}, in the median run"
     );
     let is_late = had.is_some_and(|had| had > HAD_MAX * rejected);
