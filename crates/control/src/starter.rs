@@ -372,7 +372,7 @@ fn with_rights_of(before: &Host, mut host: Host) -> Host {
             device.path.clone_from(&before.path);
         }
     }
-    // The file system of the control groups may be seen with rights alone: `ip netns exec` hides it.
+    // The control groups may be seen with rights alone: `ip netns exec` hides their file system.
     if matches!(host.cpu.quota_cpus, Fact::Denied { .. }) {
         host.cpu.quota_cpus.clone_from(&before.cpu.quota_cpus);
     }

@@ -217,8 +217,8 @@ impl Cell<'_> {
         })
     }
 
-    /// The smallest window at which slow start of a flow ended in the median run, in segments; `None`
-    /// where it had no end, or an older agent does not tell.
+    /// The smallest window at which slow start of a flow ended in the median run, in segments;
+    /// `None` where it had no end, or an older agent does not tell.
     pub fn slow_start_threshold(&self) -> Option<f64> {
         self.of_sender(|end| {
             each(end, keys::SLOW_START_THRESHOLD, Moment::Closing).into_iter().reduce(f64::min)

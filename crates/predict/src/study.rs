@@ -128,8 +128,8 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Whether both ends ran on one machine, and their interfaces are no NIC's: a cable may join two
-    /// of its ports.
+    /// Whether both ends ran on one machine, and their interfaces are no NIC's: a cable may join
+    /// two of its ports.
     fn is_within(&self, summary: &Summary) -> bool {
         let is_nic = |name: &str| self.study.host.nic(name).is_some_and(|nic| nic.physical);
         summary.one_machine && !summary.settings.interfaces().any(is_nic)

@@ -63,7 +63,8 @@ const BEYOND_CHANCE: f64 = 4.0;
 const ALIKE: f64 = 0.6;
 /// A bucket passes the first of a burst at many times its rate, a queue at its rate.
 const SPREAD_MOST: f64 = 3.0;
-/// Of the rate at which a burst is sent, what its first packets come at where a slow link spreads them.
+/// Of the rate at which a burst is sent, what its first packets come at where a slow link spreads
+/// them.
 const FAR_SPREAD: f64 = 0.2;
 /// A burst that comes in so many times the time in which it was sent has waited for a few packets.
 const WAITED_MOST: f64 = 2.5;
@@ -203,9 +204,9 @@ fn of_heads(trains: &[&Train]) -> Vec<f64> {
 }
 
 /// Whether the first packets of trains came five times as far apart as they were sent, and all that
-/// came at all soon after and as far apart: a slow link spreads them, and a queue before it has room
-/// for few. Before a policer behind a slow link the others would have waited, and what passes a
-/// policer comes in bursts with gaps between.
+/// came at all soon after and as far apart: a slow link spreads them, and a queue before it has
+/// room for few. Before a policer behind a slow link the others would have waited, and what passes
+/// a policer comes in bursts with gaps between.
 fn is_far_spread(trains: &[&Train]) -> bool {
     let full: Vec<&Train> = trains.iter().copied().filter(is_full).collect();
     let sent = median(&full.iter().map(|train| sent_bps(train)).collect::<Vec<f64>>());

@@ -10,8 +10,8 @@ use narrows_model::reading::keys;
 const FILLS_WINDOW: std::ops::Range<f64> = 0.6..1.6;
 /// Of a window that has grown by a segment each round trip the mean is what travelled.
 const FILLS_GROWN: std::ops::Range<f64> = 0.3..1.6;
-/// Below so many segments no delay ends slow start (Linux: `hystart_low_window`), and losses or what
-/// was saved of earlier connections do.
+/// Below so many segments no delay ends slow start (Linux: `hystart_low_window`), and losses or
+/// what was saved of earlier connections do.
 const BY_DELAY_MIN: f64 = 16.0;
 /// By how much a window grows at the least that TCP opens.
 const OPENS: f64 = 1.05;
@@ -60,8 +60,8 @@ fn saved(cell: &Cell<'_>) -> Option<f64> {
     cell.has_never_lost()?.then_some(threshold)
 }
 
-/// Whether the sender's TCP begins with what it saved, as kernels before 5.6 do and later ones where
-/// they are told to. Marks end slow start as well.
+/// Whether the sender's TCP begins with what it saved, as kernels before 5.6 do and later ones
+/// where they are told to. Marks end slow start as well.
 fn uses_saved(cell: &Cell<'_>) -> bool {
     let is_on = cell.sender().is_some_and(|end| end.setting(NOT_SAVED) == Some("0"));
     is_on && cell.agreed(keys::OPTION_ECN) != Some(true)

@@ -2,8 +2,8 @@
 //!
 //! TCP hands the interface large frames, which the NIC or its driver cuts into segments (TSO). A
 //! driver, a bridge or a tunnel that drops them leaves TCP the single segments that it sends after
-//! its timer: the window stays at a few, and a tenth of all segments and more are lost. Packets of a
-//! probe, which are not cut, all come, however many are sent at once. A filter of TCP alone looks
+//! its timer: the window stays at a few, and a tenth of all segments and more are lost. Packets of
+//! a probe, which are not cut, all come, however many are sent at once. A filter of TCP alone looks
 //! the same from the ends.
 
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
@@ -62,9 +62,9 @@ fn look(cell: &Cell<'_>) -> Looked {
         );
         let at = cell.sender().and_then(|end| end.nic()).map_or("IF", |nic| nic.name.as_str());
         let remedy = format!(
-            "at the sender ethtool -K {at} tso off gso off, and measure again: if that helps, its driver, a \
-             bridge or a tunnel drops large frames; else look for a filter of TCP (nft list ruleset, \
-             iptables -nvL) at both ends and between"
+            "at the sender ethtool -K {at} tso off gso off, and measure again: if that helps, its driver, \
+             a bridge or a tunnel drops large frames; else look for a filter of TCP (nft list \
+             ruleset, iptables -nvL) at both ends and between"
         );
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
     });

@@ -4,8 +4,8 @@
 //! whole slices of the window, and the sender's timer runs out (at least 200 ms in Linux) before it
 //! goes on. The mean hides it. Where packets are lost one by one the timer runs out now and then as
 //! well, when the one that was sent again is lost too; but most losses are repaired without it.
-//! Where an end's own interface lost its link meanwhile, that is why. Where the receiver had all that
-//! was sent again, nothing was lost: something holds packets and lets them go later.
+//! Where an end's own interface lost its link meanwhile, that is why. Where the receiver had all
+//! that was sent again, nothing was lost: something holds packets and lets them go later.
 //! What drops all above a rate empties the window in this way as well: `path-policed` and the drops
 //! of the hosts themselves explain the silence then.
 
@@ -160,6 +160,21 @@ mod tests {
     use crate::setting::testing::{is_clear, is_found, is_unknown};
 
     #[test]
+    fn what_the_receiver_had_already_was_held_and_not_lost() {
+        // The receiver reports what was sent again as what it had.
+        let held = |had: u64| {
+            let mut study = stream("tcp-stream");
+            slices(&mut study, &[9, 0, 0, 9, 9, 9, 9, 9, 9, 9]);
+            read(&mut study, "tcp-info", "flow0.timeouts_events", 1);
+            read(&mut study, "tcp-info", "flow0.retransmitted_segments", 5);
+            read(&mut study, "tcp-info", "flow0.duplicates_reported_segments", had);
+            format!("{:?}", of_study(&RULE, &study))
+        };
+        assert!(held(4).contains("something held packets") && held(4).contains("saves power"));
+        assert!(held(3).contains("its timer: outages") && held(3).contains("a link that flaps"));
+    }
+
+    #[test]
     fn silent_slices_with_timeouts_are_found() {
         let of = |bytes: &[u64], timeouts: u64| {
             let mut study = stream("tcp-stream");
@@ -177,17 +192,6 @@ mod tests {
         read(&mut random, "netstat", "TcpExt.TCPSackRecovery_events", 22);
         assert!(is_clear(&of_study(&RULE, &random)));
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
-        // The receiver reports what was sent again as what it had.
-        let held = |had: u64| {
-            let mut study = stream("tcp-stream");
-            slices(&mut study, &[9, 0, 0, 9, 9, 9, 9, 9, 9, 9]);
-            read(&mut study, "tcp-info", "flow0.timeouts_events", 1);
-            read(&mut study, "tcp-info", "flow0.retransmitted_segments", 5);
-            read(&mut study, "tcp-info", "flow0.duplicates_reported_segments", had);
-            format!("{:?}", of_study(&RULE, &study))
-        };
-        assert!(held(4).contains("something held packets") && held(4).contains("saves power"));
-        assert!(held(3).contains("its timer: outages") && held(3).contains("a link that flaps"));
         // The own link went.
         let mut link = stream("tcp-stream");
         slices(&mut link, &[9, 0, 0, 9, 9, 9, 9, 9, 9, 9]);

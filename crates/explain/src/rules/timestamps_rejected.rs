@@ -20,7 +20,8 @@ pub static RULE: Rule = Rule {
 
 /// Of the segments that were sent again so many were rejected at the least.
 const OF_LOST: f64 = 0.3;
-/// Of the rejected so many at the most had arrived before: more are late ones of a path that reorders.
+/// Of the rejected so many at the most had arrived before: more are late ones of a path that
+/// reorders.
 const HAD_MAX: f64 = 0.5;
 /// The kernel counts those of all connections; without as many repeats they are another's.
 const REJECTED_MIN: f64 = 3.0;
