@@ -4,8 +4,8 @@
 //! whole slices of the window, and the sender's timer runs out (at least 200 ms in Linux) before it
 //! goes on. The mean hides it. Where packets are lost one by one the timer runs out now and then as
 //! well, when the one that was sent again is lost too; but most losses are repaired without it.
-//! Where an end's own interface lost its link meanwhile, that is why. Where the receiver had all
-//! that was sent again, nothing was lost: something holds packets and lets them go later.
+//! Where an end's own interface lost its link meanwhile, that is why. Where the receiver had most
+//! of what was sent again, little was lost: something holds packets and lets them go later.
 //! What drops all above a rate empties the window in this way as well: `path-policed` and the drops
 //! of the hosts themselves explain the silence then.
 
@@ -93,7 +93,7 @@ const LINK_REMEDY: &str = "see the cable, the transceiver and the port of that i
 const HELD_REMEDY: &str = "look for what holds packets for so long and lets them go: radio that scans for other \
                            networks or saves power, a virtual machine or relay that is put aside, \
                            pause frames, a link that trains anew";
-/// Of what was sent again so much had arrived at the least where nothing was lost.
+/// Of what was sent again so much had arrived at the least where few were lost.
 const HAD_SHARE: f64 = 0.8;
 
 /// Why nothing came, as a clause, where that is known.
