@@ -73,6 +73,19 @@ impl Site {
         self.peers.iter().map(|far| far.interface.clone()).collect()
     }
 
+    /// Whether both ends of the traffic are on this machine: no host is beside it, or an agent of
+    /// its own, by its name, its kernel and its processors, to which no device leads.
+    pub fn is_one_machine(&self) -> bool {
+        let Some(far) = self.peers.first() else { return true };
+        let (own, other) = (&self.host, &far.host);
+        let interface = far.interface.as_ref().or(self.interface.as_ref());
+        let leaves = own.physical_nics().any(|nic| Some(&nic.name) == interface);
+        let is_alike = own.name.value().is_some_and(|name| other.name.value() == Some(name))
+            && own.kernel.value() == other.kernel.value()
+            && own.cpu.places == other.cpu.places;
+        !leaves && is_alike
+    }
+
     /// The hosts beside this one, in the order of the study's peers.
     pub fn peer_hosts(&self) -> Vec<Host> {
         self.peers.iter().map(|far| far.host.clone()).collect()
@@ -256,5 +269,41 @@ impl Begun<'_> {
             cache_bytes: plan.site.host.last_level_cache_bytes(),
             ..Study::new(StudyKind::Study, plan.site.path, definition.repeats, self.seed)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::Fact;
+    use narrows_model::host::{CpuPlace, Nic};
+
+    fn host(name: &str, cpus: u32) -> Host {
+        let mut host = Host { name: Fact::known(name.to_owned(), "x"), ..Host::default() };
+        host.cpu.places = (0..cpus).map(|cpu| CpuPlace { cpu, ..CpuPlace::default() }).collect();
+        host.nics = vec![Nic { name: "eth0".to_owned(), physical: true, ..Nic::default() }];
+        host
+    }
+
+    #[test]
+    fn an_agent_to_which_no_device_leads_is_on_this_machine_if_it_is_alike() {
+        let site = |peer: Option<(Host, &str)>| {
+            let far = |(host, interface): (Host, &str)| Far {
+                host,
+                interface: Some(interface.to_owned()),
+                ..Far::unasked("peer")
+            };
+            let peers = peer.map(far).into_iter().collect();
+            let path = NetworkPath::Peer;
+            Site { host: host("one", 4), peers, path, interface: None }.is_one_machine()
+        };
+        assert!(site(None));
+        assert!(site(Some((host("one", 4), "lo"))));
+        assert!(site(Some((host("one", 4), "veth0"))));
+        assert!(!site(Some((host("one", 4), "eth0"))), "through a device");
+        assert!(!site(Some((host("two", 4), "veth0"))), "another name");
+        assert!(!site(Some((host("one", 8), "veth0"))), "other processors");
+        let nameless = Host { name: Fact::absent("x"), ..host("one", 4) };
+        assert!(!site(Some((nameless, "lo"))), "nothing says so");
     }
 }

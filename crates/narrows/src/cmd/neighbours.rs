@@ -58,7 +58,7 @@ fn study(args: &NeighboursArgs, machines: &Machines) -> Result<Neighbours, Failu
         node: args.node,
     };
     let site = &machines.site;
-    let of = Neighbours::of(&wanted, &site.host, site.interface.as_deref(), site.peers.is_empty());
+    let of = Neighbours::of(&wanted, &site.host, site.interface.as_deref(), site.is_one_machine());
     of.map_err(|why| {
         let cause = match why {
             NoNeighbours::TooShort { .. } => Cause::NO_TIME,
