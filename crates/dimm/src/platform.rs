@@ -1,7 +1,7 @@
 //! Processor families: how many memory controllers and channels a socket has, and over how many
 //! channels it can interleave. Data files in `platforms/`, one a maker, each with its source.
 
-use narrows_model::host::Host;
+use narrows_model::host::{CpuId, Host};
 use serde::Deserialize;
 use std::sync::LazyLock;
 use wildmatch::WildMatch;
@@ -20,6 +20,12 @@ pub struct Platform {
     pub name: String,
     /// Patterns of its processors' names, as [`plain_name`] writes them.
     processors: Vec<String>,
+    /// What CPUID says of them; nothing where others share it whose memory differs.
+    #[serde(default)]
+    cpuid: Option<Identity>,
+    /// What it says of their maker; empty where the maker has no CPUID.
+    #[serde(default)]
+    vendor: String,
     /// Memory controllers of a socket, or groups of them that interleave among themselves.
     pub controllers: u32,
     /// Channels of each.
@@ -51,6 +57,24 @@ pub struct Platform {
     pub source: String,
 }
 
+/// Processors of a maker by the numbers of CPUID.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct Identity {
+    family: u32,
+    models: Vec<u32>,
+    /// First and last where others share the model.
+    steppings: Option<(u32, u32)>,
+}
+
+impl Identity {
+    fn is_of(&self, id: &CpuId) -> bool {
+        let within = |(first, last)| id.stepping.is_some_and(|step| (first..=last).contains(&step));
+        self.family == id.family
+            && self.models.contains(&id.model)
+            && self.steppings.is_none_or(within)
+    }
+}
+
 fn one() -> u32 {
     1
 }
@@ -59,6 +83,11 @@ fn one() -> u32 {
 #[derive(Deserialize)]
 struct Maker {
     source: String,
+    #[serde(default)]
+    vendor: String,
+    /// Where the numbers of CPUID are from. It is read by people; here it must be there.
+    #[serde(rename = "cpuid_source", default)]
+    _cpuid_source: String,
     platforms: Vec<Platform>,
 }
 
@@ -66,18 +95,36 @@ static ALL: LazyLock<Vec<Platform>> = LazyLock::new(|| {
     let makers = FILES.iter().filter_map(|file| serde_json::from_str::<Maker>(file).ok());
     makers
         .flat_map(|maker| {
-            let source = maker.source;
-            maker.platforms.into_iter().map(move |p| Platform { source: source.clone(), ..p })
+            let Maker { source, vendor, platforms, .. } = maker;
+            platforms.into_iter().map(move |platform| Platform {
+                source: source.clone(),
+                vendor: vendor.clone(),
+                ..platform
+            })
         })
         .collect()
 });
 
-/// The family of a host's processors: by the name the kernel shows, else by firmware's.
+/// The family of a host's processors: by the name the kernel shows, else by firmware's, else, where
+/// a hypervisor shows a name without a number, by CPUID.
 pub fn of(host: &Host) -> Option<&'static Platform> {
     let kernel = host.cpu.model.value().map(String::as_str);
     let sockets = host.cpu.sockets.value().map(Vec::as_slice).unwrap_or_default();
     let firmware = sockets.iter().filter_map(|socket| socket.model.as_deref());
-    kernel.into_iter().chain(firmware).find_map(named)
+    let by_name = kernel.into_iter().chain(firmware).find_map(named);
+    by_name.or_else(|| identified(host.cpu.id.value().filter(|_| kernel.is_some_and(is_hidden))?))
+}
+
+/// Whether a processor's name tells no model, as `Intel(R) Xeon(R) Processor @ 2.90GHz`: one that
+/// has a number and is in no file may be of another line with the same CPUID, and other channels.
+fn is_hidden(processor: &str) -> bool {
+    !plain_name(processor).contains(|letter: char| letter.is_ascii_digit())
+}
+
+/// The family of a processor by CPUID.
+fn identified(id: &CpuId) -> Option<&'static Platform> {
+    let of_maker = ALL.iter().filter(|platform| platform.vendor == id.vendor);
+    of_maker.into_iter().find(|one| one.cpuid.as_ref().is_some_and(|known| known.is_of(id)))
 }
 
 /// The family of a processor by its name.
@@ -128,6 +175,7 @@ impl Platform {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::Fact;
 
     #[test]
     fn every_file_reads_and_its_numbers_hold_together() {
@@ -142,6 +190,8 @@ mod tests {
                 assert!(platform.sets.iter().all(known), "{}", platform.name);
                 assert!(platform.mts.is_sorted_by(|a, b| a >= b), "{}", platform.name);
                 assert!(platform.mts.len() <= 3, "{}", platform.name);
+                let has_source = !maker.vendor.is_empty() && !maker._cpuid_source.is_empty();
+                assert!(platform.cpuid.is_none() || has_source, "{}", platform.name);
                 let (controllers, channels) = platform.numbered();
                 assert!(controllers.is_multiple_of(platform.controllers), "{}", platform.name);
                 assert_eq!(controllers * channels, all, "{}", platform.name);
@@ -192,6 +242,44 @@ mod tests {
         }
         for unknown in ["", "AMD EPYC", "Intel(R) Xeon(R) Processor", "Intel(R) Xeon(R) Gold"] {
             assert_eq!(name(unknown), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn a_processor_whose_name_a_hypervisor_hides_is_known_by_cpuid() {
+        let (intel, amd) = ("GenuineIntel", "AuthenticAMD");
+        let family = |name: &str, (vendor, family, model, stepping): (&str, u32, u32, u32)| {
+            let id = CpuId { vendor: vendor.to_owned(), family, model, stepping: Some(stepping) };
+            let mut host = Host::default();
+            host.cpu.model = Fact::known(name.to_owned(), "/proc/cpuinfo");
+            host.cpu.id = Fact::known(id, "/proc/cpuinfo");
+            of(&host).map(|platform| platform.name.as_str())
+        };
+        for (name, id, want) in [
+            ("Intel(R) Xeon(R) CPU @ 2.20GHz", (intel, 6, 0x4f, 0), "Broadwell-EP"),
+            ("Intel(R) Xeon(R) Processor", (intel, 6, 0x55, 4), "Skylake-SP"),
+            ("Intel Xeon Processor (Cascadelake)", (intel, 6, 0x55, 6), "Cascade Lake-SP"),
+            ("Intel(R) Xeon(R) Processor", (intel, 6, 0x55, 11), "Cooper Lake-SP"),
+            ("Intel(R) Xeon(R) Processor @ 2.90GHz", (intel, 6, 0x6a, 6), "Ice Lake-SP"),
+            ("Intel(R) Xeon(R) Processor", (intel, 6, 0x8f, 8), "Sapphire Rapids-SP"),
+            ("Intel(R) Xeon(R) Processor", (intel, 6, 0xcf, 2), "Emerald Rapids-SP"),
+            ("AMD EPYC-Rome Processor", (amd, 0x17, 0x31, 0), "Rome"),
+            ("AMD EPYC Processor (with IBPB)", (amd, 0x17, 1, 2), "Naples"),
+            ("AMD EPYC-Genoa Processor", (amd, 0x19, 0x11, 0), "Genoa and Bergamo"),
+            // The name decides where it tells the model.
+            ("Intel(R) Xeon(R) Gold 6248 CPU", (intel, 6, 0xcf, 2), "Cascade Lake-SP"),
+        ] {
+            assert_eq!(family(name, id), Some(want), "{name} {id:?}");
+        }
+        for (name, id) in [
+            ("Intel(R) Xeon(R) Processor", (intel, 6, 0x55, 8)),
+            ("Intel(R) Xeon(R) Processor", (amd, 6, 0x4f, 0)),
+            ("Intel(R) Xeon(R) Processor", (intel, 5, 0x4f, 0)),
+            // Granite Rapids has two lines with different channels.
+            ("Intel(R) Xeon(R) Processor", (intel, 6, 0xad, 1)),
+            ("Intel(R) Xeon(R) W-9999 CPU", (intel, 6, 0x55, 7)),
+        ] {
+            assert_eq!(family(name, id), None, "{name} {id:?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::folder::Folder;
 use crate::garbled::Garbled;
 use crate::{Root, cgroup, cpuinfo, list};
-use narrows_model::host::{Cache, Cpu, CpuPlace, CpuSocket, IdleState};
+use narrows_model::host::{Cache, Cpu, CpuId, CpuPlace, CpuSocket, IdleState};
 use narrows_model::{Bytes, Fact};
 use std::collections::BTreeMap;
 
@@ -23,6 +23,7 @@ pub fn read(root: &Root, sockets: Fact<Vec<CpuSocket>>) -> Cpu {
         idle_states: idle_states(root),
         counts: Fact::absent(format!("/{CPUS}")),
         model: model(root),
+        id: id(root),
         allowed: allowed(root),
         places: places(root, &numbers),
         caches: caches(root, &numbers),
@@ -68,18 +69,40 @@ fn model(root: &Root) -> Fact<String> {
     let text = root.text("proc/cpuinfo");
     let from = text.source().clone();
     let Some(text) = text.value() else { return text };
-    let field = |key: &str| {
-        text.lines().find_map(|line| {
-            let (name, value) = line.split_once(':')?;
-            (name.trim() == key).then(|| value.split_whitespace().collect::<Vec<_>>().join(" "))
-        })
-    };
+    let field = |key: &str| first(text, key);
     let named = ["model name", "Processor", "cpu model", "cpu"].into_iter().find_map(field);
     // An Arm kernel gives numbers only: who designed the core, and which it is.
     match named.or_else(|| {
         let (maker, part) = (field("CPU implementer")?, field("CPU part")?);
         Some(format!("Arm core, implementer {maker}, part {part}"))
     }) {
+        Some(value) => Fact::Known { value, from },
+        None => Fact::Absent { from, said: None },
+    }
+}
+
+/// What the file tells of the first CPU that has the key, its spaces single.
+fn first(text: &str, key: &str) -> Option<String> {
+    text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == key).then(|| value.split_whitespace().collect::<Vec<_>>().join(" "))
+    })
+}
+
+/// The processor by CPUID's numbers; absent where the kernel tells none, as on Arm.
+pub fn id(root: &Root) -> Fact<CpuId> {
+    let text = root.text("proc/cpuinfo");
+    let from = text.source().clone();
+    let read = |text: &str| {
+        let number = |key: &str| first(text, key)?.parse().ok();
+        Some(CpuId {
+            vendor: first(text, "vendor_id")?,
+            family: number("cpu family")?,
+            model: number("model")?,
+            stepping: number("stepping"),
+        })
+    };
+    match text.value().and_then(|text| read(text)) {
         Some(value) => Fact::Known { value, from },
         None => Fact::Absent { from, said: None },
     }
@@ -216,6 +239,7 @@ fn size(text: &str) -> Option<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::Tree;
 
     #[test]
     fn cores_whose_numbers_repeat_are_told_apart_by_their_threads() {
@@ -238,6 +262,27 @@ mod tests {
         assert_eq!(cores(&|cpu| (cpu != 2).then_some(cpu)), [0, 1, 0, 1]);
         // Numbers that part what is one core.
         assert_eq!(cores(&|cpu| Some(cpu / 2 * 2)), [0, 0, 2, 2]);
+    }
+
+    #[test]
+    fn cpuid_is_the_first_cpus_and_absent_where_a_number_of_it_is() {
+        let told = "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 207\nmodel name\t: X\n\
+                    stepping\t: 2\n\nvendor_id\t: Other\nmodel\t\t: 1\n";
+        let of = |text: String| {
+            let mut tree = Tree::default();
+            tree.put("proc/cpuinfo", text.into_bytes());
+            id(&Root::of_tree(tree))
+        };
+        let all = of(told.to_owned());
+        let id = all.value().expect("all four");
+        assert_eq!((id.vendor.as_str(), id.family, id.model), ("GenuineIntel", 6, 207));
+        assert_eq!(id.stepping, Some(2));
+        let unstepped = of(told.replace("stepping", "microcode"));
+        assert_eq!(unstepped.value().map(|id| id.stepping), Some(None));
+        let arm = of("CPU implementer\t: 0x41\nCPU part\t: 0xd0c\n".to_owned());
+        assert!(matches!(arm, Fact::Absent { .. }), "{arm:?}");
+        let cut = of(told.replace(": 6", ": six"));
+        assert!(matches!(cut, Fact::Absent { .. }), "{cut:?}");
     }
 
     #[test]

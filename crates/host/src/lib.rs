@@ -34,6 +34,7 @@ mod unopened;
 mod virt;
 
 pub use cgroup::cpu_stats;
+pub use cpu::id as cpu_id;
 pub use open::{STANDARD_INPUT, is_fleet, of_redfish, open, open_together, open_with};
 pub use root::Root;
 pub use unopened::{Malformed, NoHost, NotATable};

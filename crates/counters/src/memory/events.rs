@@ -1,5 +1,6 @@
 //! Event files: which counters of a processor family count what, a family a file in `events/`.
 
+use narrows_model::host::CpuId;
 use narrows_model::memory_queues::QueueEvent;
 use narrows_model::memory_traffic::Quantity;
 use serde::Deserialize;
@@ -142,17 +143,6 @@ pub struct Models {
     models: Vec<(u32, u32)>,
 }
 
-/// A processor as the kernel tells it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Processor {
-    /// Maker of the processors: `GenuineIntel`, `AuthenticAMD`.
-    pub vendor: String,
-    /// Family, base and extended added up.
-    pub family: u32,
-    /// Model, the extended one included.
-    pub model: u32,
-}
-
 /// Events that are counted together.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -212,7 +202,7 @@ pub enum Scale {
 }
 
 impl Models {
-    fn has(&self, processor: &Processor) -> bool {
+    fn has(&self, processor: &CpuId) -> bool {
         let ranges = self.models.iter().map(|(from, to)| RangeInclusive::new(*from, *to));
         (&self.vendor, self.family) == (&processor.vendor, processor.family)
             && ranges.into_iter().any(|range| range.contains(&processor.model))
@@ -340,7 +330,7 @@ impl Family {
     }
 
     /// Whether it is of a processor; `None` where its PMUs decide.
-    pub fn is_of(&self, processor: Option<&Processor>) -> Option<bool> {
+    pub fn is_of(&self, processor: Option<&CpuId>) -> Option<bool> {
         if self.processor.is_empty() {
             return None;
         }

@@ -1,8 +1,9 @@
 //! Which event file is of the machine, and what else of the machine counting depends on.
 
-use super::events::{Family, Processor, families};
+use super::events::{Family, families};
 use super::pmu;
-use narrows_host::{Root, hypervisor};
+use narrows_host::{Root, cpu_id, hypervisor};
+use narrows_model::host::CpuId;
 use narrows_model::memory_traffic::Uncounted;
 use std::collections::BTreeSet;
 
@@ -26,27 +27,19 @@ pub fn find(root: &Root) -> Result<Family, Uncounted> {
     if !root.names(pmu::DEVICES).iter().any(|name| !OF_CORES.contains(&&**name)) {
         return Err(Uncounted::NoPmu { inside: hypervisor(root).value().cloned() });
     }
-    let processor = processor(root);
+    let processor = cpu_id(root);
+    let processor = processor.value();
     for (file, family) in families() {
         let family = family.map_err(|why| Uncounted::BadFile { what: format!("{file}: {why}") })?;
-        if family.is_of(processor.as_ref()).unwrap_or_else(|| has_pmus(root, &family)) {
+        if family.is_of(processor).unwrap_or_else(|| has_pmus(root, &family)) {
             return Ok(family);
         }
     }
-    Err(Uncounted::UnknownFamily { processor: named(root, processor.as_ref()) })
+    Err(Uncounted::UnknownFamily { processor: named(root, processor) })
 }
 
 fn has_pmus(root: &Root, family: &Family) -> bool {
     family.group.iter().any(|group| !pmu::named(root, &group.pmus).is_empty())
-}
-
-/// The processor by CPUID's numbers; `None` where the kernel tells none, as on Arm.
-fn processor(root: &Root) -> Option<Processor> {
-    Some(Processor {
-        vendor: told(root, "vendor_id")?,
-        family: told(root, "cpu family")?.parse().ok()?,
-        model: told(root, "model")?.parse().ok()?,
-    })
 }
 
 /// What `/proc/cpuinfo` tells of the first CPU under a name.
@@ -57,9 +50,9 @@ fn told(root: &Root, name: &str) -> Option<String> {
     Some(value.to_owned())
 }
 
-fn named(root: &Root, processor: Option<&Processor>) -> String {
+fn named(root: &Root, processor: Option<&CpuId>) -> String {
     match processor {
-        Some(Processor { vendor, family, model }) => {
+        Some(CpuId { vendor, family, model, .. }) => {
             format!("{vendor} family {family:#x} model {model:#x}")
         }
         None => {

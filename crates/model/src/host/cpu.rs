@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Cpu {
     /// Model name as the processor gives it.
     pub model: Fact<String>,
+    /// Numbers by which its maker tells it apart, on x86.
+    #[serde(default)]
+    pub id: Fact<CpuId>,
     /// CPUs the kernel runs on, by number.
     pub online: Fact<Vec<u32>>,
     /// CPUs this process may use (affinity mask), by number.
@@ -41,6 +44,19 @@ pub struct Cpu {
     /// Sockets and cores where a source counts them without saying which CPU is on which.
     #[serde(default)]
     pub counts: Fact<CpuCounts>,
+}
+
+/// A processor by the numbers of CPUID, which a hypervisor passes on where it hides the name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuId {
+    /// Maker of the processors: `GenuineIntel`, `AuthenticAMD`.
+    pub vendor: String,
+    /// Family, base and extended added up.
+    pub family: u32,
+    /// Model, the extended one included.
+    pub model: u32,
+    /// Version of the chip, when the kernel says.
+    pub stepping: Option<u32>,
 }
 
 /// How many sockets and cores there are.

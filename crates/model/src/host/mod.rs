@@ -8,7 +8,7 @@ mod pci;
 mod sources;
 
 pub use channel::{ChannelId, Label};
-pub use cpu::{Cache, Cpu, CpuCounts, CpuPlace, CpuSocket, IdleState};
+pub use cpu::{Cache, Cpu, CpuCounts, CpuId, CpuPlace, CpuSocket, IdleState};
 pub use memory::{
     ControllerModule, HugePages, Interleave, Memory, MemoryArray, MemoryRange, Module, Node,
     NodeAccess, Slot, SlotPlace,
