@@ -7,6 +7,8 @@ use narrows_stats::{Capacity, Range, capacity, median};
 
 /// Fewer packets of a train tell no rate.
 const PACKETS_LEAST: u32 = 16;
+/// Two trains have met for so much of the longer one's time.
+const MET_SHARE: f64 = 0.7;
 /// Fewer trains of a kind tell nothing.
 const TRAINS_LEAST: usize = 4;
 
@@ -25,12 +27,16 @@ fn tail_bps(train: &Train) -> Option<f64> {
 }
 
 /// Bits a second at which two trains came together. Which of them was first into a queue that both
-/// fill has most of it; what came of both is what the queue's link carried.
+/// fill has most of it; what came of both is what the queue's link carried. A train that was over
+/// while the other still came, as one that a short queue cut or that was shorter, met it for a part
+/// of the time only.
 fn pair_bps((there, back): (&Train, &Train)) -> Option<f64> {
     let bytes = |train: &Train| f64::from(train.came) * train.packet_bytes.0 as f64;
-    let longest_ns = there.came_ns.max(back.came_ns).0;
+    let [least_ns, longest_ns] =
+        [there.came_ns.min(back.came_ns).0, there.came_ns.max(back.came_ns).0];
     let is_long = there.came.max(back.came) >= PACKETS_LEAST && longest_ns > 0;
-    is_long.then(|| 8e9 * (bytes(there) + bytes(back)) / longest_ns as f64)
+    let have_met = least_ns as f64 >= MET_SHARE * longest_ns as f64;
+    (is_long && have_met).then(|| 8e9 * (bytes(there) + bytes(back)) / longest_ns as f64)
 }
 
 fn sent_bps(train: &Train) -> Option<f64> {
@@ -278,7 +284,7 @@ mod tests {
 
     #[test]
     fn two_trains_at_once_carry_their_sum_in_the_time_of_the_longer() {
-        let other = Train { came: 19, came_ns: Nanos(4_800_000), ..train() };
+        let other = Train { came: 19, came_ns: Nanos(6_720_000), ..train() };
         // 81 and 19 packets of 12,000 bits in 9.6 ms.
         for pair in [(&train(), &other), (&other, &train())] {
             assert_eq!(pair_bps(pair), Some(1.25e8));
@@ -286,6 +292,8 @@ mod tests {
         let few = Train { came: 15, ..train() };
         assert_eq!(pair_bps((&few, &few)), None);
         assert!(pair_bps((&few, &train())).is_some(), "one of them is long enough");
+        let over = Train { came_ns: Nanos(6_700_000), ..other };
+        assert_eq!(pair_bps((&over, &train())), None, "met for less than seven tenths");
     }
 
     #[test]

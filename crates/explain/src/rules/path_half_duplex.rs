@@ -90,6 +90,18 @@ mod tests {
         assert!(format!("{shared:?}").contains("about 100 Mb/s in tcp-stream"), "{shared:?}");
         assert!(is_found(&of([100, 100], [8, 83])), "one was first into the queue");
         assert!(is_clear(&of([100, 100], [83, 83])), "full duplex");
+        // One way's trains end after a fifth of the time: the two hardly met.
+        let apart = |came: u32, came_ns: u64| {
+            let mut study = stream("tcp-stream");
+            let long = Train { came_ns: Nanos(10_000_000), ..at(2000.0, 100.0, 83) };
+            let short = Train { came_ns: Nanos(came_ns), ..at(2000.0, 100.0, came) };
+            let [there, back] =
+                [short, long].map(|each| WayProbe { together: vec![each; 6], ..carries(100) });
+            with_probes(&mut study, &[PathProbe { there, back, ..PathProbe::default() }]);
+            of_study(&RULE, &study)
+        };
+        assert!(is_unknown(&apart(20, 2_000_000)), "of full duplex, cut by a short queue");
+        assert!(is_found(&apart(20, 8_000_000)), "of half duplex, with the rest of the rate");
         assert!(is_clear(&of([100, 20], [60, 12])), "two rates");
         assert!(is_clear(&of([2000, 2000], [42, 42])), "a CPU may be what they share");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
