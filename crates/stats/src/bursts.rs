@@ -57,6 +57,9 @@ const LOST_SHARE: f64 = 0.002;
 const LOST_LEAST: f64 = 3.0;
 /// Trains that lose less have not filled what there is room for.
 const FULL_SHARE: f64 = 0.1;
+/// What drops bursts because they are bursts drops of so many of them at the least: of single ones
+/// something else took a row.
+const TRAINS_CUT: f64 = 0.5;
 /// Standard errors between two shares that are not the same.
 const BEYOND_CHANCE: f64 = 4.0;
 /// Of a burst's losses so many at the least meet slower trains too where they are at random.
@@ -102,7 +105,8 @@ pub fn bursts(ways: &[&WayProbe]) -> Option<Bursts> {
     let is_less = share - slow_share > BEYOND_CHANCE * error;
     let is_far_less =
         slow_share <= 0.5 * share || 1.0 - slow_share >= 2.0 * (1.0 - share).max(1.0 / of);
-    if is_less && is_far_less {
+    let cut = fast.iter().filter(|train| train.came < train.sent).count() as f64;
+    if is_less && is_far_less && cut >= TRAINS_CUT * fast.len() as f64 {
         Some(Bursts::Limited(limited(&fast, &slow)))
     } else {
         (slow_share >= ALIKE * share).then_some(Bursts::AtRandom { lost_share: both })
@@ -144,14 +148,14 @@ fn limited(fast: &[&Train], slow: &[&Train]) -> Limited {
     let rate_bps = rates.as_deref().and_then(range).filter(|rate| !is_bunched(slow, rate));
     let is_near = head_bps(fast).zip(rate_bps).map(|(head, rate)| head <= SPREAD_MOST * rate.high);
     let is_dropped_at_once = is_near == Some(false) && is_far_spread(fast);
-    let room_bytes = rate_bps.zip(passed).map(|both| room(both).max(0.0));
-    // Of the rate that slower trains tell, and not of the link's.
-    let room_bytes = room_bytes.filter(|_| !is_dropped_at_once);
     let is_queue = is_near.map_or_else(|| is_spread(fast), |near| near || is_dropped_at_once);
     // What a queue lets pass comes at the rate of the link behind it; slower trains that come in
     // heaps fill a short one too, and tell less.
     let link = heads(fast).filter(|_| is_queue);
     let rate_bps = if is_dropped_at_once { link.or(rate_bps) } else { rate_bps.or(link) };
+    let room_bytes = rate_bps.zip(passed).map(|both| room(both).max(0.0));
+    // What is dropped at once passes by the gaps between, and fills no room.
+    let room_bytes = room_bytes.filter(|_| !is_dropped_at_once);
     Limited { rate_bps, room_bytes, is_queue }
 }
 
@@ -354,7 +358,9 @@ mod tests {
         assert!(found.is_queue, "{found:?}");
         let rate = found.rate_bps.expect("as its packets came");
         assert!((rate.middle / 200e6 - 1.0).abs() < 0.05, "{found:?}");
-        assert_eq!(found.room_bytes, None);
+        // 25 packets pass while 17 leave.
+        let room = found.room_bytes.expect("of the link's rate");
+        assert!((11_000.0..13_000.0).contains(&room), "{found:?}");
         // Without that train the bursts themselves still say so.
         let told = of(slow(256, 148)).rate_bps.expect("a rate");
         assert!((told.middle / 200e6 - 1.0).abs() < 0.05, "{told:?}");
@@ -401,6 +407,21 @@ mod tests {
         // 0.01099 * 0.98901 * (1/2560 + 1/1536), 0.34 %; four are more than 1.24 %.
         assert_eq!(of(4), None);
         // 50 and 5 lost: 1.95 % and 0.33 %, four standard errors are 1.49 %.
+        assert!(matches!(of(5), Some(Bursts::Limited(_))), "{:?}", of(5));
+    }
+
+    #[test]
+    fn rows_that_few_trains_lose_are_no_short_queue() {
+        // Ten trains of 256 at once and six apart, of which none lost any.
+        let of = |cut: usize| {
+            let free = train(8.0, 1e12, 256.0, false);
+            let mut trains = vec![free; 10];
+            trains[..cut].iter_mut().for_each(|train| train.came = 188);
+            let paced = vec![train(500.0, 1e12, 256.0, false); 6];
+            bursts(&[&WayProbe { trains, paced, ..WayProbe::default() }])
+        };
+        assert_eq!(of(2), None, "two of ten lost a row of 68");
+        assert_eq!(of(4), None);
         assert!(matches!(of(5), Some(Bursts::Limited(_))), "{:?}", of(5));
     }
 }

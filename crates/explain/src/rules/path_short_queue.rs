@@ -54,7 +54,10 @@ fn look(cell: &Cell<'_>) -> Looked {
         return cell.saw("packet trains lose no more at once than apart", None);
     };
     // Without the link's rate nobody knows whether it is full.
-    let rate = limited.rate_bps.or_else(|| cell.carried());
+    // Slow trains whose packets come in heaps lose some to a short queue as well, and tell less than
+    // the spacing of those that came.
+    let told = [limited.rate_bps, cell.carried()].into_iter().flatten();
+    let rate = told.max_by(|a, b| a.middle.total_cmp(&b.middle));
     let rate = rate.ok_or_else(|| cell.lacks(Measure::TrainRate))?;
     let reached = cell.rates().map_or(0.0, |rates| cell.in_packets(rates.middle)) / rate.low;
     let seen = format!(
@@ -73,6 +76,11 @@ fn look(cell: &Cell<'_>) -> Looked {
         let base_ns = cell.shortest_ns().unwrap_or(trips.shortest_ns);
         trips.least_ns - base_ns >= WAITED_MIN_NS.max(WAITED_SHARE * base_ns)
     });
+    let holds_enough = limited.room_bytes.zip(needed_bytes(cell, rate.middle));
+    let is_long = holds_enough.is_some_and(|(room, needed)| room >= needed);
+    if is_long {
+        return cell.saw(format!("{seen}; what it holds is as much as a round trip needs"), None);
+    }
     let is_short =
         limited.is_queue && reached < REACHED_SHARE && !is_never_empty && !cell.is_busy();
     let wrong = is_short.then(|| {
@@ -91,6 +99,14 @@ fn look(cell: &Cell<'_>) -> Looked {
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
     });
     cell.saw(seen, wrong)
+}
+
+/// What a queue before a link of so many bits a second holds that keeps it busy: the bytes of a
+/// round trip, over the root of the number of flows (Appenzeller et al., SIGCOMM 2004).
+fn needed_bytes(cell: &Cell<'_>, rate_bps: f64) -> Option<f64> {
+    let shortest_ns = cell.shortest_ns().or(cell.trips().map(|trips| trips.shortest_ns))?;
+    let flows = f64::from(cell.trial.params.streams.max(1));
+    Some(rate_bps * shortest_ns / 8e9 / flows.sqrt())
 }
 
 #[cfg(test)]
@@ -125,6 +141,26 @@ mod tests {
         assert!(is_clear(&of(queue(), 2, 1)), "nothing lost");
         assert!(is_clear(&of(way(8, 60, 172), 2, 900)), "a bucket");
         assert!(is_clear(&of(way(253, 60, 253), 2, 900)), "at random");
+        // 20 Mb/s over 2 ms need 5,000 B, over 10 ms 25,000: it holds 7,500.
+        let over = |ns: u64| {
+            let mut study = stream("tcp-stream");
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+                end.flows[0].bytes.0 = 250_000;
+            }
+            for (key, value) in [
+                ("send_mss_bytes", 1448),
+                ("sent_segments", 100_000),
+                ("retransmitted_segments", 900),
+                ("rtt_min_ns", ns),
+                ("rtt_ns", ns),
+            ] {
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+            }
+            with_probes(&mut study, &[PathProbe { there: queue(), ..PathProbe::default() }]);
+            of_study(&RULE, &study)
+        };
+        assert!(is_clear(&over(2_000_000)), "as much as a round trip needs");
+        assert!(matches!(over(10_000_000), Verdict::Found { .. }), "a third of it");
         // The same queue, in probes that found another rate each.
         use crate::probes::testing::carries;
         use narrows_model::probe::WayProbe;
