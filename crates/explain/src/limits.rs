@@ -338,7 +338,7 @@ fn losses_come(rule: &str, case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
         names::TCP_RETRANSMITS if matches!(cell.bursts(), Some(Bursts::AtRandom { .. })) => {
             "at random: packet trains lose as many sent at once as apart"
         }
-        names::TCP_RETRANSMITS => {
+        names::TCP_RETRANSMITS | names::TCP_SACK | names::TCP_OPTIONS_REMOVED => {
             let row = tcp_retransmits::row(cell).filter(|row| *row >= tcp_retransmits::ROW_MIN)?;
             return Some(format!("in bursts, about {row:.0} packets at a time"));
         }

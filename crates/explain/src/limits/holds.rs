@@ -35,6 +35,8 @@ const PAYLOAD_SHARE: f64 = 0.9;
 /// Work that fills a CPU is this much of one at the least in the end's own threads: where the rest
 /// is the kernel's own for their packets, `softirq-bound` has found it.
 const WORKS_SHARE: f64 = 0.2;
+/// A stream with so much of the path's rate would be little faster with less work.
+const FILLED_SHARE: f64 = 0.85;
 /// A stream that reaches so much of what its losses allow is held by the losses; one that reaches
 /// far more is held by something else.
 const REACHED_SHARE: std::ops::RangeInclusive<f64> = 0.6..=4.0;
@@ -77,10 +79,12 @@ pub fn lost_often(cell: &Cell<'_>) -> Holds {
 pub fn repaired_without_sack(cell: &Cell<'_>) -> Holds {
     let is_lost = cell.losses().is_some_and(|losses| losses.lost >= LOST_SHARE);
     let is_without = cell.agreed(keys::OPTION_SACK) == Some(false);
-    // What reaches all that the loss itself allows would be no faster with them.
+    // What reaches all that the loss itself allows would be no faster with them, unless several are
+    // lost at a time: without them each takes a round trip then.
     let is_loss =
         tcp_retransmits::reached(cell).is_some_and(|share| REACHED_SHARE.contains(&share));
-    if is_lost && is_without && !is_loss { Holds::Yes } else { Holds::No }
+    let is_row = tcp_retransmits::row(cell).is_some_and(|row| row >= tcp_retransmits::ROW_MIN);
+    if is_lost && is_without && (!is_loss || is_row) { Holds::Yes } else { Holds::No }
 }
 
 /// A window or buffer that was counted as the limit, unless what it lets travel stands in a queue.
@@ -313,8 +317,16 @@ pub fn queue_holds(cell: &Cell<'_>) -> Holds {
 /// What offloads save is CPU time: it holds no stream whose ends leave their CPUs idle or keep the
 /// pace that was asked for, and no round trip of small messages, which are a packet each.
 pub fn is_at_work(cell: &Cell<'_>) -> Holds {
-    let is_free = !cell.is_network_stream() || pace(cell).is_some() || is_idle(cell);
+    let is_free =
+        !cell.is_network_stream() || pace(cell).is_some() || is_idle(cell) || fills_the_path(cell);
     if is_free { Holds::No } else { Holds::Yes }
+}
+
+/// Whether a stream has about all that packet trains say the path carries.
+fn fills_the_path(cell: &Cell<'_>) -> bool {
+    let carried = cell.carried().map(|range| range.middle);
+    let moved = cell.rates().map(|rates| cell.in_packets(rates.middle));
+    carried.zip(moved).is_some_and(|(carried, moved)| moved >= FILLED_SHARE * carried)
 }
 
 /// Whether both ends' threads neither used nor waited for much of a CPU.
