@@ -3,6 +3,7 @@
 use crate::Case;
 use crate::Rule;
 use crate::evidence::evidence;
+use crate::signals::LONG_PATH_NS;
 use crate::survey::Survey;
 use narrows_model::Bytes;
 use narrows_model::load::EndReport;
@@ -280,7 +281,8 @@ pub fn judge_limit(case: &Case<'_>, rule: &Rule, limit: &Limit) -> Verdict {
         }
         let share = cell.limited_share(limit.counter);
         let share = share.ok_or_else(|| cell.lacks(Measure::TcpTimeAtLimits))?;
-        if cell.is_disturbed() && !is_beyond_noise(cell) {
+        let is_window = limit.counter == keys::LIMITED_BY_WINDOW && cell.keeps_window_full();
+        if cell.is_disturbed() && !is_window && !is_beyond_noise(cell) {
             return Err(cell.lacks(Measure::UndisturbedRuns));
         }
         let limited = share >= LIMITED_SHARE && !cell.is_busy();
@@ -298,7 +300,6 @@ fn is_beyond_noise(cell: &Cell<'_>) -> bool {
     is_long && shares.into_iter().flatten().sum::<f64>() >= BEYOND_NOISE_SHARE
 }
 
-const LONG_PATH_NS: f64 = 2e6;
 const BEYOND_NOISE_SHARE: f64 = 0.8;
 
 /// The flows' smoothed round trips in words: each flow has its own, so of several the median is

@@ -8,6 +8,13 @@ use narrows_stats::{Loss, LossPlace, median};
 /// Bytes of the headers of a packet that carries a segment: IPv4 and TCP with timestamps. With IPv6
 /// it is 20 more, which changes a rate by 1.4 %.
 const PACKET_HEADERS_BYTES: f64 = 52.0;
+/// On paths this long a thread that others put aside costs little beside a round trip.
+pub const LONG_PATH_NS: f64 = 2e6;
+/// Of what a full window moves in each of the shortest round trips a stream that it holds has so
+/// much: its thread may be late, and its round trips longer.
+const FULL_WINDOW: f64 = 0.7;
+/// And hardly more: then the window grew after it was read.
+const BEYOND_WINDOW: f64 = 1.1;
 
 /// Rates in bits a second, of payload.
 pub struct Rates {
@@ -215,6 +222,29 @@ impl Cell<'_> {
         self.of_sender(|end| {
             each(end, keys::CONGESTION_WINDOW, Moment::Closing).into_iter().reduce(f64::max)
         })
+    }
+
+    /// Whether a stream moves the largest window that it is offered in each round trip of a long path
+    /// and its congestion window allows more: then the window holds it, whoever uses the CPUs.
+    pub fn keeps_window_full(&self) -> bool {
+        self.window_bps().zip(self.rates()).is_some_and(|(most, rates)| {
+            (FULL_WINDOW * most..=BEYOND_WINDOW * most).contains(&rates.middle)
+        })
+    }
+
+    /// What the windows that the flows are offered move in the shortest round trip, in bits a second
+    /// of payload; `None` on short paths, and where congestion windows are no larger.
+    fn window_bps(&self) -> Option<f64> {
+        let shortest_ns = self.trips()?.shortest_ns;
+        let flows = f64::from(self.trial.params.streams.max(1));
+        let window = self.of_sender(|end| {
+            each(end, keys::SEND_WINDOW, Moment::Highest).into_iter().reduce(f64::max)
+        })?;
+        let allowed = self.of_sender(|end| {
+            each(end, keys::CONGESTION_WINDOW, Moment::Lowest).into_iter().reduce(f64::min)
+        })?;
+        let is_of_window = allowed * self.segment_bytes()? > window;
+        (is_of_window && shortest_ns >= LONG_PATH_NS).then(|| flows * 8e9 * window / shortest_ns)
     }
 
     /// The smallest window at which slow start of a flow ended in the median run, in segments;

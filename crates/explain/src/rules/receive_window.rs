@@ -143,10 +143,10 @@ mod tests {
     use crate::measured::testing::{
         is_found_by_its_time, of_limit, of_study, read, read_receiver, stream,
     };
-    use crate::setting::testing::known;
-    use narrows_model::Bytes;
+    use crate::setting::testing::{is_found, is_unknown, known};
     use narrows_model::host::Host;
     use narrows_model::load::Role;
+    use narrows_model::{Bytes, Nanos};
 
     #[test]
     fn time_at_the_limit_is_found_and_a_busy_end_is_another_matter() {
@@ -157,6 +157,38 @@ mod tests {
         let seen = &findings[0].evidence[0].says;
         let wanted = "round trip 78 us, 60 to 300 in all flows and the window";
         assert!(seen.contains(wanted), "{seen}");
+    }
+
+    #[test]
+    fn a_window_that_is_full_all_the_time_holds_a_stream_on_a_busy_host_too() {
+        // 65,535 B a round trip of 20 ms are 26.2 Mb/s.
+        let of = |mbps: u64, window: u64, congestion: u64, ms: u64| {
+            let mut study = stream("tcp-stream");
+            for record in &mut study.records {
+                for end in record.reports.iter_mut().map(|one| &mut *one.report) {
+                    end.threads[0].waited_ns = Some(Nanos(300_000_000));
+                }
+                for end in record.of_mut(Role::Receiver) {
+                    end.flows[0].bytes.0 = mbps * 125_000;
+                }
+            }
+            for (key, value) in [
+                ("limited_by_receive_window_ns", 580_000_000),
+                ("rtt_min_ns", 1_000_000 * ms),
+                ("rtt_ns", 2_000_000 * ms),
+                ("send_mss_bytes", 1448),
+                ("highest:send_window_bytes", window),
+                ("lowest:congestion_window_segments", congestion),
+            ] {
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(23, 65_535, 116, 20)));
+        assert!(is_unknown(&of(15, 65_535, 116, 20)), "half of what it would move");
+        assert!(is_unknown(&of(40, 65_535, 116, 20)), "more than it would");
+        assert!(is_unknown(&of(23, 65_535, 40, 20)), "the congestion window is smaller");
+        assert!(is_unknown(&of(230, 65_535, 116, 1)), "a short path");
     }
 
     #[test]
