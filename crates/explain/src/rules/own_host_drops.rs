@@ -36,6 +36,10 @@ const OTHER_HEADERS_BYTES: u64 = 14 + 20;
 const SEGMENTS_A_MESSAGE: f64 = 4.0;
 /// An interface that carried less of what all did carries these packets no more.
 const ELSEWHERE_SHARE: f64 = 0.1;
+/// Of what did not leave a queue must have dropped so much by its own count to be what dropped it.
+const BY_QUEUE_SHARE: f64 = 0.3;
+/// Fewer packets are an accident.
+const DROPPED_LEAST: f64 = 5.0;
 /// Less payload says nothing.
 const SENT_MIN_BYTES: f64 = 300e3;
 
@@ -72,18 +76,49 @@ fn look(cell: &Cell<'_>) -> Looked {
     let left = cell.of_sender(passed_share).unwrap_or(1.0);
     let is_enough = cell.done.len() >= RUNS_LEAST || left < 1.0 - FEW_SHARE;
     let wrong = (is_in_each && is_enough && left < PASSED_MIN).then(|| {
+        let (by, remedy) = dropped_by(cell, sent - passed);
         let says = format!(
-            "The sender's own host drops {:.1} % of what TCP sends in {} before it leaves: a filter \
-             on the way out",
+            "The sender's own host drops {:.1} % of what TCP sends in {} before it leaves: {by}",
             100.0 * (1.0 - left),
             cell.trial.label
         );
-        let remedy = "at the sender: nft list ruleset and iptables -S OUTPUT (limits, quotas, \
-                      drops), bpftool cgroup tree (programs at sockets); take the limit off, or \
-                      shape with a queue (tc) in its place";
-        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
     });
     cell.saw(seen, wrong)
+}
+
+/// What drops so many bytes, and what to do about it: the queueing discipline of the interface where
+/// it counted as many packets, else a filter.
+fn dropped_by(cell: &Cell<'_>, bytes: f64) -> (String, String) {
+    if let Some((name, packets)) = dropped_by_queue(cell, bytes) {
+        let by = format!("the queue of {name} has no room, and dropped {packets:.0} packets a run");
+        let remedy = format!(
+            "at the sender: a longer queue under its rate (tc -s qdisc show dev {name}: limit, or \
+             latency and burst of tbf), or take the discipline off (tc qdisc del dev {name} root)"
+        );
+        return (by, remedy);
+    }
+    let remedy = "at the sender: nft list ruleset and iptables -S OUTPUT (limits, quotas, drops), \
+                  bpftool cgroup tree (programs at sockets); take the limit off, or shape with a \
+                  queue (tc) in its place";
+    ("a filter on the way out".to_owned(), remedy.to_owned())
+}
+
+/// The interface of the sender whose queue dropped most of so many bytes, by its own count, and
+/// how many packets. A super-packet that it drops counts once.
+pub fn dropped_by_queue(cell: &Cell<'_>, bytes: f64) -> Option<(String, f64)> {
+    let name = cell
+        .done
+        .iter()
+        .filter_map(|record| record.sender())
+        .find_map(|end| end.effective.interface.clone())?;
+    let at = Scope::Nic(name.clone());
+    let packets = cell.of_sender(|end| {
+        end.readings.of(keys::QDISC_DROPPED, at.clone()).map(|packets| packets as f64)
+    })?;
+    let each = cell.packet_bytes().or(cell.segment_bytes())?;
+    (packets >= DROPPED_LEAST && packets * each >= BY_QUEUE_SHARE * bytes)
+        .then_some((name, packets))
 }
 
 /// The part of a run's payload that left its host.
@@ -178,5 +213,33 @@ mod tests {
         assert!(is_unknown(&of_study(&RULE, &lacks)));
         lacks.trials[0].params.message_bytes = Bytes(100);
         assert!(is_idle(&of_study(&RULE, &lacks)), "segments of 100 B");
+    }
+
+    #[test]
+    fn what_the_interfaces_own_queue_counted_is_no_filters() {
+        // 1.29 MB sent and 1.24 MB left: 35 packets of 1500 B are missing.
+        let of = |dropped: u64| {
+            let mut study = stream("tcp-stream");
+            for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
+                end.effective.interface = Some("e0".into());
+            }
+            for (source, key, value) in [
+                ("tcp-info", "flow0.sent_bytes", 1_290_000),
+                ("tcp-info", "flow0.send_mss_bytes", 1448),
+                ("interface", "e0.tx_packets", 830),
+                ("interface", "e0.tx_bytes", 1_283_000),
+                ("qdisc", "e0.dropped_packets", dropped),
+            ] {
+                read(&mut study, source, key, value);
+            }
+            format!("{:?}", of_study(&RULE, &study))
+        };
+        let queue = of(25);
+        assert!(queue.contains("the queue of e0 has no room, and dropped 25 packets"), "{queue}");
+        assert!(queue.contains("tc -s qdisc show dev e0") && !queue.contains("nft"), "{queue}");
+        for few in [0, 4, 9] {
+            let filter = of(few);
+            assert!(filter.contains("a filter on the way out"), "{few}: {filter}");
+        }
     }
 }
