@@ -250,6 +250,12 @@ pub static NAMED: &[Named] = &[
         holds: leaves_cpus_free,
     },
     Named {
+        rule: names::SEGMENT_SIZE,
+        what: "CPU time that small segments take",
+        sureness: Sureness::Inferred,
+        holds: small_ones_fill_a_cpu,
+    },
+    Named {
         rule: names::NIC_OFFLOADS,
         what: "work that offloads would save",
         sureness: Sureness::Possible,
@@ -257,12 +263,6 @@ pub static NAMED: &[Named] = &[
     },
     always(names::PACKET_COST, "the kernel's work for each packet", Sureness::Counted),
     always(names::SOFTIRQ_BOUND, "packet processing on one CPU", Sureness::Counted),
-    Named {
-        rule: names::SEGMENT_SIZE,
-        what: "CPU time that small segments take",
-        sureness: Sureness::Inferred,
-        holds: small_ones_fill_a_cpu,
-    },
     always(names::SUPER_PACKETS, "packets of few segments", Sureness::Inferred),
     Named {
         rule: names::PATH_REORDERING,

@@ -23,6 +23,9 @@ pub static RULE: Rule = Rule {
 const DROPPED_SHARE: f64 = 0.01;
 const DROPPED_SHARE_PACED: f64 = 0.005;
 
+/// From this share of the datagrams on all of them are dropped, and not some by chance.
+const ALL_SHARE: f64 = 0.95;
+
 fn judge(case: &Case<'_>) -> Verdict {
     let others: Vec<Cell<'_>> = cells(case).collect();
     measured::judge(case, Needed::Udp, None, |cell| {
@@ -35,7 +38,9 @@ fn judge(case: &Case<'_>) -> Verdict {
         let least = if cell.is_paced() { DROPPED_SHARE_PACED } else { DROPPED_SHARE };
         let wrong = (share(loss.lost_datagrams) >= least).then(|| {
             let is_alike = path_rate_limit::is_alike_when_slower(cell, &others);
-            let random = match is_alike.filter(|alike| *alike && is_path(place)) {
+            // Of all that is lost nothing is by chance.
+            let is_chance = is_path(place) && share(loss.lost_datagrams) < ALL_SHARE;
+            let random = match is_alike.filter(|alike| *alike && is_chance) {
                 Some(_) => {
                     "; the same share at half of the pace: at random (a bad cable, radio, a \
                             failing link), and no rate limit"
@@ -310,6 +315,16 @@ mod tests {
         };
         assert!(of(4_750).contains("at random"), "{}", of(4_750));
         assert!(!of(5_000).contains("at random"), "nothing lost at half of the pace");
+        let all_lost = |came: u64| {
+            let (mut study, mut half) = (at(200, 10_000, came), at(100, 5_000, came / 2));
+            (half.trials[0].id, half.trials[0].label) = (TrialId("b".into()), "half".into());
+            half.records.iter_mut().for_each(|record| record.trial = TrialId("b".into()));
+            study.trials.extend(half.trials);
+            study.records.extend(half.records);
+            format!("{:?}", of_study(&RULE, &study))
+        };
+        assert!(!all_lost(0).contains("at random"), "what drops all does it by its kind");
+        assert!(all_lost(2_000).contains("at random"), "{}", all_lost(2_000));
     }
 
     #[test]

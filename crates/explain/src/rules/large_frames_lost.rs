@@ -8,6 +8,7 @@
 
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
+use narrows_model::reading::keys;
 use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
 use narrows_stats::Bursts;
 use std::collections::BTreeMap;
@@ -52,7 +53,9 @@ fn look(cell: &Cell<'_>) -> Looked {
          trains {come}",
         100.0 * losses.lost
     );
-    let is_lost = bursts == Bursts::Whole && window <= WINDOW_MAX && !is_cut_before(cell);
+    // Of what nothing at all comes of, the size or the port is what is dropped.
+    let comes = cell.received_count(keys::DATA_IN).is_none_or(|segments| segments > 0.0);
+    let is_lost = comes && bursts == Bursts::Whole && window <= WINDOW_MAX && !is_cut_before(cell);
     let wrong = is_lost.then(|| {
         let says = format!(
             "TCP loses {:.0} % of its segments in {}, and a probe's trains come whole: what TCP hands \
@@ -86,6 +89,7 @@ mod tests {
     use crate::probes::testing::{way, with_probes};
     use crate::setting::testing::{is_clear, is_found, is_unknown, known};
     use narrows_model::host::Nic;
+    use narrows_model::load::Role;
     use narrows_model::probe::PathProbe;
     use narrows_model::study::StoredStudy;
 
@@ -112,6 +116,15 @@ mod tests {
         assert!(is_clear(&of(90, 2, 256)), "as a path loses them");
         assert!(is_clear(&of(210, 40, 256)), "large frames passed");
         assert!(is_clear(&of(210, 2, 200)), "the path loses packets as well");
+        let nothing_comes = |segments: u64| {
+            let mut study = study(210, 2, 256);
+            for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Receiver)) {
+                end.readings.put_words("tcp-info", "flow0.received_data_segments", segments);
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_clear(&nothing_comes(0)), "a black hole");
+        assert!(is_found(&nothing_comes(9)));
         let mut unprobed = stream("tcp-stream");
         read(&mut unprobed, "tcp-info", "flow0.sent_segments", 1000);
         read(&mut unprobed, "tcp-info", "flow0.retransmitted_segments", 210);

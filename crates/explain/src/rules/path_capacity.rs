@@ -59,21 +59,18 @@ fn look(cell: &Cell<'_>) -> Looked {
     }
     let trips = cell.trips().ok_or_else(|| cell.lacks(Measure::TcpRoundTrips))?;
     let rates = cell.usual_rates().ok_or_else(|| cell.lacks(Measure::Rate))?;
-    let unsteady = cell.unsteadiness().ok_or_else(|| cell.lacks(Measure::Slices))?;
     let waited_ns = trips.waited_ns();
+    // Short windows have no slices; trains need none.
+    let unsteady = cell.unsteadiness();
+    let slices =
+        unsteady.map_or(String::new(), |by| format!(", slices within {:.0} %", 100.0 * by));
     let seen = format!(
-        "runs within {:.0} % of each other, slices within {:.0} %; round trips of {:.2} ms at the \
-         least, {:.2} ms without load",
+        "runs within {:.0} % of each other{slices}; round trips of {:.2} ms at the least, {:.2} ms \
+         without load",
         100.0 * rates.spread(),
-        100.0 * unsteady,
         trips.least_ns / 1e6,
         trips.shortest_ns / 1e6
     );
-    let queued = waited_ns >= WAITED_MIN_NS.max(WAITED_SHARE_MIN * trips.shortest_ns);
-    // Slices in which less than a message comes say when messages end, and not how fast they come.
-    let is_coarse = slice_bytes(cell).is_some_and(|bytes| bytes < message_bytes(cell));
-    let is_even = unsteady <= UNSTEADY_MAX || (is_coarse && trips.are_of_a_queue());
-    let is_steady = rates.spread() <= SPREAD_MAX && is_even;
     let engaged = cell.engaged_share().is_none_or(|share| share >= ENGAGED_MIN);
     // A window that a queue fills is no limit: a larger one only makes the queue longer.
     let is_bounded = cell.is_limited_by_buffers() && !trips.are_of_a_queue();
@@ -97,6 +94,12 @@ fn look(cell: &Cell<'_>) -> Looked {
         return cell
             .saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, REMEDY)));
     }
+    let unsteady = unsteady.ok_or_else(|| cell.lacks(Measure::Slices))?;
+    let queued = waited_ns >= WAITED_MIN_NS.max(WAITED_SHARE_MIN * trips.shortest_ns);
+    // Slices in which less than a message comes say when messages end, and not how fast they come.
+    let is_coarse = slice_bytes(cell).is_some_and(|bytes| bytes < message_bytes(cell));
+    let is_even = unsteady <= UNSTEADY_MAX || (is_coarse && trips.are_of_a_queue());
+    let is_steady = rates.spread() <= SPREAD_MAX && is_even;
     if let Some(packets) = cell.packets_a_second().filter(|_| free && is_steady && !is_elsewhere) {
         let says = format!(
             "Something between the ends carries about {packets:.0} packets a second and no more in \
@@ -289,6 +292,17 @@ mod tests {
         assert!(is_found(&starved(100, 780)), "a thread that others put aside each time");
         assert!(is_clear(&starved(950, 0)), "a thread that is full");
         assert!(is_clear(&of(500)), "twice what its trains tell");
+        let short = |mbps: u64| {
+            let mut study = study(60_000_000, 90);
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+                end.flows[0].bytes.0 = 125_000_000;
+                end.intervals.clear();
+            }
+            with_probes(&mut study, &[PathProbe { there: carries(mbps), ..PathProbe::default() }]);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&short(1_100)), "a window too short for slices");
+        assert!(is_unknown(&short(2_000)), "of which trains do not decide");
     }
 
     #[test]

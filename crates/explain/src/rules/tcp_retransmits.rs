@@ -45,8 +45,8 @@ const OWN_SHARE: f64 = 0.5;
 /// From so many packets at a time on they were lost in a row. Policers between namespaces took 3 to
 /// 8, a queue of ten packets 1.4, drops at random 0.2 to 0.7.
 pub const ROW_MIN: f64 = 3.0;
-const BETWEEN_HOSTS: &str = "look for drops on the way: ethtool -S at both NICs, counters of the \
-                             switch's ports, rings, a shaper or policer";
+const BETWEEN_HOSTS: &str = "look for drops on the way: ethtool -S at both NICs, counters and duplex \
+                             of the switch's ports, cables, rings, a shaper or policer";
 const WITHIN_A_HOST: &str = "both ends are on this one host: see the queues and filters of each \
                              namespace that the packets pass, tc -s qdisc and nft list ruleset, \
                              nstat -az for pruned receive queues, and a router or switch if they \
