@@ -191,6 +191,82 @@ mod tests {
     }
 
     #[test]
+    fn a_host_is_a_name_or_an_address_and_its_port_a_number() {
+        let read = |text: &str| host_and_port(text).map_err(|error| error.to_string());
+        for (text, host, port) in [
+            ("bmc", "bmc", 443),
+            ("bmc:1", "bmc", 1),
+            ("bmc:65535", "bmc", 65_535),
+            ("a-b_c.d9", "a-b_c.d9", 443),
+            ("[::1]", "::1", 443),
+            ("[::1]:8443", "::1", 8443),
+        ] {
+            assert_eq!(read(text), Ok((host.to_owned(), port)), "{text}");
+        }
+        for host in ["", ":443", "b\u{e4}", "a/b", "[::1", "[bmc]", "[::1", "[]"] {
+            assert_eq!(read(host), Err(format!("'{host}' is not a host")), "{host}");
+        }
+        for (text, port) in
+            [("bmc:", ""), ("bmc:65536", "65536"), ("bmc:-1", "-1"), ("[::1]x", "x")]
+        {
+            assert_eq!(read(text), Err(format!("'{port}' is not a port")), "{text}");
+        }
+        let shown = |text: &str| Address::parse(text).expect(text).to_string();
+        assert_eq!(shown("https://bmc:443/redfish"), "redfish://bmc");
+        assert_eq!(shown("redfish://[::1]:8443"), "redfish://[::1]:8443");
+        assert_eq!(Address::parse("redfish://[::1]").expect("an address").host(), "::1");
+    }
+
+    #[test]
+    fn an_asking_begins_at_the_service_or_at_one_system() {
+        for root in ["", "/", "redfish", "redfish/", "redfish/v1", "redfish/v1/"] {
+            assert_eq!(start(root).as_deref(), Some("/redfish/v1/"), "{root}");
+        }
+        for id in ["1", "437XR1138R2", "a.b-c_d~e:f", "..."] {
+            let whole = format!("/redfish/v1/Systems/{id}");
+            assert_eq!(start(&whole[1..]).as_deref(), Some(&*whole));
+            assert_eq!(start(&format!("{}/", &whole[1..])).as_deref(), Some(&*whole));
+        }
+        for path in [
+            "redfish/v2",
+            "redfish/v1/Systems",
+            "redfish/v1/Systems/",
+            "redfish/v1/Systems/.",
+            "redfish/v1/Systems/..",
+            "redfish/v1/Systems/1/Memory",
+            "redfish/v1/Systems/a b",
+            "redfish/v1/Chassis/1",
+        ] {
+            assert_eq!(start(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_told_from_a_file_by_its_scheme() {
+        for text in ["redfish://bmc", "https://bmc", "http://bmc"] {
+            assert!(Address::is_meant(text), "{text}");
+        }
+        for text in ["bmc", "./redfish://bmc", "file://bmc", "redfish:/bmc", ""] {
+            assert!(!Address::is_meant(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_path_of_a_kilobyte_is_the_longest() {
+        let address = Address::parse("redfish://[::1]:8443").expect("an address");
+        let long = |bytes: usize| format!("/redfish/{}", "x".repeat(bytes - 9));
+        assert_eq!(address.own_path(&long(1024)), Some(long(1024)));
+        assert_eq!(address.own_path(&long(1025)), None);
+        assert_eq!(address.own_path("https://[::1]:8443/redfish/v1/./a"), None);
+        assert_eq!(
+            address.own_path("https://[::1]:8443/redfish/.a").as_deref(),
+            Some("/redfish/.a")
+        );
+        assert_eq!(address.own_path("https://[::1]/redfish/v1"), None, "another port");
+        assert_eq!(address.url("/p"), "https://[::1]:8443/p");
+    }
+
+    #[test]
     fn links_lead_to_this_host_or_nowhere() {
         let address = Address::parse("https://bmc/redfish/v1").expect("an address");
         let own = |link: &str| address.own_path(link);

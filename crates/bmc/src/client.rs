@@ -183,3 +183,67 @@ fn configured(limits: &Limits) -> ureq::config::Config {
         .user_agent(concat!("narrows/", env!("CARGO_PKG_VERSION")))
         .build()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+    use ureq::Timeout;
+
+    fn limits() -> Limits {
+        let [answer, connect] = [3, 5].map(Duration::from_secs);
+        Limits { answer, connect, answer_bytes: 77, ..Limits::default() }
+    }
+
+    fn client() -> Client {
+        let address = Address::parse("redfish://bmc:8443").expect("an address");
+        Client::new(&address, Some(Fingerprint::of(b"")), &limits()).expect("a client")
+    }
+
+    #[test]
+    fn each_error_of_the_client_says_what_it_means_here() {
+        let io = |kind: io::ErrorKind| Error::Io(io::Error::new(kind, "as the kernel says"));
+        let header = "redfish://bmc:8443: more than 64 KiB of headers in the answer to /p";
+        let short = "redfish://bmc:8443: the answer to /p is cut short: the connection ended";
+        let late = "redfish://bmc:8443: no answer to /p within 3 s";
+        for (error, says) in [
+            (Error::Timeout(Timeout::Global), late),
+            (Error::Timeout(Timeout::Connect), late),
+            (Error::BodyStalled, late),
+            (
+                Error::BodyExceedsLimit(77),
+                "redfish://bmc:8443: more than 77 bytes in the answer to /p",
+            ),
+            (Error::LargeResponseHeader(65_537, 65_536), header),
+            (Error::HostNotFound, "redfish://bmc:8443: no address of that name"),
+            (Error::ConnectionFailed, "redfish://bmc:8443: nothing answers"),
+            (io(ErrorKind::UnexpectedEof), short),
+            (io(ErrorKind::ConnectionReset), "redfish://bmc:8443: as the kernel says"),
+            (io(ErrorKind::TimedOut), "redfish://bmc:8443: as the kernel says"),
+        ] {
+            let what = error.to_string();
+            assert_eq!(client().failed(error, "/p").to_string(), says, "{what}");
+        }
+        let other = client().failed(Error::RedirectFailed, "/p");
+        assert!(matches!(&other, BmcError::NotRedfish { path, .. } if path == "/p"), "{other}");
+    }
+
+    #[test]
+    fn nobody_else_is_asked_and_each_answer_has_its_time() {
+        let of = configured(&limits());
+        assert!(of.https_only() && of.proxy().is_none());
+        assert_eq!((of.max_redirects(), of.max_redirects_will_error()), (0, false));
+        assert!(!of.http_status_as_error());
+        let (times, second) = (of.timeouts(), Duration::from_secs);
+        assert_eq!((times.connect, times.global), (Some(second(5)), Some(second(3))));
+    }
+
+    #[test]
+    fn a_connection_of_its_own_has_its_own_time_and_believes_the_same() {
+        let anew = client().anew(Duration::from_secs(1)).expect("a client");
+        let Limits { answer, connect, answer_bytes, .. } = anew.limits;
+        assert_eq!([answer, connect].map(|time| time.as_secs()), [1, 1]);
+        assert_eq!((answer_bytes, anew.verifier.pin()), (77, Some(Fingerprint::of(b""))));
+        assert_eq!(anew.address, client().address);
+    }
+}

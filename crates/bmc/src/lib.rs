@@ -163,3 +163,36 @@ fn work(order: &Order, client: &Client, told: &Sender<Progress>) -> Result<Found
     session.end(client, order);
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_is_that_of_what_waits() {
+        let left = |done: usize, waiting: usize| {
+            let since = Duration::from_secs(12);
+            Progress { done, waiting, since }.left()
+        };
+        assert_eq!(left(4, 2), Duration::from_secs(6));
+        assert_eq!(left(4, 0), Duration::ZERO);
+        assert_eq!(left(0, 3), Duration::from_secs(36), "none is there yet");
+    }
+
+    #[test]
+    fn a_password_ends_before_its_line_does() {
+        for (text, want) in
+            [("a\r\n", "a"), ("a \n\n", "a "), ("a", "a"), ("\n", ""), ("\na", "\na")]
+        {
+            assert_eq!(Secret::of(text).reveal(), want, "{text:?}");
+            assert_eq!(Secret::take(text.to_owned()).reveal(), want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn limits_are_those_that_the_docs_tell() {
+        let Limits { requests, answer_bytes, all_bytes, connect, answer, all } = Limits::default();
+        assert_eq!((requests, answer_bytes, all_bytes), (2000, 4_194_304, 67_108_864));
+        assert_eq!([connect, answer, all].map(|time| time.as_secs()), [10, 30, 900]);
+    }
+}

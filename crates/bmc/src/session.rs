@@ -79,3 +79,18 @@ fn named(body: &[u8]) -> Option<String> {
     let document: serde_json::Value = serde_json::from_slice(body).ok()?;
     Some(document.get("@odata.id")?.as_str()?.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_named_by_its_body_where_that_is_one() {
+        let own = "/redfish/v1/SessionService/Sessions/7";
+        let body = format!("{{\"Id\":\"7\",\"@odata.id\":\"{own}\"}}");
+        assert_eq!(named(body.as_bytes()).as_deref(), Some(own));
+        for body in ["", "{}", "[]", "{\"@odata.id\":7}", "{\"@odata.id\":\"/redfish"] {
+            assert_eq!(named(body.as_bytes()), None, "{body}");
+        }
+    }
+}

@@ -209,3 +209,6 @@ fn kind(resource: &Value) -> Option<&str> {
     let text = resource.get("@odata.type")?.as_str()?;
     text.trim_start_matches('#').split('.').next()
 }
+
+#[cfg(test)]
+mod tests;

@@ -186,6 +186,92 @@ fn one_system_of_several_is_asked_about_by_its_address() {
 }
 
 #[test]
+fn who_signs_in_is_known_by_a_token_or_by_each_password() {
+    let token = "X-Auth-Token: 0123456789abcdef\r\n";
+    let body = "{\"@odata.id\":\"/redfish/v1/SessionService/Sessions/7\"}";
+    let header = "X-Auth-Token: 0123456789abcdef\r\n\
+                  Location: /redfish/v1/SessionService/Sessions/7\r\n";
+    for (status, head, body) in [(200, token, body), (201, token, body), (204, header, "")] {
+        let (controller, found) = with(Fault::SignsIn(status, head, body));
+        assert_eq!(found.expect("resources").resources.len(), 25, "{status}");
+        assert_signed_out(&controller, "named by the body");
+    }
+    // A session without an address ends by itself; one of another host is left alone.
+    let away = "X-Auth-Token: 0123456789abcdef\r\nLocation: https://evil.example/redfish/v1/7\r\n";
+    for head in [token, away] {
+        let (controller, found) = with(Fault::SignsIn(201, head, "{}"));
+        assert_eq!(found.expect("resources").resources.len(), 25);
+        assert!(controller.asked().iter().all(|line| !line.starts_with("DELETE")), "{head}");
+    }
+    for status in [404, 405, 501] {
+        let (controller, found) = with(Fault::SignsIn(status, "", ""));
+        assert_eq!(found.expect("resources").resources.len(), 25, "{status}");
+        let asked = controller.asked();
+        assert!(asked[1..].iter().all(|line| line.ends_with(" basic")), "{asked:?}");
+    }
+}
+
+#[test]
+fn who_may_not_sign_in_asks_for_nothing_more() {
+    let elsewhere = "leads to '/redfish/v1/x', which is not followed";
+    for (status, head, says) in [
+        (400, "", "reader may not sign in (400)"),
+        (403, "", "reader may not sign in (403)"),
+        (499, "X-Auth-Token: t\r\n", "reader may not sign in (499)"),
+        (300, "Location: /redfish/v1/x\r\n", elsewhere),
+        (399, "Location: /redfish/v1/x\r\n", elsewhere),
+        (201, "", "signing in was answered with 201 and no token"),
+        (205, "X-Auth-Token: t\r\n", "signing in was answered with 205 and no token"),
+        (500, "", "signing in was answered with 500 and no token"),
+    ] {
+        let (controller, found) = with(Fault::SignsIn(status, head, ""));
+        let error = found.map(|found| found.resources.len()).expect_err("a refusal");
+        assert!(error.to_string().ends_with(says), "{error}");
+        assert_eq!(controller.asked(), [format!("POST {SESSIONS} nobody")], "{status}");
+    }
+}
+
+#[test]
+fn three_redirects_are_followed_and_no_more() {
+    let systems = "/redfish/v1/Systems";
+    let (_, found) = with(Fault::Leads(systems, 3));
+    assert_eq!(found.expect("resources").resources.len(), 25);
+    let (controller, found) = with(Fault::Leads(systems, 4));
+    let error = found.map(|found| found.resources.len()).expect_err("a refusal");
+    assert!(
+        matches!(&error, BmcError::Elsewhere { path, .. } if path == "/redfish/v1/Systems////")
+    );
+    assert_signed_out(&controller, "led on");
+}
+
+#[test]
+fn a_stop_between_two_requests_is_the_last_of_them() {
+    let controller = Controller::new(Fault::None);
+    let address = Address::parse(&controller.address()).expect("an address");
+    let (stop, mut shown) = (AtomicBool::new(false), Vec::new());
+    let found = ask(address, access(&controller, PASSWORD), limits(), &stop, |progress| {
+        shown.push((progress.done, progress.waiting));
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(matches!(found, Err(BmcError::Stopped)), "{found:?}");
+    assert_eq!(shown, [(1, 2)], "the root leads to systems and chassis");
+    assert_signed_out(&controller, "stopped");
+}
+
+#[test]
+fn nobody_is_reached_where_nothing_answers() {
+    let controller = Controller::new(Fault::None);
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = free.local_addr().expect("an address").port();
+    drop(free);
+    let address = Address::parse(&format!("redfish://127.0.0.1:{port}")).expect("an address");
+    let access = access(&controller, PASSWORD);
+    let error = ask(address, access, limits(), &AtomicBool::new(false), |_| {});
+    let error = error.map(|found| found.resources.len()).expect_err("nobody");
+    assert!(matches!(error, BmcError::Unreachable { .. }), "{error}");
+}
+
+#[test]
 fn a_stop_ends_a_request_that_hangs_and_the_session() {
     let controller = Controller::new(Fault::Hangs(MODULE));
     let address = Address::parse(&controller.address()).expect("an address");

@@ -41,6 +41,10 @@ pub enum Fault {
     Status(&'static str, u16),
     /// It sends the client elsewhere.
     Redirects(&'static str, String),
+    /// It answers who signs in with this status, these headers and this text.
+    SignsIn(u16, &'static str, &'static str),
+    /// It sends the client so often from one path to the next, and then answers.
+    Leads(&'static str, u32),
 }
 
 /// A controller that answers until the test ends.
@@ -140,6 +144,14 @@ fn answer(
         (_, at, Fault::Status(path, status)) if at == *path => say(to, *status, "", "{}"),
         (_, at, Fault::Redirects(path, link)) if at == *path => {
             say(to, 307, &format!("Location: {link}\r\n"), "")
+        }
+        ("POST", SESSIONS, Fault::SignsIn(status, head, text)) => say(to, *status, head, text),
+        ("GET", at, Fault::Leads(path, times)) if at.trim_end_matches('/') == *path => {
+            let gone = (at.len() - path.len()) as u32;
+            if gone == *times {
+                return say(to, 200, "", mockup()[*path].as_str());
+            }
+            say(to, 308, &format!("Location: {at}/\r\n"), "")
         }
         ("POST", SESSIONS, _) => match String::from_utf8_lossy(body).as_ref() {
             right if right == login() => {
