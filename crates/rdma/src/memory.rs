@@ -11,15 +11,18 @@ pub trait Memory: Send {
 pub struct Watched<M: Memory>(M);
 
 impl<M: Memory> Watched<M> {
-    pub(crate) fn new(memory: M) -> Self {
+    /// Watches a buffer, which nothing else in this process may refer to.
+    pub fn new(memory: M) -> Self {
         Self(memory)
     }
 
-    pub(crate) fn start(&mut self) -> *mut u8 {
+    /// Where it begins.
+    pub fn start(&mut self) -> *mut u8 {
         self.0.start()
     }
 
-    pub(crate) fn length(&self) -> usize {
+    /// Its bytes.
+    pub fn length(&self) -> usize {
         self.0.length()
     }
 

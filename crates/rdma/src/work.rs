@@ -63,3 +63,10 @@ pub struct Completion {
     /// Bytes that arrived.
     pub bytes: u32,
 }
+
+impl Completion {
+    /// That of a request whose connection ended before it was done (`IBV_WC_WR_FLUSH_ERR`).
+    pub fn flushed(id: u64) -> Self {
+        Self { status: Status::Verbs(5), id, ..Self::default() }
+    }
+}

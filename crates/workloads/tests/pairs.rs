@@ -7,6 +7,7 @@ use common::pair;
 use narrows_model::load::Wait;
 use narrows_model::load::{EndReport, Job, MemoryParams, Params, Role, SocketParams};
 use narrows_model::load::{IpVersion, StreamParams, StretchOf, ThreadUsage, Timeline, TripParams};
+use narrows_model::options::trips;
 use narrows_model::{Bytes, Nanos};
 use narrows_workloads::harness::Unwatched;
 use std::net::IpAddr;
@@ -34,7 +35,7 @@ fn messages(report: &EndReport) -> u64 {
     report.flows.iter().map(|flow| flow.messages).sum()
 }
 
-fn trips(report: &EndReport) -> u64 {
+fn trips_of(report: &EndReport) -> u64 {
     report.round_trips.iter().map(|(_, count)| count).sum()
 }
 
@@ -119,8 +120,8 @@ fn round_trips_are_counted_timed_and_paced() {
         let trip = TripParams { response_bytes: Some(Bytes(300)), per_second: None };
         order.params.trip = Some(trip);
         let (_, free) = pair(&order);
-        assert!(trips(&free) > 20, "{kind}: {}", trips(&free));
-        assert!(trips(&free).abs_diff(messages(&free)) <= 2, "{kind}");
+        assert!(trips_of(&free) > 20, "{kind}: {}", trips_of(&free));
+        assert!(trips_of(&free).abs_diff(messages(&free)) <= 2, "{kind}");
         let (least, most) = free.round_trip_extremes_ns.expect("extremes");
         assert!(least.0 > 500 && least <= most, "{kind}: {least:?} {most:?}");
         assert!(free.round_trips.iter().all(|(edge, count)| edge.0 > 0 && *count > 0));
@@ -130,11 +131,30 @@ fn round_trips_are_counted_timed_and_paced() {
         order.params.trip = Some(TripParams { response_bytes: None, per_second: Some(200) });
         let (_, paced) = pair(&order);
         let most = 200 * (paced.window_ns.0 / 1_000_000 + 80) / 1000 + 2;
-        assert!((1..=most).contains(&trips(&paced)), "{kind}: {} of {most}", trips(&paced));
+        assert!((1..=most).contains(&trips_of(&paced)), "{kind}: {} of {most}", trips_of(&paced));
     }
     let (_, sending) = pair(&job("tcp-connect", 1, 200));
-    assert!(trips(&sending) > 5, "{}", trips(&sending));
-    assert!(trips(&sending).abs_diff(messages(&sending)) <= 2);
+    assert!(trips_of(&sending) > 5, "{}", trips_of(&sending));
+    assert!(trips_of(&sending).abs_diff(messages(&sending)) <= 2);
+}
+
+#[test]
+fn each_request_that_overlaps_has_its_own_answer() {
+    for kind in ["tcp-rr", "udp-rr"] {
+        let mut order = job(kind, 100, 200);
+        let response_bytes = Some(Bytes(3000)).filter(|_| kind == "tcp-rr");
+        order.params.trip = Some(TripParams { response_bytes, per_second: Some(500) });
+        order.params.told.tell(&trips::OVERLAP, true);
+        let (_, asks) = pair(&order);
+        let each = &asks.each_round_trip;
+        assert!(each.len() > 20, "{kind}: {each:?}");
+        let answered = each.iter().filter(|(_, took)| took.is_some()).count();
+        assert!(answered > each.len() * 9 / 10, "{kind}: {answered} of {}", each.len());
+        let gap = |pair: &[(Nanos, Option<Nanos>)]| pair[1].0.0 - pair[0].0.0;
+        assert!(each.windows(2).all(|pair| gap(pair) == 2_000_000), "{kind}: {each:?}");
+        assert!(trips_of(&asks).abs_diff(answered as u64) <= 2, "{kind}: {answered}");
+        assert_eq!(bytes(&asks), 100 * messages(&asks), "{kind}");
+    }
 }
 
 #[test]
@@ -270,7 +290,7 @@ fn a_probe_of_loopback_finds_nothing_wrong_and_ends_by_itself() {
         let (answers, asks) = pair(&order);
         assert!(asks.window_ns < Nanos::from_millis(19_000), "{:?}", asks.window_ns);
         assert_eq!(answers.probe, None, "only the end that asks tells");
-        let has_trips = trips(&asks) > 0;
+        let has_trips = trips_of(&asks) > 0;
         let probe = asks.probe.expect("a probe");
         assert!(probe.is_udp_answered && has_trips);
         for way in [&probe.there, &probe.back] {

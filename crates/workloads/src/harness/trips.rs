@@ -45,6 +45,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_trip_is_in_a_bucket_of_its_length_from_a_nanosecond_to_a_minute() {
+        let mut trips = Trips::none().expect("trips");
+        for ns in [0, 1, 100, 1_000_000, u64::MAX] {
+            trips.took(ns);
+        }
+        let buckets = trips.histogram.iter_recorded().map(|bucket| bucket.value_iterated_to());
+        let buckets: Vec<u64> = buckets.collect();
+        assert_eq!(buckets[..2], [1, 100], "none is shorter than a nanosecond");
+        assert!(buckets[2].abs_diff(1_000_000) < 10_000 && buckets[3] >= 60_000_000_000);
+        assert_eq!((buckets.len(), trips.histogram.len()), (4, 5));
+        assert_eq!(trips.extremes_ns(), Some((Nanos(0), Nanos(u64::MAX))));
+    }
+
+    #[test]
     fn extremes_are_exact_whatever_the_buckets() {
         let mut trips = Trips::none().expect("trips");
         let mut others = Trips::none().expect("trips");

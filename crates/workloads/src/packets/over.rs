@@ -6,7 +6,7 @@ use crate::LoadError;
 use crate::harness::delays::Delays;
 use crate::harness::ends::Flow;
 use crate::harness::meet::Token;
-use crate::harness::{LaneEnd, Tally};
+use crate::harness::{LaneEnd, Phase, Tally};
 use crate::udp::arrivals::{Arrival, Arrivals};
 use narrows_model::load::{IpVersion, Stretch, StretchOf};
 use narrows_model::options::packets::frames_bytes;
@@ -128,18 +128,22 @@ impl Lingering {
         }
     }
 
-    /// Whether nothing more is to be waited for, asked once the threads are to stop; `None` when it
-    /// has taken too long.
-    pub fn is_whole(&mut self) -> Option<bool> {
+    /// Whether a receiver that is in this phase has all that will come, and ends; `None` while it
+    /// goes on.
+    pub fn ends(&mut self, phase: Phase) -> Option<bool> {
+        if phase != Phase::Stop {
+            return None;
+        }
         let now = Instant::now();
         let stopped = *self.stopped.get_or_insert(now);
         let latest = *self.latest.get_or_insert(stopped);
-        let quiet = if self.is_over { LATE } else { QUIET };
-        if latest.elapsed() > quiet {
-            Some(true)
-        } else {
-            (stopped.elapsed() < LINGER_MAX).then_some(false)
-        }
+        self.ended(now - stopped, now - latest)
+    }
+
+    /// The same, so long after the threads were to stop and after the last packet.
+    fn ended(&self, stopped: Duration, quiet: Duration) -> Option<bool> {
+        let enough = if self.is_over { LATE } else { QUIET };
+        if quiet > enough { Some(true) } else { (stopped >= LINGER_MAX).then_some(false) }
     }
 }
 
@@ -200,6 +204,76 @@ impl Taking {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::Nanos;
+
+    #[test]
+    fn a_receiver_ends_when_all_is_quiet_or_it_has_taken_too_long() {
+        let ms = Duration::from_millis;
+        let ended = |is_over: bool, stopped: u64, quiet: u64| {
+            Lingering { is_over, ..Lingering::default() }.ended(ms(stopped), ms(quiet))
+        };
+        // It does not know that the sender is over, or knows.
+        assert_eq!(
+            [0, 1000, 1001].map(|quiet| ended(false, 2000, quiet)),
+            [None, None, Some(true)]
+        );
+        assert_eq!([0, 50, 51].map(|quiet| ended(true, 2000, quiet)), [None, None, Some(true)]);
+        assert_eq!([9_999, 10_000].map(|stopped| ended(true, stopped, 9)), [None, Some(false)]);
+        assert_eq!(ended(false, 20_000, 1001), Some(true));
+        let mut lingering = Lingering { is_over: true, ..Lingering::default() };
+        for phase in [Phase::Warmup, Phase::Window, Phase::Cooldown] {
+            assert_eq!(lingering.ends(phase), None);
+            lingering.came();
+        }
+        assert!(lingering.stopped.is_none() && lingering.latest.is_none());
+        assert_eq!(lingering.ends(Phase::Stop), None, "what is on its way may come");
+        let long_ago = Instant::now().checked_sub(ms(60)).expect("a time");
+        (lingering.stopped, lingering.latest) = (Some(long_ago), Some(long_ago));
+        lingering.came();
+        assert_eq!(lingering.ends(Phase::Stop), None, "something came since");
+        lingering.latest = Some(long_ago);
+        assert_eq!(lingering.ends(Phase::Stop), Some(true));
+    }
+
+    #[test]
+    fn the_word_that_a_sender_is_over_is_of_its_trial() {
+        let (near, far) =
+            Socket::pair(socket2::Domain::UNIX, socket2::Type::DGRAM, None).expect("two");
+        let hears = |token: u8| hears_over(&far, &[token; 16]);
+        assert!(!hears(7), "nothing was said");
+        say_over(&near, &[7; 16]);
+        assert!(hears(7) && hears(7));
+        assert!(!hears(8), "of another trial");
+        near.send(b"another datagram").expect("sent");
+        assert!(!hears(7), "the rest was of no use");
+        say_over(&near, &[7; 16]);
+        let mut seen = 0;
+        while hears(7) {
+            seen += 1;
+        }
+        assert_eq!(seen, OVER_SAID);
+    }
+
+    #[test]
+    fn packets_leave_as_far_apart_as_the_rate_of_all_flows_asks() {
+        let gap = |bytes: u64, streams: u32, rate_bps: Option<u64>| {
+            let params = narrows_model::load::Params {
+                rate_bps,
+                ..narrows_model::load::Params::of_network(Bytes(bytes), streams)
+            };
+            let line = narrows_model::load::Timeline::new(Nanos(0), Nanos(1), Nanos(0));
+            let end = narrows_model::load::Role::Sender;
+            let job = narrows_model::load::Job::new("udp-stream".into(), end, params, line);
+            gap_ns(&Flow { job, token: [0; 16], index: 0 })
+        };
+        assert_eq!(gap(1000, 1, Some(8_000_000)), 1e6);
+        assert_eq!(gap(1000, 4, Some(8_000_000)), 4e6);
+        assert_eq!((gap(1000, 4, None), gap(1, 1, Some(0))), (0.0, 8e9));
+        assert_eq!(sender_end(7).stretch.map(|stretch| stretch.datagrams), Some(7));
+        let [whole, cut] = [Some(8), None].map(|count| receiver_end(count, vec![1, 2]));
+        assert_eq!(whole.stretch.map(|stretch| stretch.datagrams), Some(8));
+        assert_eq!((cut.stretch.is_none(), cut.delays), (true, Some(vec![1, 2])));
+    }
 
     #[test]
     fn a_flow_s_packets_are_counted_once_each_and_in_order() {

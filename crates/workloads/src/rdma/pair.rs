@@ -19,12 +19,17 @@ pub enum RdmaPair {
     },
     /// An endpoint, which has its memory.
     Fabric(Box<Endpoint<Buffer>>),
+    /// What tests have in place of a device.
+    #[cfg(test)]
+    Pretended(super::pretended::End),
 }
 
 impl RdmaPair {
     pub fn base(&mut self) -> u64 {
         match self {
             Self::Verbs { region, .. } => region.address(),
+            #[cfg(test)]
+            Self::Pretended(end) => end.base(),
             Self::Fabric(endpoint) => endpoint.address(),
         }
     }
@@ -33,6 +38,8 @@ impl RdmaPair {
     pub fn memory(&mut self) -> &mut Watched<Buffer> {
         match self {
             Self::Verbs { region, .. } => region.memory(),
+            #[cfg(test)]
+            Self::Pretended(end) => end.memory(),
             Self::Fabric(endpoint) => endpoint.memory(),
         }
     }
@@ -42,6 +49,8 @@ impl RdmaPair {
     pub fn local_key(&self) -> u32 {
         match self {
             Self::Verbs { region, .. } => region.local_key(),
+            #[cfg(test)]
+            Self::Pretended(end) => end.local_key(),
             Self::Fabric(_) => 0,
         }
     }
@@ -51,6 +60,8 @@ impl RdmaPair {
     pub fn post(&mut self, works: &[Work]) -> Result<(), LoadError> {
         let posted = match self {
             Self::Verbs { qp, .. } => qp.post(works),
+            #[cfg(test)]
+            Self::Pretended(end) => return end.post(works),
             Self::Fabric(endpoint) => endpoint.post(works),
         };
         Ok(posted?)
@@ -61,6 +72,8 @@ impl RdmaPair {
     pub fn post_receive(&mut self, id: u64, address: u64, length: u32) -> Result<(), LoadError> {
         let posted = match self {
             Self::Verbs { qp, region } => qp.post_receive(id, address, length, region.local_key()),
+            #[cfg(test)]
+            Self::Pretended(end) => return end.post_receive(id, address, length),
             Self::Fabric(endpoint) => endpoint.post_receive(id, address, length),
         };
         Ok(posted?)
@@ -71,6 +84,8 @@ impl RdmaPair {
     pub fn poll(&mut self, into: &mut [Completion]) -> Result<usize, LoadError> {
         Ok(match self {
             Self::Verbs { qp, .. } => qp.completions.poll(into)?,
+            #[cfg(test)]
+            Self::Pretended(end) => end.poll(into)?,
             Self::Fabric(endpoint) => endpoint.poll(into)?,
         })
     }
@@ -96,6 +111,8 @@ impl RdmaPair {
     fn sleep(&mut self, into: &mut [Completion]) -> Result<usize, LoadError> {
         Ok(match self {
             Self::Verbs { .. } => 0,
+            #[cfg(test)]
+            Self::Pretended(end) => end.sleep(into)?,
             Self::Fabric(endpoint) => endpoint.sleep(into, LOOK_UP)?,
         })
     }
@@ -104,6 +121,8 @@ impl RdmaPair {
     pub fn needs_calls(&self) -> bool {
         match self {
             Self::Verbs { .. } => false,
+            #[cfg(test)]
+            Self::Pretended(end) => end.needs_calls(),
             Self::Fabric(endpoint) => endpoint.info().needs_calls(),
         }
     }
@@ -113,6 +132,8 @@ impl RdmaPair {
     pub fn delivers(&self) -> bool {
         match self {
             Self::Verbs { .. } => false,
+            #[cfg(test)]
+            Self::Pretended(end) => end.delivers(),
             Self::Fabric(endpoint) => endpoint.info().delivers,
         }
     }

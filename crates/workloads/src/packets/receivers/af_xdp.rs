@@ -6,7 +6,7 @@
 use super::{ReceiverKind, Receivers};
 use crate::LoadError;
 use crate::harness::ends::Flow;
-use crate::harness::{Lane, LaneEnd, LaneWork, Phase};
+use crate::harness::{Lane, LaneEnd, LaneWork};
 use crate::packets::bpf::counter::Ports;
 use crate::packets::bpf::redirector::Redirector;
 use crate::packets::bpf::sys::{Mode, Program};
@@ -19,6 +19,7 @@ use crate::packets::xsk::{self, Inward, RECEIVED_BYTES_MAX, Wanted};
 use narrows_model::calls;
 use narrows_model::packets::FCS_BYTES;
 use socket2::Socket;
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
@@ -91,12 +92,7 @@ fn make(flows: Vec<(Socket, Flow)>) -> Result<Receivers, LoadError> {
             received
         })
     });
-    let name = match (mode, is_zero_copy) {
-        (Mode::Stack, _) => GENERIC,
-        (Mode::Driver, true) => ZERO_COPY,
-        (Mode::Driver, false) => COPY,
-    };
-    Ok(Receivers { name, works: works.collect(), outwards })
+    Ok(Receivers { name: named(mode, is_zero_copy), works: works.collect(), outwards })
 }
 
 /// Chunks of each of so many queues, a power of two as rings have.
@@ -104,15 +100,29 @@ fn chunks(queues: u32) -> u32 {
     (CHUNKS_ALL / queues.max(1)).next_power_of_two().clamp(CHUNKS_MIN, CHUNKS_MAX)
 }
 
-/// In the driver, or else in front of the stack.
+/// What it is called where it is.
+fn named(mode: Mode, is_zero_copy: bool) -> &'static str {
+    match (mode, is_zero_copy) {
+        (Mode::Stack, _) => GENERIC,
+        (Mode::Driver, true) => ZERO_COPY,
+        (Mode::Driver, false) => COPY,
+    }
+}
+
+/// Puts a program in front of an interface: in the driver, or else in front of the stack.
 pub(super) fn attach(program: &Program, link: &Link) -> Result<(OwnedFd, Mode), LoadError> {
-    if let Ok(held) = program.attach(link.index, Mode::Driver) {
+    driver_or_stack(&link.name, |mode| program.attach(link.index, mode))
+}
+
+fn driver_or_stack<T>(
+    name: &str,
+    put: impl Fn(Mode) -> io::Result<T>,
+) -> Result<(T, Mode), LoadError> {
+    if let Ok(held) = put(Mode::Driver) {
         return Ok((held, Mode::Driver));
     }
-    let held = program.attach(link.index, Mode::Stack);
-    let doing =
-        format!("a program that takes packets on {} (another there is in the way)", link.name);
-    held.map(|held| (held, Mode::Stack)).map_err(LoadError::system(doing))
+    let doing = format!("a program that takes packets on {name} (another there is in the way)");
+    put(Mode::Stack).map(|held| (held, Mode::Stack)).map_err(LoadError::system(doing))
 }
 
 /// Whether this end sends by AF_XDP at the same time, by a socket of the same queue.
@@ -133,11 +143,8 @@ fn receive(
     let tally = lane.tally.clone();
     lane.wait_at_gate();
     let is_whole = loop {
-        if lane.phase() == Phase::Stop {
-            match taking.lingering.is_whole() {
-                Some(false) => {}
-                whole => break whole.is_some(),
-            }
+        if let Some(is_whole) = taking.lingering.ends(lane.phase()) {
+            break is_whole;
         }
         let mut came = 0;
         for inward in &mut inwards {
@@ -178,6 +185,28 @@ fn wait(inwards: &[Inward]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_is_in_the_driver_or_else_in_front_of_the_stack() {
+        let put = |works: &'static [Mode]| {
+            driver_or_stack("eth0", |mode| {
+                let refused = || io::Error::from_raw_os_error(libc::EBUSY);
+                works.contains(&mode).then_some(mode as u32).ok_or_else(refused)
+            })
+        };
+        for (works, mode) in [
+            (&[Mode::Driver, Mode::Stack][..], Mode::Driver),
+            (&[Mode::Driver], Mode::Driver),
+            (&[Mode::Stack], Mode::Stack),
+        ] {
+            let (held, is) = put(works).unwrap_or_else(|why| panic!("{why}"));
+            assert!(is == mode && held == mode as u32);
+        }
+        let why = put(&[]).map(|(held, _)| held).expect_err("refused").to_string();
+        assert!(why.contains("takes packets on eth0"), "{why}");
+        let names = [(Mode::Stack, true), (Mode::Driver, true), (Mode::Driver, false)];
+        assert_eq!(names.map(|(mode, is)| named(mode, is)), [GENERIC, ZERO_COPY, COPY]);
+    }
 
     #[test]
     fn many_queues_have_fewer_chunks_each() {

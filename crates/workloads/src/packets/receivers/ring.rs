@@ -5,7 +5,7 @@
 use super::{ReceiverKind, Receivers, sockets};
 use crate::LoadError;
 use crate::harness::ends::Flow;
-use crate::harness::{Lane, LaneEnd, LaneWork, Phase};
+use crate::harness::{Lane, LaneEnd, LaneWork};
 use crate::packets::frame::{at, carried};
 use crate::packets::link::{self, Link};
 use crate::packets::over::{Taking, hears_over, receiver_end};
@@ -127,11 +127,8 @@ fn receive(
     let mut block = 0;
     lane.wait_at_gate();
     let is_whole = loop {
-        if lane.phase() == Phase::Stop {
-            match taking.lingering.is_whole() {
-                Some(false) => {}
-                whole => break whole.is_some(),
-            }
+        if let Some(is_whole) = taking.lingering.ends(lane.phase()) {
+            break is_whole;
         }
         let start = block * BLOCK;
         let status = ring.area().shared(start + STATUS);

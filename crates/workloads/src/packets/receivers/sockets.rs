@@ -4,7 +4,7 @@
 use super::{DEFAULT, Receivers};
 use crate::LoadError;
 use crate::harness::ends::Flow;
-use crate::harness::{Lane, LaneEnd, LaneWork, Phase, socket};
+use crate::harness::{Lane, LaneEnd, LaneWork, socket};
 use crate::packets::bpf::{counter, sys::Mode};
 use crate::packets::link;
 use crate::packets::over::{Taking, payloads_bytes, receiver_end};
@@ -61,11 +61,8 @@ fn receive(lane: &mut Lane, flow: &Socket, told: &Flow) -> Result<LaneEnd, LoadE
     lane.wait_at_gate();
     // The end that sends stops a moment later, and what is on its way then counts.
     let is_whole = loop {
-        if lane.phase() == Phase::Stop {
-            match taking.lingering.is_whole() {
-                Some(false) => {}
-                whole => break whole.is_some(),
-            }
+        if let Some(is_whole) = taking.lingering.ends(lane.phase()) {
+            break is_whole;
         }
         lane.tally.called();
         match receiver.receive(flow, &mut |payload| taking.take(0, payload, &tally)) {

@@ -6,7 +6,7 @@ use super::af_xdp::attach;
 use super::{ReceiverKind, Receivers};
 use crate::LoadError;
 use crate::harness::ends::Flow;
-use crate::harness::{Lane, LaneEnd, LaneWork, Phase};
+use crate::harness::{Lane, LaneEnd, LaneWork};
 use crate::packets::bpf::counter::{Counted, Counter, Ports};
 use crate::packets::bpf::sys::Mode;
 use crate::packets::link;
@@ -79,11 +79,8 @@ fn count(
         if hears_over(socket, &told.token) {
             lingering.over();
         }
-        if phase == Phase::Stop {
-            match lingering.is_whole() {
-                Some(false) => {}
-                whole => break whole.is_some(),
-            }
+        if let Some(is_whole) = lingering.ends(phase) {
+            break is_whole;
         }
         std::thread::sleep(LOOK);
     };
