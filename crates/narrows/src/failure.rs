@@ -56,7 +56,7 @@ impl Failure {
 
     /// Whether the user stopped it.
     pub fn is_stop(&self) -> bool {
-        self.cause.exit().code() == STOPPED
+        self.code() == STOPPED
     }
 
     /// Whether it is for want of an answer of other hosts: one that answers and refuses is another
@@ -79,10 +79,15 @@ impl Failure {
         format!("{} ({})", self.says, self.hint())
     }
 
+    /// The program's exit code.
+    pub fn code(&self) -> u8 {
+        self.cause.exit().code()
+    }
+
     /// Prints it with its hint on standard error; the exit code.
     pub fn print(self) -> ExitCode {
         say_error(&self.says, self.hint());
-        ExitCode::from(self.cause.exit().code())
+        ExitCode::from(self.code())
     }
 }
 

@@ -16,6 +16,8 @@ mod cmd;
 #[cfg_attr(not(feature = "parquet"), path = "without/columns.rs")]
 mod columns;
 mod failure;
+#[cfg(test)]
+mod kept;
 mod live;
 mod output;
 mod progress;
