@@ -26,6 +26,7 @@ pub const MACHINE: u8 = Exit::Machine.code();
 pub const STOPPED: u8 = Exit::Stopped.code();
 
 /// Why a command could not be done.
+#[derive(Debug)]
 pub struct Failure {
     cause: Cause,
     says: String,

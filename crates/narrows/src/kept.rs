@@ -59,7 +59,7 @@ fn crates() -> PathBuf {
 }
 
 /// A study that was measured, by its name in the tests of reports.
-fn stored(name: &str) -> StoredStudy {
+pub fn stored(name: &str) -> StoredStudy {
     let read = |name: &str| -> serde_json::Value {
         let file = crates().join(format!("report/tests/whole/{name}.json"));
         serde_json::from_str(&std::fs::read_to_string(file).expect("a study")).expect("JSON")
@@ -192,10 +192,17 @@ fn is_kept(test: &str, files: &[&str]) {
             is += &ran(line, &folder.0);
         }
     }
+    is_kept_text(test, &is);
+}
+
+/// Compares a text with `tests/kept/TEST.txt`.
+#[track_caller]
+pub fn is_kept_text(test: &str, is: &str) {
+    let file = kept_dir().join(format!("{test}.txt"));
     if std::env::var("NARROWS_GOLDEN").is_ok_and(|golden| golden == "write") {
-        std::fs::write(&file, &is).expect("kept");
-        return;
+        std::fs::write(&file, is).expect("kept");
     }
+    let was = std::fs::read_to_string(&file).expect("what was kept");
     let mut command = "";
     for (at, (is, was)) in is.lines().zip(was.lines()).enumerate() {
         if is.starts_with('$') {

@@ -42,12 +42,7 @@ const PACE_SHARE: f64 = 0.9;
 
 pub fn run(args: &DiagnoseArgs) -> Result<u8, Failure> {
     let began = Instant::now();
-    let mut settings = args.told.of_load(&Workload::TCP_STREAM);
-    settings.tell(&runs::WARMUP_SECONDS, WARMUP_S);
-    let measurement = Measurement {
-        diagnose: true,
-        ..Measurement::of(StudyKind::Diagnose, &args.peer, settings)
-    };
+    let measurement = asked(args);
     let opened = measurement::open(&measurement)?;
     let guard = args.apply.then(|| Guard::start(&cmd::own_binary()?).map_err(Failure::from));
     let session = Session {
@@ -64,6 +59,13 @@ pub fn run(args: &DiagnoseArgs) -> Result<u8, Failure> {
     output::made(&file, "");
     output::nothing_measured(&file)?;
     demands::judged(&file, &args.peer.out.demands, output::exit_code(&end, 0))
+}
+
+/// What is measured before anything is changed.
+pub(super) fn asked(args: &DiagnoseArgs) -> Measurement<'_> {
+    let mut settings = args.told.of_load(&Workload::TCP_STREAM);
+    settings.tell(&runs::WARMUP_SECONDS, WARMUP_S);
+    Measurement { diagnose: true, ..Measurement::of(StudyKind::Diagnose, &args.peer, settings) }
 }
 
 /// Prints the answers.
@@ -290,4 +292,54 @@ fn settings(host: &Host) -> Vec<Advice> {
         .filter(|advice| matches!(&advice.files[..], [file] if file.starts_with("/proc/sys/net/")))
         .take(SETTINGS)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::Fact;
+    use narrows_model::load::Params;
+    use narrows_model::trial::{EndSpec, NetworkPath};
+    use narrows_plan::direct as plan;
+
+    fn host(cpus: &[u32], control: &str, buffers: [&str; 2]) -> Host {
+        let mut host = Host::default();
+        let known = |value: &str| Fact::known(value.to_owned(), "test");
+        host.cpu.online = Fact::known(cpus.to_vec(), "test");
+        for (name, value) in [
+            ("net.ipv4.tcp_congestion_control", control),
+            ("net.ipv4.tcp_available_congestion_control", "cubic bbr"),
+            ("net.core.rmem_max", buffers[0]),
+            ("net.core.wmem_max", buffers[1]),
+        ] {
+            host.tuning.insert(name.to_owned(), known(value));
+        }
+        host
+    }
+
+    #[test]
+    fn what_is_tried_is_what_both_hosts_have() {
+        let here = host(&[1, 2, 3], "cubic", ["4000\n", "3000"]);
+        let there = host(&[4, 5], "bbr", ["5000", "2000"]);
+        let trial = |is_reverse: bool| {
+            let params = Params::of_network(Bytes(65_536), 1);
+            let ends = EndSpec::anywhere(is_reverse);
+            let mut trial =
+                plan::trial_of(Workload::TCP_STREAM, params, ends, NetworkPath::Peer, plan::WINDOW);
+            trial.params.stream.get_or_insert_default().reverse = is_reverse;
+            trial
+        };
+        let of = known(&here, Some(&there), &trial(false));
+        assert_eq!(of.congestion.as_deref(), Some("bbr"), "this host sends");
+        assert_eq!(of.buffer_bytes, Some(Bytes(2000)), "the least of four");
+        let cpus = of.cpus.map(|(near, far)| (near.0, far.0));
+        assert_eq!(cpus, Some((vec![1], vec![5])), "the first here and the last there");
+        let back = known(&here, Some(&there), &trial(true));
+        assert_eq!(back.congestion.as_deref(), Some("cubic"), "the other host sends");
+        assert_eq!(known(&here, None, &trial(true)).congestion, None);
+        assert_eq!(known(&here, None, &trial(false)).buffer_bytes, None);
+        let one = host(&[1], "cubic", ["1", "x"]);
+        let of = known(&one, Some(&one), &trial(false));
+        assert!(of.cpus.is_none() && of.buffer_bytes.is_none());
+    }
 }

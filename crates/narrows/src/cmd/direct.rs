@@ -12,29 +12,39 @@ use narrows_report::stream;
 
 /// `narrows tcp HOST`.
 pub fn tcp(args: &TcpArgs) -> Result<u8, Failure> {
+    run(of_tcp(args))
+}
+
+/// What it asks for.
+pub(super) fn of_tcp(args: &TcpArgs) -> Measurement<'_> {
     let load = match (args.socket.rr, args.connect) {
         (true, _) => Workload::TCP_RR,
         (_, true) => Workload::Connect,
         _ => Workload::TCP_STREAM,
     };
-    run(Measurement {
+    Measurement {
         socket: Some(&args.socket),
         interval: args.socket.slices.interval,
         copy_share: args.copy_share,
         explain: args.explain,
         ..Measurement::of(StudyKind::Tcp, &args.peer, args.told.of_load(&load))
-    })
+    }
 }
 
 /// `narrows udp HOST`.
 pub fn udp(args: &UdpArgs) -> Result<u8, Failure> {
+    run(of_udp(args))
+}
+
+/// What it asks for.
+pub(super) fn of_udp(args: &UdpArgs) -> Measurement<'_> {
     let load = if args.socket.rr { Workload::UDP_RR } else { Workload::UDP_STREAM };
-    run(Measurement {
+    Measurement {
         socket: Some(&args.socket),
         interval: args.socket.slices.interval,
         explain: args.explain,
         ..Measurement::of(StudyKind::Udp, &args.peer, args.told.of_load(&load))
-    })
+    }
 }
 
 /// Makes one direct measurement.

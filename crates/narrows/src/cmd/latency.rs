@@ -29,26 +29,35 @@ const LOOPBACK_MTU: Bytes = Bytes(65_536);
 
 /// Runs the command, to a host or on this one.
 pub fn run(args: &LatencyArgs) -> Result<u8, Failure> {
-    let wanted = Wanted {
-        trips: args.over.workload(),
-        streams: args.parallel,
-        phase: Nanos::from_seconds(args.seconds),
-        every: Nanos::from_millis(args.interval.into()),
-        congestion: args.congestion.clone(),
-    };
+    let wanted = wanted(args);
     // Before anybody is called.
     under_load(&wanted, NetworkPath::Peer, EndSpec::anywhere)?;
     if args.peer.hosts.is_empty() { alone(args, &wanted) } else { to_host(args, &wanted) }
 }
 
+pub(super) fn wanted(args: &LatencyArgs) -> Wanted {
+    Wanted {
+        trips: args.over.workload(),
+        streams: args.parallel,
+        phase: Nanos::from_seconds(args.seconds),
+        every: Nanos::from_millis(args.interval.into()),
+        congestion: args.congestion.clone(),
+    }
+}
+
 /// To a host that runs an agent.
 fn to_host(args: &LatencyArgs, wanted: &Wanted) -> Result<u8, Failure> {
+    direct::run(of_host(args, wanted))
+}
+
+/// What is asked for of a host.
+pub(super) fn of_host<'a>(args: &'a LatencyArgs, wanted: &'a Wanted) -> Measurement<'a> {
     let mut settings = Settings::default();
     settings.tell(&runs::LOAD, wanted.trips.to_string());
-    direct::run(Measurement {
+    Measurement {
         beside: Some(wanted),
         ..Measurement::of(StudyKind::Latency, &args.peer, settings)
-    })
+    }
 }
 
 /// Between two namespaces of this host, or over loopback.

@@ -557,3 +557,6 @@ pub fn check(trial: &Trial) -> Result<(), Failure> {
         .map(drop)
         .map_err(|error| Failure::of(Cause::LIMIT, error.to_string()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -159,3 +159,66 @@ fn sweep(cpus: u32) -> Vec<u32> {
     let doubled = (0..10).map(|bit| 1 << bit).take_while(|threads| *threads < cpus);
     doubled.chain([cpus.clamp(1, 1024)]).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Args, Command, help};
+    use crate::kept;
+    use clap::FromArgMatches;
+
+    /// The trials of a command line on a host of two CPUs.
+    fn trials(line: &str) -> String {
+        let words = std::iter::once("narrows").chain(line.split(' '));
+        let matches = help::command().try_get_matches_from(words);
+        let matches = matches.unwrap_or_else(|why| panic!("{why}"));
+        let args = Args::from_arg_matches(&matches).expect("arguments");
+        let Command::Mem(args) = args.command else { panic!("{line}") };
+        let host = kept::stored("memory").host;
+        let wanted = wanted(&args, host.nodes.len(), 2);
+        let (kernels, threads) = (wanted.kernels.len(), wanted.threads.clone());
+        let Wanted { latency, loaded, matrix, numademo, .. } = wanted;
+        format!(
+            "$ {line}\n  {kernels} kernels, threads {threads:?}, latency {latency}, loaded {loaded}, \
+             matrix {matrix}, numademo {numademo}, {:?} {:?} {:?} {:?} {:?}\n",
+            wanted.node, wanted.memory_node, wanted.vector, wanted.pages, wanted.working_set_bytes
+        )
+    }
+
+    #[test]
+    fn command_lines_want_what_was_found_right() {
+        let all = [
+            "mem",
+            "mem -k copy,triad",
+            "mem --latency",
+            "mem --loaded",
+            "mem --matrix",
+            "mem --numademo",
+            "mem --sweep -k read",
+            "mem --threads 1,2,8",
+            "mem --node 0 --memory-node 1 -k read",
+            "mem --size 64M --pages 2M -k write",
+        ];
+        kept::is_kept_text("mem", &all.map(trials).concat());
+    }
+
+    #[test]
+    fn a_sweep_doubles_up_to_the_number_of_cpus() {
+        assert_eq!(sweep(0), [1]);
+        assert_eq!(sweep(1), [1]);
+        assert_eq!(sweep(2), [1, 2]);
+        assert_eq!(sweep(6), [1, 2, 4, 6]);
+        assert_eq!(sweep(8), [1, 2, 4, 8]);
+        assert_eq!(sweep(5000).last(), Some(&1024));
+        assert_eq!(sweep(5000).len(), 11);
+    }
+
+    #[test]
+    fn nodes_are_set_against_each_other_where_there_are_two() {
+        let words = ["narrows", "mem"];
+        let matches = help::command().try_get_matches_from(words).expect("arguments");
+        let args = Args::from_arg_matches(&matches).expect("arguments");
+        let Command::Mem(args) = args.command else { panic!("mem") };
+        assert_eq!([1, 2, 3].map(|nodes| wanted(&args, nodes, 1).matrix), [false, true, true]);
+    }
+}

@@ -33,27 +33,8 @@ const PHASE: Nanos = Nanos::from_millis(2000);
 const EVERY: Nanos = Nanos::from_millis(5);
 
 pub fn run(args: &CheckArgs, peer: &str) -> Result<u8, Failure> {
-    let peer = PeerArgs {
-        hosts: vec![peer.to_owned()],
-        port: args.port,
-        key: args.key.clone(),
-        repeats: args.repeats.unwrap_or(REPEATS),
-        bind: None,
-        ipv4: false,
-        ipv6: false,
-        netns: None,
-        out: args.out.clone(),
-    };
-    let mut settings = Settings::default();
-    settings.tell(&runs::LOAD, Workload::TCP_STREAM.to_string());
-    if let Some(seconds) = args.seconds {
-        settings.tell(&runs::SECONDS, seconds);
-    }
-    let measurement = Measurement {
-        explain: args.explain,
-        both_ways: true,
-        ..Measurement::of(StudyKind::CheckPeer, &peer, settings)
-    };
+    let peer = peer_of(args, peer);
+    let measurement = asked(args, &peer);
     let mut opened = measurement::open(&measurement)?;
     let steps = blocks(opened.trials.len(), opened.study.repeats, opened.study.seed);
     let steps = with_few_probes(steps, &opened.trials);
@@ -72,6 +53,35 @@ pub fn run(args: &CheckArgs, peer: &str) -> Result<u8, Failure> {
     }
     output::nothing_measured(&file)?;
     demands::judged(&file, &peer.out.demands, output::exit_code(&end, verdict))
+}
+
+/// The peer of a check.
+pub(super) fn peer_of(args: &CheckArgs, peer: &str) -> PeerArgs {
+    PeerArgs {
+        hosts: vec![peer.to_owned()],
+        port: args.port,
+        key: args.key.clone(),
+        repeats: args.repeats.unwrap_or(REPEATS),
+        bind: None,
+        ipv4: false,
+        ipv6: false,
+        netns: None,
+        out: args.out.clone(),
+    }
+}
+
+/// What is asked of it.
+pub(super) fn asked<'a>(args: &CheckArgs, peer: &'a PeerArgs) -> Measurement<'a> {
+    let mut settings = Settings::default();
+    settings.tell(&runs::LOAD, Workload::TCP_STREAM.to_string());
+    if let Some(seconds) = args.seconds {
+        settings.tell(&runs::SECONDS, seconds);
+    }
+    Measurement {
+        explain: args.explain,
+        both_ways: true,
+        ..Measurement::of(StudyKind::CheckPeer, peer, settings)
+    }
 }
 
 /// The steps with the first of each trial's probes alone: a probe is no sample of a figure but ten

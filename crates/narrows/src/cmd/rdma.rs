@@ -27,6 +27,15 @@ pub fn run(args: &RdmaArgs) -> Result<u8, Failure> {
         output::print(&fabrics())?;
         return Ok(0);
     }
+    let measurement = asked(args);
+    let params = measurement.settings.params(Bytes(0), Bytes(0));
+    let params = params.map_err(|why| Failure::of(Cause::RDMA_WORDS, why.to_string()))?;
+    rdma::available(params.rdma.as_ref())?;
+    direct::run(measurement)
+}
+
+/// What is asked for.
+pub(super) fn asked(args: &RdmaArgs) -> Measurement<'_> {
     let transport = Transport::Rdma(args.verb);
     let load =
         if args.latency { Workload::RoundTrip(transport) } else { Workload::Stream(transport) };
@@ -35,13 +44,10 @@ pub fn run(args: &RdmaArgs) -> Result<u8, Failure> {
     if settings.told(&flows::WAIT).is_none() {
         settings.tell(&flows::WAIT, "spin".to_owned());
     }
-    let params = settings.params(Bytes(0), Bytes(0));
-    let params = params.map_err(|why| Failure::of(Cause::RDMA_WORDS, why.to_string()))?;
-    rdma::available(params.rdma.as_ref())?;
     let sizes = if args.all { POWERS.map(|power| Bytes(1 << power)).collect() } else { vec![] };
     let interval = args.slices.interval;
     let of_rdma = Measurement::of(StudyKind::Rdma, &args.peer, settings);
-    direct::run(Measurement { interval, sizes, ..of_rdma })
+    Measurement { interval, sizes, ..of_rdma }
 }
 
 /// What libfabric has on this host, a line a provider.

@@ -208,6 +208,45 @@ mod tests {
     }
 
     #[test]
+    fn a_launcher_is_told_where_ranks_run_in_its_own_words() {
+        let hosts = owned(&["n1", "n2", "n3"]);
+        let plain =
+            Start { ranks: 4, hosts: &[], joined: None, bind: true, passed: &[], more: &[] };
+        let said = |start: Start<'_>, flavour: Flavour| {
+            let mut words = words(&start, flavour);
+            // As root alone, and on few cores alone.
+            words.retain(|word| {
+                !["--allow-run-as-root", "--oversubscribe"].contains(&word.as_str())
+            });
+            words.join(" ")
+        };
+        let more = owned(&["--tag", "x"]);
+        let far = Start {
+            ranks: 7,
+            hosts: &hosts,
+            bind: false,
+            passed: &["A", "B"],
+            more: &more,
+            ..plain
+        };
+        assert_eq!(said(plain, Flavour::OpenMpi), "-n 4 --bind-to core");
+        assert_eq!(
+            said(far, Flavour::OpenMpi),
+            "-n 7 --bind-to none --host n1:3,n2:3,n3:3 --map-by node -x A -x B --tag x"
+        );
+        assert_eq!(said(plain, Flavour::Mpich), "-n 4 -bind-to core");
+        assert_eq!(said(far, Flavour::Mpich), "-n 7 -bind-to none -hosts n1,n2,n3 -ppn 1 --tag x");
+        let all = |ranks: u32, hosts: &[String]| {
+            of_open_mpi(&Start { ranks, hosts, ..plain }, hosts).contains(&"--oversubscribe".into())
+        };
+        let cores = own_cores() as u32;
+        assert_eq!(
+            [all(cores, &[]), all(cores + 1, &[]), all(cores + 1, &hosts)],
+            [false, true, false]
+        );
+    }
+
+    #[test]
     fn threads_of_one_core_are_one() {
         let siblings = |cpu: usize| Some(["0,2", "1,3", "0,2", "1,3"][cpu].to_owned());
         assert_eq!(cores(&[0, 1, 2, 3], siblings), 2);

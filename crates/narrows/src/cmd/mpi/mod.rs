@@ -1,6 +1,8 @@
 //! `narrows mpi PATTERN`: messages between ranks. Under a launcher it is a rank; by itself it
 //! starts the launcher that there is, with itself as the program.
 
+#[cfg(test)]
+mod alone;
 mod launch;
 mod passing;
 mod rank;

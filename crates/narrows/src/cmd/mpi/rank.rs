@@ -148,3 +148,52 @@ fn interfaces(text: &str) -> BTreeMap<String, u64> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::alone::{Alone, args};
+    use super::*;
+
+    #[test]
+    fn interfaces_that_sent_most_are_told_and_read_again() {
+        let sent: BTreeMap<String, u64> = (0..12).map(|n| (format!("eth{n}"), 100 * n)).collect();
+        let text = told(&sent);
+        assert!(text.starts_with("eth11 1100\neth10 1000\n"), "{text}");
+        let read = interfaces(&text);
+        assert_eq!(read.len(), INTERFACES_TOLD);
+        assert!(read.iter().all(|(name, bytes)| sent.get(name) == Some(bytes)), "{read:?}");
+        assert_eq!(interfaces("a b 7\nnonsense\nc x\n"), [("a b".to_owned(), 7)].into());
+    }
+
+    #[test]
+    fn what_each_rank_timed_is_gathered_as_it_was() {
+        let own = Summary {
+            count: 1,
+            min_ns: 2,
+            p50_ns: 3,
+            p90_ns: 4,
+            p99_ns: 5,
+            max_ns: 6,
+            total_ns: 7,
+            away_bytes: 8,
+            within_bytes: 9,
+        };
+        assert_eq!(summaries(&Alone { ranks: 3 }, &own), vec![own; 3]);
+    }
+
+    #[test]
+    fn a_run_is_of_all_ranks_and_its_bytes_of_their_hosts() {
+        let names = vec!["n1".to_owned(), "n2".to_owned()];
+        let mpi = Box::new(Alone { ranks: 2 });
+        let world = World { mpi, hosts: vec![0, 1], names, oversubscribed: false };
+        let message = Message::of(1000, 1);
+        let seen = run_once(&args("mpi -t 0.05"), &world, Pattern::PingPong, &message);
+        let (ranks, hosts) = seen.expect("rank 0");
+        assert_eq!((ranks.len(), hosts.len()), (2, 2));
+        assert!(ranks[0].count > 0 && ranks[0] == ranks[1], "{ranks:?}");
+        for host in hosts {
+            let of_one = (ranks[0].away_bytes, ranks[0].within_bytes);
+            assert_eq!((host.away_bytes, host.within_bytes), of_one);
+        }
+    }
+}

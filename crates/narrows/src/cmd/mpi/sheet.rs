@@ -192,3 +192,102 @@ fn said(carried: &Carried) -> String {
         Carried::Unproven { why } => format!("what carried it is not proven: {why}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::alone::{Alone, args};
+    use super::super::said;
+    use super::*;
+    use crate::kept;
+    use std::fmt::Write;
+
+    fn world(hosts: Vec<usize>, oversubscribed: bool) -> World {
+        let names = ["n1", "n2"].map(str::to_owned).to_vec();
+        World { mpi: Box::new(Alone { ranks: hosts.len() }), hosts, names, oversubscribed }
+    }
+
+    #[test]
+    fn cells_are_patterns_by_sizes_that_they_can_send() {
+        let of = |line: &str| {
+            let cells = cells(&args(line)).into_iter();
+            cells
+                .map(|(pattern, message)| (pattern.name(), message.bytes, message.window))
+                .collect::<Vec<_>>()
+        };
+        let pings = of("mpi pingpong --sizes 0,8,8");
+        assert_eq!(pings, [("pingpong", 0, 1), ("pingpong", 8, 1)], "each once");
+        let rates = of("mpi bandwidth alltoall --sizes 0,64K --messages 9");
+        assert!(rates.contains(&("bandwidth", 65_536, 9)), "{rates:?}");
+        assert!(!rates.contains(&("bandwidth", 0, 9)), "no bytes have no rate: {rates:?}");
+    }
+
+    fn summary(times: u64) -> Summary {
+        let [min_ns, p50_ns, p90_ns, p99_ns, max_ns] = [1, 2, 3, 4, 9].map(|n| 1000 * n * times);
+        let total_ns = 40 * p50_ns;
+        Summary {
+            count: 10,
+            min_ns,
+            p50_ns,
+            p90_ns,
+            p99_ns,
+            max_ns,
+            total_ns,
+            ..Summary::default()
+        }
+    }
+
+    #[test]
+    fn what_ranks_measured_is_stored_and_told_as_it_was_found_right() {
+        let dir = std::env::temp_dir().join(format!("narrows-mpi-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a folder");
+        let mut text = String::new();
+        for (at, (hosts, oversubscribed)) in
+            [(vec![0, 1], false), (vec![0, 0], true)].into_iter().enumerate()
+        {
+            let out = dir.display();
+            let args = args(&format!(
+                "mpi pingpong bandwidth --sizes 8,64K --repeats 2 --fabric shm -t 1 --out {out}"
+            ));
+            let world = world(hosts, oversubscribed);
+            let mut sheet = Sheet::open(&args, &world, 7).expect("a file");
+            let carried = [
+                Carried::By { what: "eth0".into(), share: Some(1.057_349) },
+                Carried::By { what: "memory".into(), share: None },
+                Carried::Unproven { why: "too few bytes".into() },
+                Carried::Not { why: "eth1 had the bytes".into() },
+            ];
+            for step in narrows_plan::blocks(4, 2, 1) {
+                let cell = cells(&args)[step.trial];
+                let which = (step.trial + step.repeat as usize + at) % 4;
+                let ranks = [summary(1), summary(step.trial as u64 + 1)];
+                let times = [Nanos(1_000_000 * u64::from(step.repeat)), Nanos(5)];
+                sheet.put(step, (cell.0, &cell.1), &ranks, &carried[which], times).expect("put");
+            }
+            let file = sheet.end().expect("an end");
+            let mut stored = narrows_store::read(&file).expect("a study");
+            stored.records.sort_by_key(|record| (record.trial.clone(), record.repeat));
+            let study = &stored.study;
+            let _ = writeln!(text, "{:?} {:?} {:?}", study.peer, study.path, study.repeats);
+            for trial in &stored.trials {
+                let _ = writeln!(text, "{} {:?} {:?}", trial.label, trial.levels, trial.notes);
+            }
+            for record in &stored.records {
+                let external = record.external.as_ref().expect("a tool's");
+                let figures = external.figures.iter();
+                let figures: Vec<_> =
+                    figures.map(|f| format!("{} {} {:?}", f.name, f.value, f.unit)).collect();
+                let _ = writeln!(
+                    text,
+                    "{:?} {} {}",
+                    record.outcome,
+                    external.output,
+                    figures.join(", ")
+                );
+            }
+            text += &said::text(&stored);
+            std::fs::remove_file(file).expect("removed");
+        }
+        std::fs::remove_dir(dir).expect("removed");
+        kept::is_kept_text("mpi", &text);
+    }
+}

@@ -108,12 +108,78 @@ fn pin(before: usize, beside: usize) -> bool {
     let Ok(allowed) = sched_getaffinity(own) else { return true };
     let cpus: Vec<usize> =
         (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu).unwrap_or(false)).collect();
-    if cpus.len() == 1 {
-        return true;
+    match share(&cpus, before, beside) {
+        Share::Held => true,
+        Share::Short => false,
+        Share::One(cpu) => {
+            let mut one = CpuSet::new();
+            // What cannot be set is left to the scheduler.
+            let _ = one.set(cpu).and_then(|()| sched_setaffinity(own, &one));
+            true
+        }
     }
-    let Some(cpu) = cpus.get(before).filter(|_| cpus.len() >= beside) else { return false };
-    let mut one = CpuSet::new();
-    // What cannot be set is left to the scheduler.
-    let _ = one.set(*cpu).and_then(|()| sched_setaffinity(own, &one));
-    true
+}
+
+/// What a rank has of the CPUs that it may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Share {
+    /// Its launcher has held it to one.
+    Held,
+    /// This one, and no other rank has it.
+    One(usize),
+    /// There are fewer CPUs than ranks.
+    Short,
+}
+
+fn share(cpus: &[usize], before: usize, beside: usize) -> Share {
+    match cpus {
+        [_] => Share::Held,
+        cpus if cpus.len() < beside => Share::Short,
+        cpus => cpus.get(before).map_or(Share::Short, |cpu| Share::One(*cpu)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::alone::Alone;
+    use super::*;
+
+    #[test]
+    fn each_rank_has_a_cpu_of_its_own_or_all_are_short() {
+        assert_eq!(share(&[5], 0, 9), Share::Held);
+        assert_eq!([0, 1, 2].map(|before| share(&[2, 4, 6], before, 3)), [2, 4, 6].map(Share::One));
+        assert_eq!(share(&[2, 4, 6], 0, 2), Share::One(2));
+        assert_eq!(share(&[2, 4, 6], 0, 4), Share::Short);
+        assert_eq!(share(&[], 0, 1), Share::Short);
+        assert_eq!(share(&[2, 4], 2, 2), Share::Short);
+    }
+
+    #[test]
+    fn what_ranks_tell_comes_whole_and_in_their_order() {
+        assert_eq!(gathered(&Alone { ranks: 3 }, "a host"), vec!["a host"; 3]);
+        let long = "x".repeat(500);
+        assert_eq!(gathered(&Alone { ranks: 1 }, &long), vec!["x".repeat(TOLD_BYTES)]);
+        let told = ["n1\nnet:1\nboot-a", "n2\nnet:1\nboot-b", "n1\nnet:2\nboot-a"];
+        let all: Vec<String> = told.iter().map(|told| (*told).to_owned()).collect();
+        assert_eq!(all.iter().map(|told| host_name(told)).collect::<Vec<_>>(), ["n1", "n2", "n1"]);
+        assert_eq!(distinct(&all, kernel_of), ["boot-a", "boot-b"]);
+        assert_eq!(distinct(&all, |told| told.to_owned()), told);
+        assert_eq!(place_of(&all, told[2]), Some(2));
+        assert_eq!(place_of(&all, "n1"), None);
+        assert_eq!(word(&7_u64.to_ne_bytes()), 7);
+    }
+
+    #[test]
+    fn ranks_of_one_kernel_are_one_host() {
+        let world = World::meet(Box::new(Alone { ranks: 2 }));
+        assert_eq!((world.hosts.clone(), world.names.clone()), (vec![0, 0], vec!["alone".into()]));
+        assert_eq!(world.host_count(), 1);
+        let many = World::meet(Box::new(Alone { ranks: 9000 }));
+        let pinned = sched_getaffinity(Pid::from_raw(0)).is_ok_and(|set| {
+            (0..CpuSet::count()).filter(|cpu| set.is_set(*cpu) == Ok(true)).count() == 1
+        });
+        assert!(many.oversubscribed || pinned);
+        let world = World { hosts: vec![0, 2, 1, 2], ..world };
+        assert_eq!(world.host_count(), 3);
+    }
 }
