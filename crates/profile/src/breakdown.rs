@@ -268,3 +268,32 @@ fn parts<'a>(
     parts.truncate(FUNCTIONS);
     parts
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_twenty_dearest_are_named_in_their_order() {
+        let weights: BTreeMap<String, u64> = (1..=25).map(|n| (format!("f{n}"), n)).collect();
+        let share = |weight: u64| weight as f64 / 100.0;
+        let all = parts(weights.iter(), share);
+        let names: Vec<&str> = all.iter().map(|part| part.name.as_str()).collect();
+        assert_eq!((names.len(), names[0], names[19]), (20, "f25", "f6"));
+        assert_eq!((all[0].share, all[19].share), (0.25, 0.06));
+        let classes = |n: u64| BTreeMap::from([(Class::Copy, n), (Class::TcpUdpIp, 2 * n)]);
+        let by_class = (1..=25).map(|n| (format!("f{n}"), classes(n))).collect();
+        let all = functions(&by_class, share);
+        assert_eq!((all.len(), all[0].name.as_str(), all[19].name.as_str()), (20, "f25", "f6"));
+        assert_eq!((all[0].class, all[0].share), (Class::TcpUdpIp, 0.75));
+    }
+
+    #[test]
+    fn a_share_is_known_as_exactly_as_there_are_samples() {
+        // Wilson's score by hand: of 100 samples with half, 1.96 sqrt(0.0025 + 0.000096) / 1.0384.
+        assert!((by_chance(50, 100) - 0.096_168).abs() < 1e-5, "{}", by_chance(50, 100));
+        assert!((by_chance(0, 100) - 0.018_497).abs() < 1e-5, "{}", by_chance(0, 100));
+        assert_eq!(by_chance(0, 0), by_chance(0, 1));
+        assert!(by_chance(500, 1000) < by_chance(50, 100));
+    }
+}

@@ -189,3 +189,33 @@ fn parts_and_cables_of_three_tiers_are_counted() {
     let refused = Design::of(&asked(100, 10.0, 1.0), &leaf, &faster, Some(2)).expect_err("ports");
     assert_eq!(refused, FabricError::NoPorts(BitsPerSecond(10e9), vec!["48 x 40.0 Gb/s".into()]));
 }
+
+#[test]
+fn three_tiers_have_as_many_links_between_two_switches_as_fit_evenly() {
+    let mut seen = 0;
+    for ports in [16, 24, 36, 40, 48, 64] {
+        for ratio in [0.5, 1.0, 1.5, 2.0, 3.0, 5.0] {
+            for hosts in [ports * 3, ports * 7, ports * 13, ports * 29] {
+                let Ok(design) = of_radix(hosts, ports, ratio, Some(3)) else { continue };
+                let Shape::FatTree { pods, pod_leaves, aggregations, links, spines, spine_links } =
+                    design.shape
+                else {
+                    continue;
+                };
+                let told = format!("{hosts} hosts, {ports} ports, {ratio}: {:?}", design.shape);
+                // Every uplink of a leaf goes to an aggregation switch, and every one of those up.
+                assert_eq!(aggregations * links, design.leaf_uplinks, "{told}");
+                assert_eq!(spines * spine_links, pod_leaves * links, "{told}");
+                assert!(pod_leaves * links <= ports / 2 && pods * spine_links <= ports, "{told}");
+                assert!(pods * pod_leaves >= design.leaves, "{told}");
+                // No more links between two would fit and divide.
+                let more = (links + 1..=design.leaf_uplinks).find(|more| {
+                    design.leaf_uplinks.is_multiple_of(*more) && pod_leaves * more <= ports / 2
+                });
+                assert_eq!(more, None, "{told}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 50, "{seen}");
+}
