@@ -73,3 +73,47 @@ fn wait(trial: &Trial, stop: &AtomicBool) -> Result<(), Broken> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::load::{Params, Timeline};
+    use narrows_model::trial::{EndSpec, NetworkPath};
+    use narrows_model::workload::Workload;
+    use narrows_model::{Bytes, Nanos};
+
+    fn trial(line: Timeline) -> Trial {
+        let (params, ends) = (Params::of_network(Bytes(1), 1), EndSpec::anywhere(false));
+        narrows_plan::trial("a", Workload::TCP_STREAM, params, ends, NetworkPath::Peer, line)
+    }
+
+    #[test]
+    fn a_wait_lasts_to_the_middle_of_the_cool_down_or_until_a_stop() {
+        let ms = Nanos::from_millis;
+        let (stop, began) = (AtomicBool::new(false), Instant::now());
+        let short = trial(Timeline::new(ms(10), ms(20), ms(40)));
+        assert!(wait(&short, &stop).is_ok());
+        let took = began.elapsed();
+        assert!(took >= Duration::from_millis(50), "{took:?}");
+        let long = trial(Timeline::new(ms(0), ms(60_000), ms(0)));
+        let began = Instant::now();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(20));
+                stop.store(true, SeqCst);
+            });
+            assert!(matches!(wait(&long, &stop), Err(Broken::Stopped)));
+        });
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    }
+
+    #[test]
+    fn a_connection_that_breaks_loses_the_other_end() {
+        let at = ([127, 0, 0, 1], 5201).into();
+        let error = std::io::Error::other("x");
+        let closed = broken_test(Iperf3Error::Closed { at, error });
+        assert!(matches!(closed, Broken::Told(Stage::Run, _, Fault::Apart)));
+        let nonsense = broken_test(Iperf3Error::Busy { at });
+        assert!(matches!(nonsense, Broken::Failed(Stage::Run, _)));
+    }
+}

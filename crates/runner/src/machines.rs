@@ -326,6 +326,21 @@ mod tests {
     }
 
     #[test]
+    fn what_joins_the_ends_is_said_of_each_path() {
+        let names = ["a", "b"].map(str::to_owned);
+        let mut machines = Machines::unasked(&names);
+        assert_eq!(machines.path_says(), "between this host and a, b");
+        machines.site.peers[0].asked = true;
+        assert_eq!(machines.path_says(), "between this host and a, b", "b was not asked");
+        machines.site.peers[1].asked = true;
+        assert_eq!(machines.path_says(), "between 0 hosts", "nobody is there");
+        machines.site.path = NetworkPath::Namespaces;
+        assert!(machines.path_says().starts_with("between two namespaces of this host"));
+        machines.site.path = NetworkPath::Loopback;
+        assert_eq!(machines.path_says(), "over loopback: not a network result");
+    }
+
+    #[test]
     fn a_host_that_did_not_answer_is_away_and_known_by_its_name() {
         let gone = ControlError::Vanished { peer: "p".into(), silent: Duration::from_secs(1) };
         let (peer, far) = far_host("a", Err(gone));

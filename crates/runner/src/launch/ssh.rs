@@ -242,10 +242,16 @@ fn words(destination: &str, port: u16) -> [String; 8] {
     [a, b, c, d, e, f, destination.to_owned(), script]
 }
 
+/// The command that calls a host.
+fn called(destination: &str, port: u16) -> std::process::Command {
+    let mut command = ssh_command();
+    command.args(words(destination, port));
+    command
+}
+
 impl<'a> Line<'a> {
     fn open(host: &'a str, destination: &str, errand: &Errand<'_>) -> Result<Self, SshError> {
-        let mut command = ssh_command();
-        command.args(words(destination, errand.port));
+        let mut command = called(destination, errand.port);
         let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut ssh = spawned.map_err(no_ssh)?;
         let ends = ssh.stdin.take().zip(ssh.stdout.take());
@@ -457,6 +463,19 @@ mod tests {
         for host in ["ssh:", "ssh:-oProxyCommand=id", "ssh:a b", "ssh:a\nb"] {
             assert!(matches!(destination(host), Err(SshError::Destination(_))), "{host}");
         }
+    }
+
+    #[test]
+    fn a_host_is_called_without_a_terminal_and_by_a_script_alone() {
+        let command = called("me@server2", 7471);
+        let args: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+        let (by_shell, args) = args.split_at(4);
+        assert_eq!((&*by_shell[0], &*by_shell[2], &*by_shell[3]), ("-c", "sh", program().as_str()));
+        let options = ["-T", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=6", "--"];
+        assert_eq!(args[..6], options);
+        assert_eq!((&*args[6], args.len()), ("me@server2", 8));
+        assert!(args[7].starts_with("exec sh -c '") && args[7].ends_with('\''), "{}", args[7]);
+        assert!(args[7].contains("7471") && !args[7].contains("PORT") && !args[7].contains('\n'));
     }
 
     #[test]
