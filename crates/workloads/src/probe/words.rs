@@ -359,6 +359,8 @@ mod tests {
         let older = Heard { head: 0, head_ns: 0, gaps: None, ..heard };
         assert_eq!(heard.gaps, Some(Gaps { rests: 0, rests_ns: 0, longest_ns: 700 }));
         assert_eq!(Heard::read(&heard.bytes()[..72]), Some(older), "an older agent's");
+        let silent = Heard { gaps: None, ..heard };
+        assert_eq!(Heard::read(&silent.bytes()), Some(silent), "no gaps are known");
         assert_eq!(Heard::read(&heard.bytes()[..88]), Some(Heard { gaps: None, ..heard }));
         let rests = Heard::of(&[(0, 0), (1, 20_000_000), (2, 20_000_100), (3, 40_000_000)]).gaps;
         let both = Gaps { rests: 2, rests_ns: 39_999_900, longest_ns: 20_000_000 };

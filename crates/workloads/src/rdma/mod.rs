@@ -9,6 +9,8 @@ mod fabric;
 mod link;
 mod pair;
 #[cfg(test)]
+mod plugged;
+#[cfg(test)]
 mod pretended;
 pub mod settings;
 pub mod streams;
@@ -53,8 +55,8 @@ fn establish(
     rooms: Rooms<'_>,
 ) -> Result<Link, LoadError> {
     #[cfg(test)]
-    if pretended::is_meant(settings) {
-        return pretended::establish(flow, told, settings, need, rooms);
+    if let Some(kind) = plugged::meant(settings) {
+        return plugged::establish(kind, (flow, told), settings, need, rooms);
     }
     if settings.is_fabric {
         fabric::establish(flow, told, settings, need, rooms)

@@ -2,18 +2,11 @@
 //! in its order, between two ends that know each other's memory. What a real device would refuse
 //! is a panic.
 
-use super::link::{Link, Need, Room, Rooms, memory};
-use super::pair::RdmaPair;
-use super::settings::RdmaSettings;
-use super::talk::{Talk, Word};
 use crate::LoadError;
 use crate::harness::buffer::Buffer;
-use crate::harness::ends::Flow;
 use crate::harness::meet::Token;
-use narrows_model::rdma::{RdmaEffective, RdmaTransport};
 use narrows_rdma::verbs::{Access, Kind as Service};
-use narrows_rdma::{Completion, Remote, Verb, Watched, Work};
-use socket2::Socket;
+use narrows_rdma::{Completion, Verb, Watched, Work};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -26,10 +19,6 @@ pub const IWARP: &str = "pretended-iwarp";
 pub const CALLED: &str = "pretended-called";
 /// What comes before a datagram.
 const HEADER_BYTES: u64 = 40;
-
-pub fn is_meant(settings: &RdmaSettings) -> bool {
-    settings.place.device.as_deref().is_some_and(|name| [ROCE, IWARP, CALLED].contains(&name))
-}
 
 /// One end's part of a cable.
 #[derive(Default)]
@@ -50,8 +39,16 @@ struct Side {
 
 type Sides = [Side; 2];
 
+/// The key of an end's memory.
 fn key(side: usize) -> u64 {
     70 + side as u64
+}
+
+/// A buffer that was posted for an arrival.
+struct Room {
+    id: u64,
+    address: u64,
+    length: u32,
 }
 
 /// What joins two ends.
@@ -176,6 +173,32 @@ fn add_one(there: Option<*mut u8>) {
 }
 
 impl End {
+    /// One end of a flow's cable: the first that comes, or the one that it waits for. So many
+    /// requests may be under way, and so many buffers posted.
+    pub fn plug(
+        (kind, service): (&'static str, Service),
+        flow: (Token, u32),
+        mut memory: Watched<Buffer>,
+        access: Access,
+        room: (u64, usize),
+    ) -> Self {
+        let base = memory.start() as u64;
+        let length = memory.length() as u64;
+        let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
+        let (cable, own) = match waiting.remove(&flow) {
+            Some(cable) => (cable, 1),
+            None => {
+                let cable = Arc::new(Cable { sides: Mutex::default(), service, kind });
+                waiting.insert(flow, Arc::clone(&cable));
+                (cable, 0)
+            }
+        };
+        let end = Self { cable, own, base, memory };
+        let memory = Some((base, length));
+        end.sides()[own] = Side { memory, access, room, ..Side::default() };
+        end
+    }
+
     fn sides(&self) -> MutexGuard<'_, Sides> {
         self.cable.sides.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -249,61 +272,4 @@ impl End {
         std::thread::sleep(Duration::from_micros(100));
         self.poll(into)
     }
-}
-
-/// Joins two flows of one trial.
-pub fn establish(
-    flow: Socket,
-    told: &Flow,
-    settings: &RdmaSettings,
-    need: &Need,
-    rooms: Rooms<'_>,
-) -> Result<Link, LoadError> {
-    let mut talk = Talk::new(flow)?;
-    let mut memory = Watched::new(memory(told, settings, need)?);
-    let name = settings.place.device.as_deref();
-    let kind = [ROCE, IWARP, CALLED].into_iter().find(|kind| Some(*kind) == name).unwrap_or(ROCE);
-    let base = memory.start() as u64;
-    let (cable, own) = {
-        let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = (told.token, told.index);
-        match waiting.remove(&at) {
-            Some(cable) => (cable, 1),
-            None => {
-                let (sides, service) = (Mutex::default(), settings.service);
-                let cable = Arc::new(Cable { sides, service, kind });
-                waiting.insert(at, Arc::clone(&cable));
-                (cable, 0)
-            }
-        }
-    };
-    let mut end = End { cable, own, base, memory };
-    let length = end.memory.length() as u64;
-    let side = Side {
-        memory: Some((base, length)),
-        access: need.access,
-        room: (need.sends.into(), need.receives as usize),
-        ..Side::default()
-    };
-    end.sides()[own] = side;
-    for Room { id, address, length } in rooms(base) {
-        end.post_receive(id, address, length)?;
-    }
-    talk.say(Word::Card, &[base.to_be_bytes(), key(own).to_be_bytes()].concat())?;
-    let heard = talk.hear(Word::Card)?;
-    let number = |at: usize| heard[at..at + 8].try_into().map_or(0, u64::from_be_bytes);
-    let remote = Remote { address: number(0), key: number(8) };
-    talk.say(Word::Hello, &[])?;
-    talk.hear(Word::Hello)?;
-    let fits = told.message() as u64 <= u64::from(settings.inline_bytes);
-    let told = RdmaEffective {
-        device: kind.to_owned(),
-        transport: if kind == IWARP { RdmaTransport::Iwarp } else { RdmaTransport::RoceV2 },
-        depth: settings.depth,
-        post_list: settings.post_list,
-        signal_every: settings.signal_every,
-        inline: fits,
-        ..RdmaEffective::default()
-    };
-    Ok(Link { pair: RdmaPair::Pretended(end), base, remote, talk, told, _ticker: None })
 }
