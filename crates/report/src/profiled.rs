@@ -265,3 +265,47 @@ fn graph(profile: &TrialProfile, end: &EndProfile) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::load::Role;
+    use narrows_profile::Class;
+
+    /// What is said of classes by their intervals, all from 20 to 35 %.
+    fn said(intervals: &[Option<(f64, f64)>]) -> Vec<String> {
+        let of = |interval: &Option<(f64, f64)>| Changed {
+            class: Class::Copy,
+            before: 0.2,
+            after: 0.35,
+            difference: 0.15,
+            interval: *interval,
+        };
+        let classes = intervals.iter().map(of).collect();
+        changes(&EndChanged { label: "a".into(), role: Role::Sender, runs: (5, 7), classes })
+    }
+
+    #[test]
+    fn a_class_is_named_where_its_interval_leaves_out_that_nothing_changed() {
+        let few = ["profile of a, sender: too few runs to tell what changed (5 and 7)"];
+        assert_eq!(said(&[]), few);
+        assert_eq!(said(&[None, None]), few);
+        let none = ["profile of a, sender: no class of CPU time changed (5 and 7 runs)"];
+        assert_eq!(said(&[Some((-0.1, 0.2))]), none);
+        assert_eq!(said(&[None, Some((0.0, 0.2))]), none);
+        let line = |range: &str| {
+            format!("profile of a, sender: copy 20.0 % -> 35.0 %, +15.0 points ({range})")
+        };
+        let both = said(&[Some((-0.1, 0.2)), Some((0.1, 0.2)), None, Some((-0.3, -0.001))]);
+        assert_eq!(both, [line("+10.0 to +20.0"), line("-30.0 to -0.1")]);
+    }
+
+    #[test]
+    fn so_many_parts_are_listed_and_none_is_said() {
+        let part = |name: &str, share: f64| NamedShare { name: name.into(), share };
+        let parts = [part("read", 0.5), part("write", 0.25), part("poll", 0.125)];
+        assert_eq!(listed(&parts, 2), "read 50.0 %, write 25.0 %");
+        assert_eq!(listed(&parts[..1], 2), "read 50.0 %");
+        assert_eq!((listed(&[], 2), listed(&parts, 0)), ("none seen".into(), "none seen".into()));
+    }
+}

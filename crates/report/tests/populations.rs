@@ -191,6 +191,17 @@ fn panels_stand_side_by_side_and_each_box_has_the_colour_of_its_balance() {
     let (_, csv) = files.iter().find(|(file, _)| *file == name).expect("its data");
     assert!(csv.contains("TCP,1,balanced,") && csv.contains("UDP,2,unbalanced,"), "{csv}");
     assert!(csv.contains("UDP,3,controllers alike,"), "{csv}");
+    // A run that ended well and counted nothing is none of its runs.
+    let mut empty = two_panels();
+    empty.records[0].reports.clear();
+    empty.records[0].external.iter_mut().for_each(|told| told.figures.clear());
+    let files = data::all(&Analysis::of(&empty));
+    let (_, csv) = files.iter().find(|(file, _)| *file == name).expect("its data");
+    let runs = |row: &str| {
+        let row = csv.lines().find(|line| line.starts_with(row)).expect(row);
+        row.split(',').nth(6).map(str::to_owned)
+    };
+    assert_eq!([runs("TCP,1,"), runs("TCP,2,")], ["6", "7"].map(|n| Some(n.to_owned())), "{csv}");
     // What was drawn one below the other is in it, and not drawn again.
     assert!(!figures::all(&analysis).iter().any(|(name, _)| name.starts_with("all-throughput")));
     let mut one = two_panels();
