@@ -289,4 +289,45 @@ mod tests {
         }
         assert_eq!(Cause::STATIC.exit().code(), 5);
     }
+
+    #[test]
+    fn what_the_system_says_has_the_cause_that_helps() {
+        for (kind, file, port) in [
+            (ErrorKind::NotFound, Cause::NOT_THERE, Cause::MACHINE),
+            (ErrorKind::NotADirectory, Cause::NOT_THERE, Cause::MACHINE),
+            (ErrorKind::PermissionDenied, Cause::FORBIDDEN, Cause::PORT_RESERVED),
+            (ErrorKind::IsADirectory, Cause::NOT_A_FILE, Cause::MACHINE),
+            (ErrorKind::InvalidData, Cause::NOT_TEXT, Cause::MACHINE),
+            (ErrorKind::AddrNotAvailable, Cause::DAMAGED, Cause::NO_SUCH_ADDRESS),
+            (ErrorKind::AddrInUse, Cause::DAMAGED, Cause::PORT_TAKEN),
+        ] {
+            assert_eq!((unread(kind), unheard(kind)), (file, port), "{kind:?}");
+        }
+        let failure = Failure::unread(Path::new("a/b"), &Error::from(ErrorKind::NotFound));
+        assert!(failure.says().starts_with("a/b cannot be read: "), "{}", failure.says());
+    }
+
+    #[test]
+    fn codes_are_those_that_the_docs_tell() {
+        assert_eq!([VERDICT, PRECISION, CONNECT, MACHINE, STOPPED], [1, 4, 3, 5, 130]);
+    }
+
+    #[test]
+    fn a_failure_says_what_helps_and_whether_it_was_wished_for() {
+        let of = |cause: Cause| Failure::of(cause, "it says");
+        let kinds =
+            |failure: &Failure| (failure.is_stop(), failure.is_no_answer(), failure.is_no_key());
+        for (cause, is) in [
+            (Cause::STOPPED, (true, false, false)),
+            (Cause::UNREACHABLE, (false, true, false)),
+            (Cause::UNKNOWN_HOST, (false, true, false)),
+            (Cause::NO_KEY, (false, false, true)),
+            (Cause::ORDER, (false, false, false)),
+        ] {
+            assert_eq!(kinds(&of(cause)), is, "{}", of(cause).hint());
+        }
+        let helped = of(Cause::ORDER).helped_by("do this");
+        assert_eq!(helped.in_one_line(), "it says (do this)");
+        assert_eq!(of(Cause::ORDER).in_one_line(), format!("it says ({})", Cause::ORDER.hint()));
+    }
 }

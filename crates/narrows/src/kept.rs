@@ -104,6 +104,14 @@ fn folder(test: &str, files: &[&str]) -> Folder {
             file if file.contains('.') => {
                 std::fs::copy(kept_dir().join(file), dir.join(file)).expect(file);
             }
+            "tables" => {
+                std::fs::create_dir(dir.join(name)).expect("a folder");
+                let tables = crates().join("validate/tables");
+                for file in std::fs::read_dir(tables).expect("tables").flatten() {
+                    std::fs::copy(file.path(), dir.join(name).join(file.file_name()))
+                        .expect("copied");
+                }
+            }
             "empty" => std::fs::create_dir(dir.join(name)).expect("a folder"),
             // A day later and a sixth slower.
             "slower" => {
@@ -215,7 +223,10 @@ pub fn is_kept_text(test: &str, is: &str) {
 
 #[test]
 fn predictions_are_as_they_were_found_right() {
-    is_kept("predict", &["alpha.txt", "server.toml", "published.toml", "memory", "tcp"]);
+    is_kept(
+        "predict",
+        &["empty", "tables", "alpha.txt", "server.toml", "published.toml", "memory", "tcp"],
+    );
 }
 
 #[test]

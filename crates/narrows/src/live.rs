@@ -242,4 +242,20 @@ mod tests {
         let says = so_far(&apart, Unit::BitsPerSecond);
         assert_eq!(says, " now, 2.50 Gb/s [500 Mb/s, 6.00] so far");
     }
+
+    #[test]
+    fn a_run_that_begins_is_told_by_its_number_and_label() {
+        let live = Live::of(Lines::Every(Nanos(1), |_| ())).expect("lines are printed");
+        let left = Duration::from_secs(9);
+        live.begins(&Progress { done: 2, total: 6, label: "tcp-stream\x07", left });
+        let now = live.now.borrow();
+        assert_eq!((now.run, now.runs, now.left), (3, 6, left));
+        assert!(
+            now.label.starts_with("tcp-stream") && !now.label.contains('\x07'),
+            "{}",
+            now.label
+        );
+        drop(now);
+        assert_eq!(live.every(), Nanos(1));
+    }
 }

@@ -92,7 +92,7 @@ pub fn run_seen(
 ) -> Result<CourseEnd, RunError> {
     // Told by the user alone: it is what `-i` asks for.
     let every = planned.trials.iter().find_map(|trial| trial.timeline.interval_ns);
-    let lines = match every.filter(|_| out.format() == "text" && !out.json_stream) {
+    let lines = match every.filter(|_| out.is_for_people()) {
         // A reader that cannot be written to is told at the end.
         Some(every) => Lines::Every(every, |text| drop(print(text))),
         None => Lines::Unprinted,
@@ -416,5 +416,105 @@ mod tests {
         let text = "\x1b[1mhead\x1b[0m\nCPU \x1b]0;title\x07 \u{202e}x\x1b[2J\n";
         let want = "\x1b[1mhead\x1b[0m\nCPU \\u001b]0;title\\u0007 \\u202ex\\u001b[2J\n";
         assert_eq!(shown(text), want);
+    }
+
+    /// An own folder, which goes with the test.
+    fn folder(name: &str) -> PathBuf {
+        let dir = std::env::temp_dir().join(format!("narrows-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        std::fs::create_dir_all(&dir).expect("a folder");
+        dir
+    }
+
+    #[test]
+    fn a_new_file_has_its_second_and_a_number_where_that_is_taken() {
+        let dir = folder("stamped");
+        let began = Nanos(1_795_654_390_849_767_219);
+        let name = |command: &str| {
+            let path = stamped(&dir, command, began);
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            std::fs::write(path, "").expect("written");
+            name
+        };
+        assert_eq!(name("tcp"), "tcp-20261126-005310.narrows");
+        assert_eq!(name("tcp"), "tcp-20261126-005310-2.narrows");
+        assert_eq!(name("tcp"), "tcp-20261126-005310-3.narrows");
+        assert_eq!(name("udp"), "udp-20261126-005310.narrows");
+        for n in 4..100 {
+            assert_eq!(name("tcp"), format!("tcp-20261126-005310-{n}.narrows"));
+        }
+        assert_eq!(name("tcp"), "tcp-20261126-005310.narrows", "which is there, and is refused");
+        std::fs::remove_dir_all(dir).expect("removed");
+    }
+
+    #[test]
+    fn a_length_of_time_is_told_in_what_it_is_counted_in() {
+        for (seconds, told) in [
+            (-3.0, "0 s"),
+            (0.4, "0 s"),
+            (119.4, "119 s"),
+            (119.5, "2 min"),
+            (7199.0, "119 min"),
+            (7200.0, "2 h 0 min"),
+            (7260.0, "2 h 1 min"),
+            (172_799.0, "47 h 59 min"),
+            (172_800.0, "2 days 0 h"),
+            (270_000.0, "3 days 3 h"),
+        ] {
+            assert_eq!(lasting(seconds), told);
+        }
+    }
+
+    #[test]
+    fn what_was_stopped_or_never_met_has_no_verdict() {
+        assert_eq!(exit_code(&CourseEnd::Complete, 7), 7);
+        assert_eq!(exit_code(&CourseEnd::Stopped, 7), STOPPED);
+        assert_eq!(exit_code(&CourseEnd::HostsGone, 7), CONNECT);
+    }
+
+    #[test]
+    fn a_path_is_a_word_of_a_command_where_a_shell_takes_it_as_one() {
+        let long = "x".repeat(48);
+        let other = "narrows report, with the file that is named below";
+        assert_eq!(details(Path::new("a/b-1.narrows")), "narrows report a/b-1.narrows");
+        assert_eq!(details(Path::new(&long)), format!("narrows report {long}"));
+        for path in ["a b.narrows", "a'b", "\u{e4}", &"x".repeat(49)] {
+            assert_eq!(details(Path::new(path)), other, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_written_whole_and_never_over_a_study() {
+        let dir = folder("whole");
+        let file = dir.join("a.txt");
+        write_whole(&file, "one").expect("written");
+        write_whole(&file, "two").expect("written");
+        assert_eq!(std::fs::read_to_string(&file).expect("read"), "two");
+        assert_eq!(std::fs::read_dir(&dir).expect("a folder").count(), 1, "no part is left");
+        let study = dir.join("a.narrows");
+        std::fs::write(&study, "SQLite format 3\0and more").expect("written");
+        let why = write_whole(&study, "three").expect_err("a study").says().to_owned();
+        assert!(why.ends_with("a.narrows is a study and is not overwritten"), "{why}");
+        std::fs::write(&study, "SQLite format 3").expect("written");
+        assert!(keep_study(&study).is_ok(), "it is shorter than a study's head");
+        assert!(keep_study(&dir.join("none")).is_ok());
+        let why = write_whole(&dir.join("none/a"), "x").expect_err("no folder");
+        assert!(why.says().contains("none/a cannot be written"), "{}", why.says());
+        std::fs::remove_dir_all(dir).expect("removed");
+    }
+
+    #[test]
+    fn a_folder_is_made_where_no_more_than_its_last_part_is_new() {
+        let dir = folder("made");
+        assert!(check_folder(&dir).is_ok());
+        assert_eq!(std::fs::read_dir(&dir).expect("a folder").count(), 0, "nothing is left of it");
+        let why = check_folder(&dir.join("new")).expect_err("none");
+        assert!(why.says().ends_with("new is not a directory"), "{}", why.says());
+        assert!(make_folder(&dir.join("new")).is_ok() && dir.join("new").is_dir());
+        assert!(make_folder(&dir.join("new")).is_ok(), "it is there");
+        assert!(make_folder(&dir.join("mis/spelt")).is_err() && !dir.join("mis").exists());
+        let name = passing_folder("x").display().to_string();
+        assert!(name.contains(&format!("narrows-x-{}-", std::process::id())), "{name}");
+        std::fs::remove_dir_all(dir).expect("removed");
     }
 }

@@ -41,8 +41,41 @@ impl OutArgs {
             _ => &self.format,
         }
     }
+
+    /// Whether people read it: a program has asked for these runs and no others, in this time.
+    pub fn is_for_people(&self) -> bool {
+        self.format() == "text" && !self.json_stream
+    }
 }
 
 pub(super) fn format_names() -> PossibleValuesParser {
     PossibleValuesParser::new(FORMATS.iter().map(|format| format.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::args::{Args, Command, help};
+    use clap::FromArgMatches;
+
+    #[test]
+    fn people_read_text_and_nothing_else() {
+        let of = |words: &[&str]| {
+            let words = ["narrows", "mem"].iter().chain(words);
+            let matches = help::command().try_get_matches_from(words).expect("arguments");
+            let args = Args::from_arg_matches(&matches).expect("arguments");
+            let Command::Mem(args) = args.command else { panic!("mem") };
+            (args.out.format().to_owned(), args.out.is_for_people())
+        };
+        for (words, format, is_for_people) in [
+            (&[][..], "text", true),
+            (&["-v"], "text", true),
+            (&["--json"], "json", false),
+            (&["--csv"], "csv", false),
+            (&["--json-stream"], "text", false),
+            (&["--format", "markdown"], "markdown", false),
+            (&["--format", "text"], "text", true),
+        ] {
+            assert_eq!(of(words), (format.to_owned(), is_for_people), "{words:?}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use crate::args::BmcArgs;
 use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::{progress, prompt, said, stop};
-use narrows_bmc::{Access, Address, BmcError, Limits, Secret};
+use narrows_bmc::{Access, Address, BmcError, Found, Limits, Secret};
 use narrows_host::STANDARD_INPUT;
 use narrows_host::parts::PartialHost;
 use std::fs::File;
@@ -61,8 +61,12 @@ fn part(address: Address, args: &BmcArgs) -> Result<PartialHost, Failure> {
         shown.step(&progress);
     });
     shown.clear();
-    let found = found?;
-    let part = narrows_host::of_redfish(&found.resources, &from);
+    told(&found?, &from)
+}
+
+/// What was found, with what a controller names and did not give.
+fn told(found: &Found, from: &str) -> Result<PartialHost, Failure> {
+    let part = narrows_host::of_redfish(&found.resources, from);
     let mut part = part.map_err(|error| Failure::of(Cause::NO_HOST, error.to_string()))?;
     found.unread.iter().for_each(|one| part.unused(format!("{}: {}", one.link, one.why)));
     Ok(part)
@@ -111,5 +115,64 @@ fn first_line(path: &Path) -> Result<Secret, Failure> {
         Err(Failure::of(Cause::BMC_PASSWORD, text))
     } else {
         Ok(Secret::take(line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_bmc::Unread;
+    use std::fs::{self, Permissions};
+
+    #[test]
+    fn what_a_controller_did_not_give_is_kept_of_it() {
+        let system = serde_json::json!({
+            "@odata.id": "/redfish/v1/Systems/1",
+            "@odata.type": "#ComputerSystem.v1_0_0.ComputerSystem",
+            "Manufacturer": "Contoso",
+        });
+        let unread = |link: &str| Unread { link: link.into(), why: "status 500".into() };
+        let resources = vec![system];
+        let before = told(&Found { resources: resources.clone(), unread: vec![] }, "bmc7");
+        let before = before.expect("a host").host.unused.len();
+        let found = Found { resources, unread: vec![unread("/a"), unread("/b")] };
+        let unused = told(&found, "bmc7").expect("a host").host.unused;
+        let unused: Vec<&str> = unused[before..].iter().map(|one| one.what.as_str()).collect();
+        assert_eq!(unused, ["/a: status 500", "/b: status 500"]);
+        assert!(told(&Found::default(), "bmc7").is_err(), "no resource is no host");
+    }
+
+    #[test]
+    fn a_password_is_the_first_line_of_a_file_that_nobody_else_reads() {
+        let file = std::env::temp_dir().join(format!("narrows-password-{}", std::process::id()));
+        let read = |text: &str, mode: u32| {
+            let _ = fs::remove_file(&file);
+            fs::write(&file, text).expect("written");
+            fs::set_permissions(&file, Permissions::from_mode(mode)).expect("a mode");
+            first_line(&file).map(drop).map_err(|why| why.says().to_owned())
+        };
+        assert_eq!(read("secret\nmore\n", 0o600), Ok(()));
+        assert_eq!(read("secret", 0o400), Ok(()));
+        for mode in [0o640, 0o604, 0o660] {
+            let why = read("secret", mode).expect_err("others can");
+            assert!(why.ends_with("others can read it; `chmod 600` it"), "{why}");
+        }
+        for text in ["", "\n", "\r\nsecret"] {
+            let why = read(text, 0o600).expect_err("empty");
+            assert!(why.ends_with("its first line is empty"), "{why}");
+        }
+        fs::remove_file(&file).expect("removed");
+        let why = first_line(&std::env::temp_dir()).map(drop).expect_err("a folder");
+        assert!(why.says().ends_with("it is no file"), "{}", why.says());
+        assert!(first_line(&file).is_err(), "it is gone");
+    }
+
+    #[test]
+    fn a_controller_is_meant_by_an_address_and_several_by_addresses_alone() {
+        let paths = |all: &[&str]| all.iter().map(PathBuf::from).collect::<Vec<PathBuf>>();
+        assert!(is_address(Path::new("redfish://bmc")) && !is_address(Path::new("bmc.txt")));
+        assert!(are_several(&paths(&["redfish://a", "https://b"])));
+        assert!(!are_several(&paths(&["redfish://a"])));
+        assert!(!are_several(&paths(&["redfish://a", "b.txt"])));
     }
 }

@@ -73,8 +73,7 @@ fn more(measurement: &Measurement<'_>, opened: &Opened) -> Result<Vec<Trial>, Fa
     let [trial] = opened.trials.as_slice() else { return Ok(Vec::new()) };
     let is_plain = trial.pairs().count() == 1 && trial.controllers().is_some();
     let out = &measurement.peer.out;
-    let is_read_by_people = out.format() == "text" && !out.json_stream;
-    if !is_plain || !is_read_by_people || !opened.far.has_agents() {
+    if !is_plain || !out.is_for_people() || !opened.far.has_agents() {
         return Ok(Vec::new());
     }
     let stored = narrows_store::read(&opened.file)?;

@@ -4,7 +4,7 @@
 use super::demands;
 use super::further;
 use super::measurement::{self, Measurement, Opened};
-use crate::args::{CheckArgs, OutArgs, PeerArgs};
+use crate::args::{CheckArgs, PeerArgs};
 use crate::failure::Failure;
 use crate::{output, screen};
 use narrows_model::Nanos;
@@ -42,7 +42,7 @@ pub fn run(args: &CheckArgs, peer: &str) -> Result<u8, Failure> {
     let end = further::course(&measurement, &mut opened, &steps)?;
     let file = opened.file.clone();
     let loaded = match end {
-        CourseEnd::Complete if is_for_people(&peer.out) => Some(under_load(&peer, opened)),
+        CourseEnd::Complete if peer.out.is_for_people() => Some(under_load(&peer, opened)),
         _ => None,
     };
     let end = loaded.as_ref().map_or(end, |loaded| loaded.end);
@@ -91,11 +91,6 @@ fn with_few_probes(mut steps: Vec<Step>, trials: &[Trial]) -> Vec<Step> {
         |step: &Step| trials.get(step.trial).is_some_and(|trial| trial.kind == Workload::PathProbe);
     steps.retain(|step| step.repeat < PROBES || !is_probe(step));
     steps
-}
-
-/// A program that reads a table has asked for these runs, in this time.
-fn is_for_people(out: &OutArgs) -> bool {
-    out.format() == "text" && !out.json_stream
 }
 
 /// Round trips beside streams, in a file of their own: their runs are all at once.
