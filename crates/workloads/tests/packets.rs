@@ -47,6 +47,8 @@ fn packets_of_the_window_are_counted_at_both_ends() {
         // A frame of 128 B is one of 82 B of payload: headers of 42 B, four bytes of FCS.
         let flow = &receiver.flows[0];
         assert_eq!(flow.bytes.0, flow.messages * 82);
+        let ends = [&receiver, &sender].map(|end| (end.flows[0].sends, end.flows[0].one_sided));
+        assert_eq!(ends, [(false, false), (true, false)], "both ends count");
     }
 }
 
