@@ -33,7 +33,8 @@ fn planned(measurement: &Measurement<'_>, hosts: &[Host]) -> Result<Vec<Trial>, 
     measurement.varied(trials, &sides)
 }
 
-fn of(line: &str) -> Result<Vec<Trial>, Failure> {
+/// What a command line asks for.
+fn asked<T>(line: &str, then: impl FnOnce(&Measurement<'_>) -> T) -> T {
     // To make it takes longer than to read a line.
     static COMMAND: LazyLock<Mutex<clap::Command>> = LazyLock::new(|| help::command().into());
     let words = std::iter::once("narrows").chain(line.split(' '));
@@ -41,21 +42,43 @@ fn of(line: &str) -> Result<Vec<Trial>, Failure> {
     let matches = command.try_get_matches_from_mut(words).unwrap_or_else(|why| panic!("{why}"));
     drop(command);
     let args = Args::from_arg_matches(&matches).expect("arguments");
-    let hosts = [host(2, "cubic bbr"), host(4, "cubic reno bbr"), host(4, "cubic")];
     match &args.command {
-        Command::Tcp(args) => planned(&direct::of_tcp(args), &hosts),
-        Command::Udp(args) => planned(&direct::of_udp(args), &hosts),
-        Command::Rdma(args) => planned(&rdma::asked(args), &hosts),
-        Command::Diagnose(args) => planned(&diagnose::asked(args), &hosts),
-        Command::Latency(args) => {
-            let wanted = latency::wanted(args);
-            planned(&latency::of_host(args, &wanted), &hosts)
-        }
+        Command::Tcp(args) => then(&direct::of_tcp(args)),
+        Command::Udp(args) => then(&direct::of_udp(args)),
+        Command::Rdma(args) => then(&rdma::asked(args)),
+        Command::Diagnose(args) => then(&diagnose::asked(args)),
+        Command::Latency(args) => then(&latency::of_host(args, &latency::wanted(args))),
         Command::Check(args) => {
             let peer = peer_check::peer_of(args, "n1");
-            planned(&peer_check::asked(args, &peer), &hosts)
+            then(&peer_check::asked(args, &peer))
         }
         _ => panic!("{line}"),
+    }
+}
+
+fn of(line: &str) -> Result<Vec<Trial>, Failure> {
+    let hosts = [host(2, "cubic bbr"), host(4, "cubic reno bbr"), host(4, "cubic")];
+    asked(line, |measurement| planned(measurement, &hosts))
+}
+
+#[test]
+fn a_measurement_is_named_by_its_command_and_its_load() {
+    for (line, command, kind, runs) in [
+        ("tcp n1", "tcp", "tcp-stream", 6),
+        ("tcp n1 --rr --repeats 9", "tcp", "tcp-rr", 9),
+        ("udp n1 --rr", "udp", "udp-rr", 6),
+        ("rdma n1 --verb read --latency", "rdma", "rdma-read-rr", 6),
+        ("latency n1", "latency", "udp-rr", 1),
+        ("latency n1 --over tcp", "latency", "tcp-rr", 1),
+        ("check --peer n1", "check-peer", "tcp-stream", 6),
+        ("check --peer n1 --repeats 8", "check-peer", "tcp-stream", 8),
+        ("diagnose n1", "diagnose", "tcp-stream", 6),
+    ] {
+        let is = asked(line, |of| {
+            let Measurement { command, settings, peer, .. } = of;
+            (command.as_str().to_owned(), settings.kind().to_string(), peer.repeats)
+        });
+        assert_eq!(is, (command.to_owned(), kind.to_owned(), runs), "{line}");
     }
 }
 
