@@ -2,6 +2,7 @@
 //! two rates, of one processor and two, of two servers. The file that a cell is of is a factor
 //! before the others; what is known of one host is said of none of them together.
 
+use crate::study::FILE;
 use crate::{Analysis, study, words};
 use narrows_model::Nanos;
 use narrows_model::interfaces::Interfaces;
@@ -11,9 +12,6 @@ use narrows_model::trial::{Level, Trial, TrialId};
 use narrows_stats::{PlacedTest, drift, summarise};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-
-/// The factor whose levels are the files.
-const FILE: &str = "file";
 
 /// A study with the name that its cells have beside those of others.
 pub struct Part {

@@ -1,0 +1,53 @@
+//! Populations of memory as a published table has them, in words of its own.
+
+mod planted;
+
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::Level;
+use narrows_report::Analysis;
+use narrows_report::joint::{self, Part};
+use planted::study;
+
+/// A table of the medians by DIMMs, with what it says of both processors.
+fn table(rows: &[(f64, &str, &str)], runs: u32) -> StoredStudy {
+    let medians: Vec<f64> = rows.iter().map(|(median, ..)| *median).collect();
+    let mut of = study("dimms", &medians, runs, None);
+    for (trial, (_, first, second)) in of.trials.iter_mut().zip(rows) {
+        let note = |(factor, level): (&str, &&str)| Level {
+            factor: factor.to_owned(),
+            level: (*level).to_owned(),
+        };
+        trial.notes = [("cpu1", first), ("cpu2", second)].map(note).to_vec();
+    }
+    of
+}
+
+/// LP1241's table 1: nothing in any row of the second processor.
+const ONE: [(f64, &str, &str); 3] =
+    [(61.15, "Unbalanced", "None"), (88.25, "Balanced", "None"), (63.6, "Unbalanced", "None")];
+/// Of its table 2: where the second processor has memory in other rows, `None` is a lack.
+const TWO: [(f64, &str, &str); 3] =
+    [(82.1, "Balanced", "None"), (90.8, "Balanced", "Unbalanced"), (90.75, "Balanced", "Balanced")];
+
+/// Whether each row is balanced, in order.
+fn even(analysis: &Analysis<'_>) -> Vec<Option<bool>> {
+    let panels = analysis.study.as_ref().expect("a study").panels.iter();
+    panels.flat_map(|panel| panel.rows.iter().map(|row| row.even)).collect()
+}
+
+#[test]
+fn a_processor_without_memory_in_any_row_is_not_in_the_class() {
+    let (one, two) = (table(&ONE, 8), table(&TWO, 8));
+    assert_eq!(even(&Analysis::of(&one)), [Some(false), Some(true), Some(false)]);
+    assert_eq!(even(&Analysis::of(&two)), [Some(false), Some(false), Some(true)]);
+    // Shown as one they are what they are alone: the other file's second processor is none of this.
+    let parts =
+        [("one", one), ("two", two)].map(|(name, stored)| Part { name: name.to_owned(), stored });
+    let joined = joint::merged(&parts).expect("one axis");
+    let analysis = Analysis::joint(&joined, &parts, &[]);
+    let wanted = [false, true, false, false, false, true].map(Some);
+    assert_eq!(even(&analysis), wanted);
+    // A source that says nothing but that there is none says nothing of balance.
+    let none = table(&[(60.0, "None", "None"), (61.0, "None", "None")], 8);
+    assert_eq!(even(&Analysis::of(&none)), [None, None]);
+}
