@@ -4,8 +4,8 @@ mod planted;
 
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Level;
-use narrows_report::Analysis;
 use narrows_report::joint::{self, Part};
+use narrows_report::{Analysis, figures};
 use planted::study;
 
 /// A table of the medians by DIMMs, with what it says of both processors.
@@ -20,6 +20,11 @@ fn table(rows: &[(f64, &str, &str)], runs: u32) -> StoredStudy {
         trial.notes = [("cpu1", first), ("cpu2", second)].map(note).to_vec();
     }
     of
+}
+
+fn text(analysis: &Analysis<'_>) -> String {
+    let text = narrows_report::formats::FORMATS.iter().find(|format| format.name == "text");
+    (text.expect("a format").write)(analysis)
 }
 
 /// LP1241's table 1: nothing in any row of the second processor.
@@ -50,4 +55,20 @@ fn a_processor_without_memory_in_any_row_is_not_in_the_class() {
     // A source that says nothing but that there is none says nothing of balance.
     let none = table(&[(60.0, "None", "None"), (61.0, "None", "None")], 8);
     assert_eq!(even(&Analysis::of(&none)), [None, None]);
+}
+
+/// A host without RDMA has no figure of its own there, and the published one keeps its unit.
+#[test]
+fn a_reference_beside_cells_that_did_not_run_has_its_unit() {
+    let published = study("dimms", &[96.8, 96.8], 1, None);
+    let mut own = study("dimms", &[1.0, 1.0], 1, None);
+    own.records.clear();
+    let analysis = Analysis::beside(&own, &[published]);
+    let told = text(&analysis);
+    let row = told.lines().find(|line| line.starts_with("  1 ")).expect("a row");
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(cells, ["1", "-", "-", "0", "95.83", "Gb/s", "-"], "{told}");
+    let drawn = figures::all(&analysis);
+    let (_, panel) = drawn.iter().find(|(name, _)| name.starts_with("panel-")).expect("a figure");
+    assert!(panel.contains(">Gb/s<") && panel.contains("reference: 95.8 Gb/s"), "{panel}");
 }

@@ -329,7 +329,9 @@ fn panel(
         .map(|at| summaries[*at].values.iter().map(|value| value.value).collect())
         .collect();
     let metric = cells.first().map_or(Metric::Goodput, |at| summaries[*at].metric);
-    let unit = cells.iter().find_map(|at| summaries[*at].estimate).map_or(Unit::Share, |e| e.unit);
+    // Cells that could not run have no estimate, and what a reference says of them has its unit.
+    let estimate = cells.iter().find_map(|at| summaries[*at].estimate);
+    let unit = estimate.map_or(metric.unit(), |estimate| estimate.unit);
     // Figures of several kinds are not to be set against each other.
     let one_kind = cells.iter().all(|at| summaries[*at].metric == metric);
     let all: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
