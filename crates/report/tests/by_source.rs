@@ -2,7 +2,7 @@
 
 mod planted;
 
-use narrows_model::study::StoredStudy;
+use narrows_model::study::{StoredStudy, Title};
 use narrows_model::trial::Level;
 use narrows_report::joint::{self, Part};
 use narrows_report::{Analysis, figures};
@@ -52,6 +52,17 @@ fn a_processor_without_memory_in_any_row_is_not_in_the_class() {
     let analysis = Analysis::joint(&joined, &parts, &[]);
     let wanted = [false, true, false, false, false, true].map(Some);
     assert_eq!(even(&analysis), wanted);
+    let told = text(&analysis);
+    let rows: Vec<Vec<&str>> = told
+        .lines()
+        .skip_while(|line| *line != "Medians")
+        .skip(1)
+        .take(2)
+        .map(|row| row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect())
+        .collect();
+    let columns = ["one", "two"].map(|file| [1, 2].map(|cpu| format!("memory, CPU {cpu}, {file}")));
+    assert_eq!(rows[0][1..5], columns.concat(), "{told}");
+    assert_eq!(rows[1][1..5], ["Unbalanced", "None", "Balanced", "None"], "{told}");
     // A source that says nothing but that there is none says nothing of balance.
     let none = table(&[(60.0, "None", "None"), (61.0, "None", "None")], 8);
     assert_eq!(even(&Analysis::of(&none)), [None, None]);
@@ -71,4 +82,46 @@ fn a_reference_beside_cells_that_did_not_run_has_its_unit() {
     let drawn = figures::all(&analysis);
     let (_, panel) = drawn.iter().find(|(name, _)| name.starts_with("panel-")).expect("a figure");
     assert!(panel.contains(">Gb/s<") && panel.contains("reference: 95.8 Gb/s"), "{panel}");
+}
+
+/// Two files of one and of two processors have the same levels, and each has a table of its own.
+#[test]
+fn a_reference_of_one_file_stands_beside_none_of_the_other() {
+    let parts = ["one", "two"].map(|name| {
+        let stored = study("dimms", &[60.0, 61.0], 8, None);
+        Part { name: name.to_owned(), stored }
+    });
+    let joined = joint::merged(&parts).expect("one axis");
+    let published =
+        || [study("dimms", &[90.0, 91.0], 1, None), study("dimms", &[40.0, 41.0], 1, None)];
+    let beside = |references: &[StoredStudy]| {
+        let analysis = Analysis::joint(&joined, &parts, references);
+        let results = analysis.study.as_ref().expect("a study");
+        let rows = results.panels.iter().flat_map(|panel| &panel.rows);
+        let whole = |row: f64| (row / 1e9 / 0.99).round();
+        let told = rows.map(|row| row.beside.map(whole)).collect::<Vec<_>>();
+        (told, results.reference.map(|of| of.with_cell), text(&analysis))
+    };
+    let (none, with_cell, told) = beside(&published());
+    assert_eq!((none, with_cell), (vec![None; 4], Some(0)));
+    assert!(told.contains("--reference NAME=FILE"), "{told}");
+    let [first, second] = published();
+    let each = [joint::of_file(first, "two"), joint::of_file(second, "one")];
+    let (told, with_cell, _) = beside(&each);
+    assert_eq!((told, with_cell), (vec![Some(40.0), Some(41.0), Some(90.0), Some(91.0)], Some(4)));
+}
+
+#[test]
+fn a_reference_is_of_the_file_or_the_study_that_has_its_name() {
+    let part = |name: &str, title: &str| {
+        let mut stored = study("dimms", &[60.0], 8, None);
+        stored.study.title = Some(Title { name: title.to_owned(), about: String::new() });
+        Part { name: name.to_owned(), stored }
+    };
+    let parts = [part("june", "one-processor"), part("july", "two-processors")];
+    assert_eq!(joint::whose(&parts, "two-processors"), Some("july"));
+    assert_eq!(joint::whose(&parts, "june"), Some("june"));
+    assert_eq!(joint::whose(&parts, "august"), None);
+    let parts = [part("june", "one-processor"), part("july", "one-processor")];
+    assert_eq!(joint::whose(&parts, "one-processor"), None, "of both");
 }

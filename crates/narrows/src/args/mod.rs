@@ -490,8 +490,9 @@ pub struct ReportArgs {
     #[arg(long, short = 'J', conflicts_with = "format")]
     pub json: bool,
     /// Another study whose medians are shown alongside, joined by levels: one of another server, or
-    /// what others published (TOML), or an output that can be imported; several times for several
-    #[arg(long, value_name = "FILE", alias = "beside")]
+    /// what others published (TOML), or an output that can be imported; several times for several.
+    /// Of several studies it is of all, of the one that is called as it is, or of NAME in NAME=FILE
+    #[arg(long, value_name = "[NAME=]FILE", alias = "beside")]
     pub reference: Vec<PathBuf>,
     /// Write every figure into this folder, which is made, as SVG, and what a study's were drawn
     /// from as CSV

@@ -48,4 +48,7 @@ impl Cause {
         "one figure has files of `narrows app`, or of studies with one factor along the axis: report \
          others one by one, or `narrows compare` two",
     );
+    /// A reference for a file that the report does not have.
+    pub const NO_PART: Self =
+        Self::usage("NAME in --reference NAME=FILE is a file of the report, without its ending");
 }

@@ -18,10 +18,9 @@ use std::path::{Path, PathBuf};
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let Some(file) = &args.file else { return super::servers::run(args) };
     let stored = narrows_store::read(file)?;
-    let references = args.reference.iter().map(|file| study_of(file));
-    let references = references.collect::<Result<Vec<StoredStudy>, Failure>>()?;
     if !args.more.is_empty() && Application::of(&stored).is_none() {
         let parts = parts(file, &args.more, stored)?;
+        let references = references(&args.reference, &parts)?;
         let stored = joint::merged(&parts)
             .map_err(|why| Failure::of(Cause::NOT_TOGETHER, why.to_string()))?;
         written(args, &Analysis::joint(&stored, &parts, &references))?;
@@ -30,8 +29,34 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
             .try_fold(0, |code, part| demands::judged_of(&part.stored, &args.demands, code));
     }
     let more = applications(file, &args.more, &stored)?;
+    let references = references(&args.reference, &[])?;
     written(args, &Analysis::beside(&stored, &references).with_applications(more))?;
     demands::judged(file, &args.demands, 0)
+}
+
+/// Other studies with the file that each is of: `NAME=FILE` says so, or its own name does.
+fn references(named: &[PathBuf], parts: &[Part]) -> Result<Vec<StoredStudy>, Failure> {
+    let one = |named: &PathBuf| {
+        let text = named.to_string_lossy();
+        let Some((name, file)) = text.split_once('=').filter(|_| !named.exists()) else {
+            let reference = study_of(named)?;
+            return Ok(match joint::whose(parts, &stem(named)) {
+                Some(name) => joint::of_file(reference, name),
+                None => reference,
+            });
+        };
+        let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
+        if !names.contains(&name) {
+            let says = format!("--reference {text}: no file is called {name}");
+            let hint = match names.is_empty() {
+                true => "NAME=FILE is for reports of several files".to_owned(),
+                false => format!("they are called {}", names.join(", ")),
+            };
+            return Err(Failure::of(Cause::NO_PART, says).helped_by(hint));
+        }
+        Ok(joint::of_file(study_of(Path::new(file))?, name))
+    };
+    named.iter().map(one).collect()
 }
 
 /// Writes what was asked for: figures and their data, and the report.

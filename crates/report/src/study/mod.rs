@@ -75,6 +75,9 @@ impl StudyResults {
 pub struct Panel {
     /// The other factors' levels.
     pub name: String,
+    /// The file that all cells are of, where several are shown as one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     pub metric: Metric,
     /// Unit of all figures in the panel.
     pub unit: Unit,
@@ -341,8 +344,10 @@ fn panel(
     let is_one = matches!(levels.levels, Levels::One(_));
     let median_of_all = is_one.then(|| narrows_stats::median(&values.concat())).flatten();
     let needed = measured.iter().map(|cell| repeats_needed(cell, margin, CONFIDENCE));
+    let first = cells.first().and_then(|at| stored.trials[*at].level(FILE));
     Panel {
         name,
+        file: first.filter(|_| across != FILE).map(str::to_owned),
         metric,
         unit,
         rows: cells.iter().map(row).collect(),

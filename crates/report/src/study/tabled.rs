@@ -53,23 +53,30 @@ fn cell(panel: &Panel, level: &str, said: Said<'_>) -> String {
 /// As published tables have them: a row a level, with how the memory of each processor was
 /// populated, and a column a panel.
 fn by_level(results: &StudyResults, lines: &[Line<'_>]) -> Table {
-    let levels = levels(results);
-    let rows = || results.panels.iter().flat_map(|panel| &panel.rows);
-    let processors = rows().map(|row| row.population.len()).max().unwrap_or(0);
-    let is_populated = results.population_unknown.is_some() || processors > 0;
+    let mut files = files(results);
+    let is_populated = results.population_unknown.is_some() || !files.is_empty();
+    if is_populated && files.is_empty() {
+        files.push((None, 0));
+    }
     let mut head = vec![results.across.clone()];
-    match processors {
-        0 if is_populated => head.push(POPULATION.to_owned()),
-        all => head.extend((1..=all).map(|cpu| format!("memory, CPU {cpu}"))),
+    for (file, processors) in &files {
+        // Of several files each has columns of its own.
+        let of = file.filter(|_| files.len() > 1).map_or(String::new(), |file| format!(", {file}"));
+        match processors {
+            0 => head.push(POPULATION.to_owned()),
+            all => head.extend((1..=*all).map(|cpu| format!("memory, CPU {cpu}{of}"))),
+        }
     }
     head.extend(lines.iter().map(|(name, ..)| name.clone()));
     let mut table = vec![head];
-    for level in levels {
+    for level in levels(results) {
         let mut row = vec![level.to_owned()];
-        if is_populated {
-            let of = rows().filter(|row| row.level == level);
+        for (file, processors) in &files {
+            let is_of = |panel: &&Panel| *processors == 0 || panel.file.as_deref() == *file;
+            let rows = results.panels.iter().filter(is_of).flat_map(|panel| &panel.rows);
+            let of = rows.filter(|row| row.level == level);
             let unknown = if of.clone().any(|row| row.done > 0) { "unknown" } else { "-" };
-            row.extend((0..processors.max(1)).map(|cpu| {
+            row.extend((0..(*processors).max(1)).map(|cpu| {
                 let words = populated(of.clone(), cpu);
                 if words.is_empty() { unknown.to_owned() } else { words.join("; ") }
             }));
@@ -80,8 +87,24 @@ fn by_level(results: &StudyResults, lines: &[Line<'_>]) -> Table {
     table
 }
 
-/// How the memory of a processor was populated in these rows, each word once: the files of a joint
-/// table may differ.
+/// The files of which populations are known, with the processors of each; of one study one without
+/// a name.
+fn files(results: &StudyResults) -> Vec<(Option<&str>, usize)> {
+    let mut files: Vec<(Option<&str>, usize)> = Vec::new();
+    for panel in &results.panels {
+        let processors = panel.rows.iter().map(|row| row.population.len()).max().unwrap_or(0);
+        let file = panel.file.as_deref();
+        match files.iter_mut().find(|(known, _)| *known == file) {
+            Some((_, most)) => *most = processors.max(*most),
+            None => files.push((file, processors)),
+        }
+    }
+    files.retain(|(_, processors)| *processors > 0);
+    files
+}
+
+/// How the memory of a processor was populated in these rows, each word once: panels of one level
+/// may be of several sessions.
 fn populated<'a>(rows: impl Iterator<Item = &'a PanelRow>, cpu: usize) -> Vec<&'a str> {
     let mut words: Vec<&str> = Vec::new();
     for row in rows.filter(|row| !row.population.is_empty()) {

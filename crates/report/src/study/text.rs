@@ -1,7 +1,7 @@
 //! A study in words and tables.
 
 use super::names::{between, levels, title};
-use super::{Memory, Panel, PanelRow, StudyResults, grouped, side, tabled};
+use super::{FILE, Memory, Panel, PanelRow, StudyResults, grouped, side, tabled};
 use crate::{Analysis, table, words};
 use narrows_model::result::Method;
 use std::collections::BTreeSet;
@@ -270,9 +270,11 @@ pub fn cautions(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<String> 
         lines.push(format!("as the user said, not as read from the machine: {names}"));
     }
     lines.extend(results.reference.filter(|of| of.with_cell < of.medians).map(|of| {
+        let is_joint = analysis.stored.trials.iter().any(|trial| trial.level(FILE).is_some());
+        let whose = if is_joint { " (--reference NAME=FILE is of one file's)" } else { "" };
         format!(
             "reference: {} of {} medians stand beside a cell; the others are of levels that this \
-             study lacks, or could be of several cells",
+             study lacks, or could be of several cells{whose}",
             of.with_cell, of.medians
         )
     }));
