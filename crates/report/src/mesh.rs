@@ -59,6 +59,7 @@ fn field(cell: &MeshPair, mesh: &Mesh, names: &[String]) -> heat::Field {
         column: name(names, cell.to),
         says: cell.last().map_or("failed".to_owned(), |value| figure(value, mesh)),
         better: share(cell, mesh),
+        open: None,
     }
 }
 

@@ -55,8 +55,23 @@ fn without_two_places_in_a_block_there_is_nothing_to_compare() {
     let text =
         (narrows_report::formats::format("text").expect("a format").write)(&Analysis::of(&study));
     let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let nothing = "TCP, 4 flows: nothing to compare: no two places have a figure in one block";
+    let nothing = "nothing to compare in 2 tests: no two places have a figure in one block";
     assert!(whole.contains(nothing), "{text}");
+    assert!(!whole.contains("moved change interval"), "tables of nothing: {text}");
+    // Nor does the page lead with that: what its first panel says is an answer.
+    let page =
+        (narrows_report::formats::format("html").expect("a format").write)(&Analysis::of(&study));
+    let (_, head) = page.split_once("class=\"figure\">").expect("a headline");
+    assert!(!head.starts_with("TCP, 4 flows: nothing to compare"), "{}", &head[..80]);
+    // Where another test shows something, the one that does not is named.
+    let mut study = placed::simulated(10, &placed::dells, 7);
+    let trips = study.trials.iter().filter(|trial| !trial.kind.is_stream());
+    let trips: Vec<_> = trips.map(|trial| trial.id.clone()).collect();
+    study.records.retain(|record| !trips.contains(&record.trial));
+    let text =
+        (narrows_report::formats::format("text").expect("a format").write)(&Analysis::of(&study));
+    assert!(text.contains("TCP, 4 flows: process and memory at both ends costs most"), "{text}");
+    assert!(text.contains("TCP round trip: nothing to compare: no two places"), "{text}");
     assert!(!whole.contains("no place matters") && !whole.contains("intervals hold together"));
 }
 

@@ -73,7 +73,7 @@ pub use noise::{Noise, noise};
 pub use order::{BoxPlot, box_plot, median, median_interval, quantile, ratio_of_medians};
 pub use pairs::{OVERLAP_MIN, PairRate, Pairs, Slowest, overlap_share, pairs};
 pub use percentile::{Percentiles, percentiles};
-pub use placement::{Cost, Effect, HostLoad, Move, PlacedCell, PlacedTest, placements};
+pub use placement::{Against, Cost, Effect, HostLoad, Move, PlacedCell, PlacedTest, placements};
 pub use rank::{
     DunnPair, Ratio, Test, brunner_munzel, cliffs_delta, dunn, kruskal_wallis, mann_whitney, ratio,
     spearman,

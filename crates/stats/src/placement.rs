@@ -36,6 +36,9 @@ pub enum Move {
     Floating,
     /// The NIC: one at the node of this host's end, in place of one at another.
     Nearer,
+    /// The NIC: another at the same node, in place of the first placement's. `None` is the one that
+    /// the study goes by unless a level names another.
+    Nic { from: Option<String>, to: Option<String> },
 }
 
 /// What a move does to a test's figure.
@@ -69,12 +72,22 @@ pub enum Cost {
     FewRuns,
 }
 
+/// A placement's figure by that of the first one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Against {
+    /// Of runs of the same block; its interval holds for itself alone.
+    pub ratio: Estimate,
+    pub verdict: Cost,
+}
+
 /// One placement of one test.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlacedCell {
     /// Index of its trial and summary.
     pub trial: usize,
     pub seating: Seating,
+    /// What it gives against the first; `None` of the first, and where no block has both.
+    pub against_first: Option<Against>,
     /// What the sending host had to do.
     pub sender: HostLoad,
     /// What the receiving host had to do.
@@ -146,7 +159,7 @@ impl PlacedTest {
                 Move::Here | Move::There | Move::Both => true,
                 Move::One(Axis::ProcessHere) => first.seating.here.memory.is_none(),
                 Move::One(Axis::ProcessThere) => first.seating.there.memory.is_none(),
-                Move::One(_) | Move::Floating | Move::Nearer => false,
+                Move::One(_) | Move::Floating | Move::Nearer | Move::Nic { .. } => false,
             })
         };
         let others = self.cells.iter().filter_map(|cell| match whole(cell) {
@@ -191,6 +204,10 @@ pub fn placements(study: &StoredStudy) -> Vec<PlacedTest> {
     for (test, found) in tests.iter_mut().zip(found) {
         let larger = test.metric.larger_is_better();
         test.effects = found.iter().filter_map(|pairs| effect(pairs, claims, larger)).collect();
+        let by_block = values(study, test);
+        for (at, cell) in test.cells.iter_mut().enumerate().skip(1) {
+            cell.against_first = against(&by_block, at, larger);
+        }
     }
     tests
 }
@@ -202,7 +219,7 @@ fn placed(study: &StoredStudy, at: usize, trial: &Trial, there: &Host) -> Option
         HostLoad::of(&runs.flat_map(|record| record.of(role)).collect::<Vec<_>>())
     };
     let (sender, receiver) = (load(Role::Sender), load(Role::Receiver));
-    Some(PlacedCell { trial: at, seating, sender, receiver })
+    Some(PlacedCell { trial: at, seating, against_first: None, sender, receiver })
 }
 
 /// Whether a trial could run in any session: where one could not, nobody knows its place.
@@ -277,6 +294,12 @@ fn pairs(study: &StoredStudy, test: &PlacedTest) -> Vec<Pairs> {
             let is_away = a.seating.here.process != near.here.process;
             if is_away && is_nearer(&a.seating, &b.seating) && b.seating == base(test, &b.seating) {
                 found.entry((Move::Nearer, None)).or_default().push((from, to));
+            }
+            if from == 0 && is_nearer(&a.seating, &b.seating) && b.seating == base(test, &b.seating)
+            {
+                let [one, other] = [a, b].map(|cell| cell.seating.nic.clone());
+                let nic = Move::Nic { from: one, to: other };
+                found.entry((nic, None)).or_default().push((from, to));
             }
         }
     }
@@ -362,6 +385,18 @@ fn ratio(block: &BTreeMap<usize, f64>, pairs: &[(usize, usize)]) -> Option<f64> 
         .filter_map(|(from, to)| Some((block.get(to)? / block.get(from)?).ln()))
         .collect();
     (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+}
+
+/// What a cell gives against the first, with an interval for it alone.
+fn against(
+    by_block: &BTreeMap<u32, BTreeMap<usize, f64>>,
+    cell: usize,
+    larger_is_better: bool,
+) -> Option<Against> {
+    let ratios: Vec<f64> =
+        by_block.values().filter_map(|block| ratio(block, &[(0, cell)])).collect();
+    let ratio = median_interval(&ratios, 1.0 - ERROR_SHARE, Unit::Share)?;
+    Some(Against { verdict: cost(&ratio, larger_is_better), ratio })
 }
 
 /// The effect of a move, with an interval that is wider the more of them are claimed (Bonferroni).

@@ -139,6 +139,7 @@ fn placed(seatings: &[Seating]) -> PlacedTest {
     let cell = |(trial, seating): (usize, &Seating)| PlacedCell {
         trial,
         seating: seating.clone(),
+        against_first: None,
         sender: load,
         receiver: load,
     };

@@ -18,7 +18,7 @@ fn of_move(planted: &Planted, of: &Move) -> f64 {
         Move::Here => planted.process_here * planted.memory_here,
         Move::There => planted.process_there * planted.memory_there,
         Move::Both => of_move(planted, &Move::Here) * of_move(planted, &Move::There),
-        Move::Floating | Move::Nearer => 1.0,
+        Move::Floating | Move::Nearer | Move::Nic { .. } => 1.0,
     }
 }
 
@@ -137,6 +137,38 @@ fn dells_study_sets_its_adapter_against_the_way_to_the_other() {
     assert!(gains.iter().all(|(_, times)| (times - 1.25).abs() < 1e-9), "{gains:?}");
     let both = study.trials.iter().filter(|trial| Seating::of(trial, &host, &host).is_none());
     assert_eq!(both.count(), 3 * 2 * 3, "both at once");
+}
+
+/// Two adapters at one node are set against each other, and what a map may colour is judged.
+#[test]
+fn a_second_nic_at_the_same_node_is_set_against_the_first() {
+    let mut study = simulated(10, &dells, 7);
+    let first = study.trials[0].clone();
+    let mut second = first.clone();
+    second.id = TrialId("second".into());
+    second.levels[0].level = "second".into();
+    for end in second.ends.iter_mut().filter(|end| end.host == EndHost::Controller) {
+        end.bind = Some(Bind { device: Some("eth1".into()), ..Bind::default() });
+    }
+    let runs: Vec<_> = study.records_of(&first).cloned().collect();
+    for mut run in runs {
+        run.trial = second.id.clone();
+        run.external.as_mut().expect("figures").figures[0].value *= 0.5;
+        study.records.push(run);
+    }
+    study.trials = vec![first, second];
+    let test = placements(&study).remove(0);
+    let nic = Move::Nic { from: None, to: Some("eth1".into()) };
+    let told = effect(&test, nic);
+    assert!((told.ratio.value - 0.5).abs() < 1e-9, "{told:?}");
+    assert_eq!((told.verdict, told.pairs, test.effects.len()), (Cost::Worse, 1, 1));
+    let verdicts = |test: &PlacedTest| -> Vec<Option<Cost>> {
+        test.cells.iter().map(|cell| Some(cell.against_first?.verdict)).collect()
+    };
+    assert_eq!(verdicts(&test), [None, Some(Cost::Worse)]);
+    // Half as fast in three runs: too few for an interval.
+    study.records.retain(|record| record.block < 3);
+    assert_eq!(verdicts(&placements(&study)[0]), [None, Some(Cost::FewRuns)]);
 }
 
 #[test]

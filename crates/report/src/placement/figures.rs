@@ -7,7 +7,7 @@ use crate::plots::heat::{self, Field};
 use crate::{Analysis, words};
 use narrows_model::load::Role;
 use narrows_model::units::Unit;
-use narrows_stats::{HostLoad, Move, PlacedCell, PlacedTest};
+use narrows_stats::{Cost, HostLoad, Move, PlacedCell, PlacedTest};
 
 /// A picture with what it is called.
 pub struct Picture {
@@ -68,9 +68,19 @@ fn fields(analysis: &Analysis<'_>, test: &PlacedTest) -> Vec<Field> {
             column: seating.there.to_string(),
             says: median(cell).map_or("-".to_owned(), |of| words::value(of.value, of.unit)),
             better: if test.metric.larger_is_better() { ratio } else { ratio.map(|of| 1.0 / of) },
+            open: ratio.and(cell.against_first).and_then(|of| open(of.verdict)),
         }
     };
     test.cells.iter().map(field).collect()
+}
+
+/// Why a map has no colour for a placement.
+fn open(verdict: Cost) -> Option<&'static str> {
+    match verdict {
+        Cost::FewRuns => Some("too few runs to say (6)"),
+        Cost::Unclear => Some("not told apart"),
+        Cost::Worse | Cost::Better | Cost::Alike => None,
+    }
 }
 
 fn figure_bars(analysis: &Analysis<'_>, test: &PlacedTest, title: &str) -> String {
@@ -119,7 +129,8 @@ mod tests {
     #[test]
     fn bars_say_which_end_is_away() {
         let (sender, receiver) = (HostLoad::default(), HostLoad::default());
-        let cell = PlacedCell { trial: 0, seating: Seating::default(), sender, receiver };
+        let seating = Seating::default();
+        let cell = PlacedCell { trial: 0, seating, against_first: None, sender, receiver };
         for (of, wanted) in [
             (None, "at the NIC: "),
             (Some(Move::Both), "both ends away: "),

@@ -56,8 +56,19 @@ fn moved(analysis: &Analysis<'_>, effect: &Effect) -> String {
         Move::There => "process and memory at the peer, together".to_owned(),
         Move::Both => "process and memory at both ends".to_owned(),
         Move::Nearer => "through a NIC at the node of this host's end, not at another".to_owned(),
+        Move::Nic { ref from, ref to } => {
+            let name = |nic: &Option<String>| nic.clone().unwrap_or_else(|| leading(analysis));
+            format!("NIC {} to {}", name(from), name(to))
+        }
         Move::Floating => "threads that float in their node, in place of pinned".to_owned(),
     }
+}
+
+/// The NIC that the study goes by unless a level names another.
+fn leading(analysis: &Analysis<'_>) -> String {
+    let stored = analysis.stored;
+    let mut nics = stored.host.nics.iter().filter(|nic| stored.study.interfaces.has(&nic.name));
+    nics.next().map_or("of the study".to_owned(), |nic| nic.name.clone())
 }
 
 /// Whether facts say that the NIC between the ends is at this node.
@@ -96,11 +107,11 @@ fn verdict(cost: Cost) -> &'static str {
     }
 }
 
-/// What the test shows in which a place costs most; of others the first. None of a study
-/// of anything else.
+/// What the test shows in which a place costs most; of others the first. None where nothing can be
+/// compared.
 pub fn dearest(analysis: &Analysis<'_>) -> Option<String> {
     let most = |test: &&PlacedTest| test.effects.iter().filter(costs).map(size).fold(0.0, f64::max);
-    let tests = analysis.placements.iter();
+    let tests = analysis.placements.iter().filter(|test| !test.effects.is_empty());
     // Of equals the last is the largest: from the end that is the first.
     let dearest = tests.rev().max_by(|a, b| most(a).total_cmp(&most(b)))?;
     Some(answer(analysis, dearest))
@@ -108,6 +119,11 @@ pub fn dearest(analysis: &Analysis<'_>) -> Option<String> {
 
 /// What a test's placements show, in one sentence.
 fn answer(analysis: &Analysis<'_>, test: &PlacedTest) -> String {
+    if let [effect @ Effect { of: Move::Nic { .. }, .. }] = &test.effects[..] {
+        let (ratio, verdict) = (&effect.ratio, verdict(effect.verdict));
+        let (moved, change) = (moved(analysis, effect), percent(ratio.value));
+        return format!("{}: {moved}: {change} ({}), {verdict}", test.name, interval(ratio));
+    }
     let worst = test.effects.iter().filter(costs).max_by(|a, b| size(a).total_cmp(&size(b)));
     let all = |cost: Cost| test.effects.iter().all(|effect| effect.verdict == cost);
     match worst {
@@ -118,14 +134,35 @@ fn answer(analysis: &Analysis<'_>, test: &PlacedTest) -> String {
             percent(worst.ratio.value),
             interval(&worst.ratio)
         ),
-        None if test.effects.is_empty() => {
-            format!("{}: nothing to compare: no two places have a figure in one block", test.name)
-        }
         None if all(Cost::Alike) => {
             format!("{}: no place matters: each moves it by less than 5 %", test.name)
         }
         None => format!("{}: no place is shown to cost more than 5 %", test.name),
     }
+}
+
+/// Tests in which nothing can be compared, in one sentence; none where there are none.
+fn not_compared(analysis: &Analysis<'_>) -> Option<String> {
+    let tests = analysis.placements.iter().filter(|test| test.effects.is_empty());
+    let names: Vec<&str> = tests.map(|test| test.name.as_str()).collect();
+    let why = "nothing to compare: no two places have a figure in one block";
+    match names.len() {
+        0 => None,
+        all if all == analysis.placements.len() && all > 1 => {
+            Some(why.replace("compare", &format!("compare in {all} tests")))
+        }
+        _ => Some(format!("{}: {why}", names.join("; "))),
+    }
+}
+
+/// The tests in which something can be.
+fn compared<'a>(analysis: &'a Analysis<'_>) -> impl Iterator<Item = &'a PlacedTest> {
+    analysis.placements.iter().filter(|test| !test.effects.is_empty())
+}
+
+/// Whether a test has more to tell than its one sentence.
+fn has_table(test: &&PlacedTest) -> bool {
+    !matches!(&test.effects[..], [] | [Effect { of: Move::Nic { .. }, .. }])
 }
 
 fn costs(effect: &&Effect) -> bool {

@@ -1,6 +1,8 @@
 //! Placements in the page.
 
-use super::{answer, figures, interval, moved, percent, verdict};
+use super::{
+    answer, compared, figures, has_table, interval, moved, not_compared, percent, verdict,
+};
 use crate::Analysis;
 use maud::{Markup, PreEscaped, html};
 use narrows_stats::PlacedTest;
@@ -12,8 +14,9 @@ pub fn section(analysis: &Analysis<'_>) -> Markup {
     }
     html! {
         h2 id="placement" { "Placement" }
-        @for test in &analysis.placements { p { b { (answer(analysis, test)) } } }
-        @for test in &analysis.placements { (effects(analysis, test)) }
+        @for test in compared(analysis) { p { b { (answer(analysis, test)) } } }
+        @if let Some(says) = not_compared(analysis) { p { (says) } }
+        @for test in compared(analysis).filter(has_table) { (effects(analysis, test)) }
         div class="grid" { @for picture in figures::all(analysis) {
             div class="card" { h3 { (picture.title) } (PreEscaped(picture.svg)) }
         } }

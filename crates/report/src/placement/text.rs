@@ -1,6 +1,7 @@
 //! Placements in words and tables.
 
-use super::{answer, interval, link_share, moved, percent, uncounted, verdict};
+use super::{answer, compared, has_table, interval, link_share, moved, not_compared, percent};
+use super::{uncounted, verdict};
 use crate::{Analysis, table, words};
 use narrows_model::load::Role;
 use narrows_model::units::Unit;
@@ -11,12 +12,18 @@ use std::fmt::Write;
 /// anything else.
 pub fn tables(analysis: &Analysis<'_>) -> String {
     let mut text = String::new();
-    for test in &analysis.placements {
-        let _ = writeln!(text, "{}\n{}", answer(analysis, test), effects(analysis, test));
+    for test in compared(analysis) {
+        let _ = writeln!(text, "{}", answer(analysis, test));
+        if has_table(&test) {
+            let _ = writeln!(text, "{}", effects(analysis, test));
+        }
     }
-    if let Some(first) = analysis.placements.first() {
+    if let Some(says) = not_compared(analysis) {
+        let _ = writeln!(text, "{says}\n");
+    }
+    if !analysis.placements.is_empty() {
         let claims: usize = analysis.placements.iter().map(|test| test.effects.len()).sum();
-        if let Some(effect) = first.effects.first() {
+        if let Some(effect) = compared(analysis).find_map(|test| test.effects.first()) {
             let _ = writeln!(
                 text,
                 "  runs of one block set against each other, {} blocks; the {claims} intervals hold \

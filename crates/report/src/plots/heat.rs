@@ -3,6 +3,7 @@
 
 use super::svg::{Anchor, short};
 use super::{Svg, WIDTH};
+use std::collections::BTreeSet;
 
 const LEFT: f64 = 132.0;
 const RIGHT: f64 = WIDTH - 6.0;
@@ -11,7 +12,7 @@ const ROW: f64 = 26.0;
 /// Width of a letter of the small type.
 const LETTER: f64 = 6.0;
 /// Letters of a row's name in one line.
-const ROW_LETTERS: usize = 24;
+const ROW_LETTERS: usize = 21;
 
 /// One field of the map.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,8 @@ pub struct Field {
     /// How many times better it is than the first placement: below 1 worse; `None` where nothing
     /// was measured.
     pub better: Option<f64>,
+    /// Why nothing is claimed of that, where its runs show nothing: the field is grey.
+    pub open: Option<&'static str>,
 }
 
 /// Draws a map of fields of a placement here and one at the peer; nothing without any.
@@ -60,13 +63,22 @@ pub fn draw_of(title: &str, corner: &str, fields: &[Field]) -> String {
     }
     for field in fields {
         let (x, y) = (place_of(&columns, &field.column) * width, place_of(&rows, &field.row) * ROW);
-        let tip = format!("{} > {}: {}", field.row, field.column, field.says);
+        let why = field.open.map_or(String::new(), |why| format!(" ({why})"));
+        let tip = format!("{} > {}: {}{why}", field.row, field.column, field.says);
         let place = (LEFT + x + 1.0, TOP + y + 1.0);
-        svg.rect(shade(field.better), place, (width - 2.0, ROW - 2.0), &tip);
+        let class = if field.open.is_some() { "unclear" } else { shade(field.better) };
+        svg.rect(class, place, (width - 2.0, ROW - 2.0), &tip);
         let text = short(&field.says, (width / 6.0) as usize);
         svg.text("inside", (LEFT + x + width / 2.0, TOP + y + 17.0), Anchor::Middle, &text);
     }
-    let height = legend(&mut svg, TOP + ROW * rows.len() as f64 + 10.0);
+    let mut height = legend(&mut svg, TOP + ROW * rows.len() as f64 + 10.0);
+    let open: BTreeSet<&str> = fields.iter().filter_map(|field| field.open).collect();
+    if !open.is_empty() {
+        let says = open.into_iter().collect::<Vec<_>>().join(", or ");
+        svg.rect("unclear", (6.0, height), (14.0, 11.0), "");
+        svg.text("axis", (24.0, height + 9.0), Anchor::Start, &says);
+        height += 17.0;
+    }
     svg.finish(height)
 }
 
@@ -82,13 +94,15 @@ fn column_name(at: usize, of: usize, width: f64, name: &str, letters: usize) -> 
     if is_last && middle + half > RIGHT { (RIGHT, Anchor::End) } else { (middle, Anchor::Middle) }
 }
 
-/// A name in two lines where it is too long for one, parted at a comma or colon.
+/// A name in two lines where it is too long for one, parted at a comma or colon, or between words.
 fn in_lines(name: &str, letters: usize) -> Vec<&str> {
     if name.chars().count() <= letters {
         return vec![name];
     }
     let mut parts = name.match_indices([',', ':']).map(|(at, _)| at + 1);
-    match parts.rfind(|at| name[..*at].chars().count() <= letters) {
+    let fits = |at: &usize| name[..*at].chars().count() <= letters;
+    let mut words = name.match_indices(' ').map(|(at, _)| at);
+    match parts.rfind(fits).or_else(|| words.rfind(fits)) {
         Some(at) => vec![&name[..at], name[at..].trim_start()],
         None => vec![name],
     }
@@ -148,6 +162,7 @@ mod tests {
             column: column.into(),
             says: "9.4 Gb/s".into(),
             better,
+            open: None,
         };
         let fields = [field("node 0", "node 0", Some(1.0)), field("node 1", "node 0", Some(0.6))];
         let drawn = draw("TCP", &fields);
@@ -159,6 +174,12 @@ mod tests {
         );
         assert_eq!(drawn.matches("class=\"worse3\"").count(), 2, "{drawn}");
         assert_eq!(draw("TCP", &[]), "");
+        // What its runs do not show has no colour, and the legend says why.
+        let unclear = Field { open: Some("grey: too few runs"), ..fields[1].clone() };
+        let drawn = draw("TCP", &[fields[0].clone(), unclear]);
+        assert_eq!(drawn.matches("class=\"worse3\"").count(), 1, "the legend's: {drawn}");
+        assert_eq!(drawn.matches("class=\"unclear\"").count(), 2, "{drawn}");
+        assert!(drawn.contains(">grey: too few runs<"), "{drawn}");
     }
 
     #[test]
@@ -167,6 +188,8 @@ mod tests {
         assert_eq!(two, ["eth0: node 1, memory 0,", "irq 0"]);
         assert_eq!(in_lines("node 1, irq 0", 24), ["node 1, irq 0"]);
         assert_eq!(in_lines(&"x".repeat(30), 24).len(), 1);
+        let two = in_lines("an adapter on each node, both at once", 21);
+        assert_eq!(two, ["an adapter on each", "node, both at once"]);
         let (x, _) = column_name(3, 4, 55.0, "node 0, memory 1", 18);
         assert_eq!(x, RIGHT);
         let (x, _) = column_name(0, 4, 55.0, "node 0", 18);

@@ -106,6 +106,7 @@ fn fields() -> String {
         column: column.into(),
         says: says.into(),
         better,
+        open: None,
     };
     let long = "a placement whose words are more than fit the line";
     let all = [
