@@ -75,6 +75,9 @@ impl StudyResults {
 pub struct Panel {
     /// The other factors' levels.
     pub name: String,
+    /// What halves of its round trips are called; the same as `name` of other figures.
+    #[serde(skip)]
+    pub half: String,
     /// The file that all cells are of, where several are shown as one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -183,7 +186,7 @@ pub fn results(
     let kinds = kinds_differ(stored);
     let mut panels: Vec<(String, Metric, Vec<usize>)> = Vec::new();
     for (at, trial) in shown {
-        let name = name(trial, &across, kinds);
+        let name = name(trial, &across, kinds, None);
         // Figures of several kinds are not to be set against each other.
         let metric = summaries[at].metric;
         match panels.iter_mut().find(|(known, of, _)| *known == name && *of == metric) {
@@ -243,15 +246,45 @@ fn by_hand(stored: &StoredStudy, factor: &str) -> bool {
 }
 
 /// What a cell's panel is called: its levels but the one along the axis, and its kind where that is
-/// needed. A number alone says nothing: its factor stands before it.
-fn name(trial: &Trial, across: &str, kinds: bool) -> String {
+/// needed. A number alone says nothing: its factor stands before it. `half` is the factor before
+/// whose level `half of` stands.
+fn name(trial: &Trial, across: &str, kinds: bool, half: Option<&str>) -> String {
     let others = trial.levels.iter().filter(|level| level.factor != across);
-    let said = others.map(|level| match level.level.parse::<f64>() {
-        Ok(_) => format!("{} {}", level.factor, level.level),
-        Err(_) => level.level.clone(),
+    let said = others.map(|level| {
+        let half = if half == Some(&level.factor) { "half of " } else { "" };
+        match level.level.parse::<f64>() {
+            Ok(_) => format!("{half}{} {}", level.factor, level.level),
+            Err(_) => format!("{half}{}", level.level),
+        }
     });
     let kind = kinds.then(|| trial.kind.to_string());
     kind.into_iter().chain(said).collect::<Vec<_>>().join(", ")
+}
+
+/// What halves of round trips are called: `half of` stands before what is measured, and not before
+/// where and beside what it is.
+fn half(stored: &StoredStudy, trial: &Trial, across: &str, name: &str) -> String {
+    match tested(stored).filter(|factor| *factor != across) {
+        Some(factor) => self::name(trial, across, false, Some(factor)),
+        None if name.is_empty() => format!("half of {}", words::metric(Metric::RoundTripP50)),
+        None => format!("half of {name}"),
+    }
+}
+
+/// The factor whose levels are the tests: cells of one level have one kind of figure, and those of
+/// others another.
+fn tested(stored: &StoredStudy) -> Option<&str> {
+    let mut factors = stored.trials.first()?.levels.iter().map(|level| level.factor.as_str());
+    factors.find(|factor| {
+        let mut of: BTreeMap<Option<&str>, Option<Metric>> = BTreeMap::new();
+        let mut cells = stored.trials.iter();
+        let is_one = cells.all(|trial| {
+            let metric = trial.kind.metric();
+            *of.entry(trial.level(factor)).or_insert(metric) == metric
+        });
+        let first = of.values().next();
+        is_one && of.values().any(|metric| Some(metric) != first)
+    })
 }
 
 /// Whether cells of the same levels are of several kinds: imported ones can be, such as the four
@@ -345,7 +378,9 @@ fn panel(
     let median_of_all = is_one.then(|| narrows_stats::median(&values.concat())).flatten();
     let needed = measured.iter().map(|cell| repeats_needed(cell, margin, CONFIDENCE));
     let first = cells.first().and_then(|at| stored.trials[*at].level(FILE));
+    let half = cells.first().map(|at| half(stored, &stored.trials[*at], across, &name));
     Panel {
+        half: half.filter(|_| metric == Metric::RoundTripP50).unwrap_or_else(|| name.clone()),
         name,
         file: first.filter(|_| across != FILE).map(str::to_owned),
         metric,

@@ -77,7 +77,7 @@ fn series(analysis: &Analysis<'_>, panel: &Panel) -> Option<Series> {
     }
     points.retain(|point| point.median > 0.0);
     points.sort_by_key(|point| point.size);
-    let name = super::names::title(panel);
-    let name = if is_trip { format!("half of {name}") } else { name.to_owned() };
+    let name = if is_trip { panel.half.as_str() } else { super::names::title(panel) };
+    let name = name.to_owned();
     (!points.is_empty()).then_some(Series { name, points })
 }

@@ -1,6 +1,6 @@
 //! Tables of panels: what is said of each cell, a column a panel, or a row where there are many.
 
-use super::names::{Table, levels, title};
+use super::names::{Table, levels};
 use super::{Panel, PanelRow, StudyResults};
 
 /// Columns of panels; with more, panels are rows.
@@ -33,7 +33,7 @@ pub fn of(results: &StudyResults, said: Said<'_>, more: Option<Said<'_>>) -> Opt
     for panel in results.panels.iter().filter(|panel| has(panel, said)) {
         lines.push((panel.name.clone(), panel, said));
         if let Some(more) = more.filter(|more| has(panel, *more)) {
-            lines.push((format!("half of {}", title(panel)), panel, more));
+            lines.push((panel.half.clone(), panel, more));
         }
     }
     match (lines.len(), levels.len()) {
