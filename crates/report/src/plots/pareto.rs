@@ -4,7 +4,8 @@ use super::svg::Anchor;
 use super::{Svg, WIDTH};
 use narrows_profile::{Breakdown, ClassShare};
 
-const LEFT: f64 = 140.0;
+/// As wide as the longest name of a class.
+const LEFT: f64 = 164.0;
 const RIGHT: f64 = WIDTH - 44.0;
 const TOP: f64 = 6.0;
 const ROW: f64 = 20.0;

@@ -2,7 +2,9 @@
 //! boxes a panel, the levels below. Where populations of memory are known, each box has the colour
 //! of its balance; published figures stand beside.
 
+use super::names::title;
 use super::{Memory, Panel, PanelRow, StudyResults, plot, sized};
+use crate::drawn::canvas::wrap;
 use crate::plots::svg::{Anchor, short};
 use crate::plots::{Svg, WIDTH, ticks};
 use crate::{Analysis, words};
@@ -15,8 +17,13 @@ const LEFT: f64 = 40.0;
 const MARGIN: f64 = 6.0;
 /// Height of the boxes' axis.
 const PLOT: f64 = 190.0;
-/// Above the boxes, the panel's name.
-const NAME: f64 = 20.0;
+/// Above the boxes the panel's name: what is around it, and each of its lines.
+const NAME: f64 = 7.0;
+const NAME_LINE: f64 = 13.0;
+/// Lines that a name may take; where one takes more, numbers stand for all of them.
+const NAME_LINES: usize = 4;
+/// Units that a letter of a name takes.
+const NAME_LETTER: f64 = 7.0;
 /// Below them, the levels.
 const LEVELS: f64 = 20.0;
 /// Between two panels of a row.
@@ -120,6 +127,10 @@ struct Layout {
     is_coloured: bool,
     /// Levels that letters stand for, whose names are too long for the axis; else none.
     key: Vec<String>,
+    /// The lines of each panel's name.
+    names: Vec<Vec<String>>,
+    /// Names that numbers stand for, where they are too long; else none.
+    numbered: Vec<String>,
 }
 
 impl Faceted<'_> {
@@ -131,23 +142,31 @@ impl Faceted<'_> {
         if layout.is_coloured {
             top = legend(&mut svg, self.panels.iter().flat_map(|panel| &panel.rows));
         }
-        for row in self.panels.chunks(layout.count) {
+        let rows = self.panels.chunks(layout.count).zip(layout.names.chunks(layout.count));
+        for (row, names) in rows {
             let right = LEFT + (layout.panel + GAP) * row.len() as f64 - GAP;
             axis(&mut svg, self.unit, &layout, top, right);
-            for (at, panel) in row.iter().enumerate() {
+            for (at, (panel, name)) in row.iter().zip(names).enumerate() {
                 let left = LEFT + (layout.panel + GAP) * at as f64;
+                heading(&mut svg, name, &layout, (left, top));
                 group(&mut svg, analysis, panel, &layout, (left, top));
             }
-            top += NAME + PLOT + LEVELS;
+            top += layout.name() + PLOT + LEVELS;
         }
         svg.text("axis", ((LEFT + width - MARGIN) / 2.0, top + 10.0), Anchor::Middle, across);
         top += 17.0;
-        for (at, level) in layout.key.iter().enumerate() {
+        let letters = layout.key.iter().enumerate();
+        let letters = letters.map(|(at, level)| (letter(at).to_string(), level));
+        let numbers = layout.numbered.iter().enumerate();
+        let numbers = numbers.map(|(at, name)| ((at + 1).to_string(), name));
+        let mut below = 0.0;
+        for (sign, name) in letters.chain(numbers) {
             top += KEY;
-            let name = short(level, ((width - LEFT) / LETTER) as usize);
-            svg.text("small", (LEFT, top), Anchor::Start, &format!("{}  {name}", letter(at)));
+            below = 6.0;
+            let name = short(name, ((width - LEFT) / LETTER) as usize);
+            svg.text("small", (LEFT, top), Anchor::Start, &format!("{sign}  {name}"));
         }
-        svg.finish(top + if layout.key.is_empty() { 0.0 } else { 6.0 })
+        svg.finish(top + below)
     }
 
     fn layout(&self, analysis: &Analysis<'_>, width: f64) -> Option<Layout> {
@@ -169,8 +188,21 @@ impl Faceted<'_> {
         let is_coloured = rows().any(|row| row.memory.is_some());
         let step = panel / levels;
         let key = key(rows(), step);
-        Some(Layout { count, panel, step, low, high, is_coloured, key })
+        let (names, numbered) = headings(&self.panels, panel);
+        Some(Layout { count, panel, step, low, high, is_coloured, key, names, numbered })
     }
+}
+
+/// The lines of the names of panels so wide, and the names where numbers stand in their place.
+fn headings(panels: &[&Panel], width: f64) -> (Vec<Vec<String>>, Vec<String>) {
+    let names = || panels.iter().map(|panel| title(panel));
+    let letters = (width / NAME_LETTER) as usize;
+    let lines: Vec<Vec<String>> = names().map(|name| wrap(name, letters, "")).collect();
+    if lines.iter().all(|name| name.len() <= NAME_LINES) {
+        return (lines, Vec::new());
+    }
+    let numbers = (1..=panels.len()).map(|at| vec![at.to_string()]);
+    (numbers.collect(), names().map(str::to_owned).collect())
 }
 
 /// The levels of rows so far apart, where their names do not fit and are no numbers, of which some
@@ -225,19 +257,29 @@ impl Layout {
     /// Where a value stands in the row of panels that begins at `top`.
     fn y(&self, top: f64, value: f64) -> f64 {
         let share = (value - self.low) / (self.high - self.low);
-        top + NAME + PLOT * (1.0 - share)
+        top + self.name() + PLOT * (1.0 - share)
+    }
+
+    /// Height of the names above the boxes.
+    fn name(&self) -> f64 {
+        NAME + NAME_LINE * self.names.iter().map(Vec::len).max().unwrap_or(1) as f64
     }
 }
 
-/// One panel's boxes, its name above and its levels below, from its upper left corner.
+/// A panel's name above its boxes, down to them.
+fn heading(svg: &mut Svg, lines: &[String], layout: &Layout, (left, top): (f64, f64)) {
+    let last = top + layout.name() - 8.0;
+    for (at, line) in lines.iter().enumerate() {
+        let up = NAME_LINE * (lines.len() - 1 - at) as f64;
+        svg.text("label", (left + layout.panel / 2.0, last - up), Anchor::Middle, line);
+    }
+}
+
+/// One panel's boxes and its levels below, from the upper left corner of its name.
 fn group(svg: &mut Svg, analysis: &Analysis<'_>, panel: &Panel, layout: &Layout, at: (f64, f64)) {
     let (left, top) = at;
     let y = |value: f64| layout.y(top, value);
-    let title = if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name };
-    let letters = (layout.panel / LETTER) as usize;
-    let middle = left + layout.panel / 2.0;
-    svg.text("label", (middle, top + 12.0), Anchor::Middle, &short(title, letters));
-    svg.rect("frame", (left, top + NAME), (layout.panel, PLOT), "");
+    svg.rect("frame", (left, top + layout.name()), (layout.panel, PLOT), "");
     // Two letters of a name at least are told, and stand apart.
     let longest = panel.rows.iter().map(|row| row.level.chars().count()).max().unwrap_or(1);
     let wanted = 6.0 * longest.clamp(1, 2) as f64 + 2.0;
@@ -252,7 +294,7 @@ fn group(svg: &mut Svg, analysis: &Analysis<'_>, panel: &Panel, layout: &Layout,
             let tip = format!("reference: {}", words::value(beside, panel.unit));
             svg.rect("beside", (middle - 3.5, y(beside) - 3.5), (7.0, 7.0), &tip);
         }
-        let below = top + NAME + PLOT + 13.0;
+        let below = top + layout.name() + PLOT + 13.0;
         if let Some(at) = layout.key.iter().position(|level| *level == row.level) {
             svg.text("axis", (middle, below), Anchor::Middle, &letter(at).to_string());
         } else if place % every == 0 {
