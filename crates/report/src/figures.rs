@@ -18,11 +18,11 @@ const PAPER: &str = "fill=\"#fff\"";
 /// Names without an ending, and SVG documents.
 pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     let mut figures = Vec::new();
-    for (at, one) in analysis.study.iter().flat_map(|study| study.panels.iter().enumerate()) {
-        let across = analysis.study.as_ref().map_or("", |study| study.across.as_str());
-        let title = if one.name.is_empty() { words::metric(one.metric) } else { &one.name };
-        let drawn = plot::draw(title, across, one, &analysis.summaries);
-        figures.push((of_panel(at, title), drawn));
+    if let Some(study) = &analysis.study {
+        for (at, one) in study.panels.iter().enumerate() {
+            let title = if one.name.is_empty() { words::metric(one.metric) } else { &one.name };
+            figures.push((of_panel(at, title), plot::draw(study, one, &analysis.summaries)));
+        }
     }
     if let Some(study) = &analysis.study {
         for one in study::by_size(analysis, study) {
@@ -31,7 +31,7 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     }
     if let Some(study) = &analysis.study {
         for one in faceted::figures(analysis, study) {
-            let drawn = one.draw(analysis, &study.across, faceted::WIDE);
+            let drawn = one.draw(analysis, study, faceted::WIDE);
             figures.push((joint(&one.title), drawn));
         }
     }

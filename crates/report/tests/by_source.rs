@@ -125,3 +125,61 @@ fn a_reference_is_of_the_file_or_the_study_that_has_its_name() {
     let parts = [part("june", "one-processor"), part("july", "one-processor")];
     assert_eq!(joint::whose(&parts, "one-processor"), None, "of both");
 }
+
+/// Published medians are told apart from outliers and boxes, and stand in the table on top.
+#[test]
+fn references_have_a_mark_a_key_and_a_column() {
+    let mut published = study("dimms", &[90.0, 91.0], 1, None);
+    for record in &mut published.records {
+        let external = record.external.as_mut().expect("figures");
+        external.version = Some("Lenovo Press LP1241".to_owned());
+    }
+    let mut own = study("dimms", &[60.0, 61.0], 8, None);
+    let mut more = study("dimms", &[50.0, 51.0], 8, None);
+    for (of, protocol) in [(&mut own, "TCP"), (&mut more, "UDP"), (&mut published, "TCP")] {
+        for trial in &mut of.trials {
+            let id = format!("{protocol}-{}", trial.id.0);
+            of.records.iter_mut().filter(|one| one.trial == trial.id).for_each(|one| {
+                one.trial.0.clone_from(&id);
+            });
+            trial.id.0 = id;
+            trial.levels.push(Level { factor: "protocol".into(), level: protocol.into() });
+        }
+    }
+    own.study.reading.across = Some("dimms".into());
+    own.trials.extend(more.trials);
+    own.records.extend(more.records);
+    let analysis = Analysis::beside(&own, &[published]);
+    let drawn = figures::all(&analysis);
+    for name in ["panel-0", "joint-"] {
+        let (_, svg) = drawn.iter().find(|(known, _)| known.starts_with(name)).expect("a figure");
+        // Of two cells, and in the key.
+        assert_eq!(svg.matches("class=\"beside\"").count(), 3, "{name}: {svg}");
+        assert_eq!(svg.matches("<polygon").count(), 3, "{name}: {svg}");
+        assert!(svg.contains(">reference: Lenovo Press LP1241<"), "{name}: {svg}");
+    }
+    let (_, other) = drawn.iter().find(|(name, _)| name.starts_with("panel-1")).expect("a figure");
+    assert!(!other.contains("reference:"), "{other}");
+    let told = text(&analysis);
+    let head = told.lines().skip_while(|line| *line != "Medians").nth(1).expect("a head");
+    let columns = head.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
+    assert_eq!(columns.collect::<Vec<_>>(), ["dimms", "TCP", "TCP, reference", "UDP"], "{told}");
+}
+
+/// Names of levels that are cut alike would be one to the eye.
+#[test]
+fn long_levels_of_a_panel_are_letters_with_a_key() {
+    let mut of = study("test", &[60.0, 61.0, 62.0, 63.0], 8, None);
+    let names =
+        ["memory read, 1 thread", "memory read, 2 threads", "memory copy", "memory copy, all"];
+    for (trial, name) in of.trials.iter_mut().zip(names) {
+        (*name).clone_into(&mut trial.levels[0].level);
+    }
+    let drawn = figures::all(&Analysis::of(&of));
+    let (_, svg) = drawn.iter().find(|(name, _)| name.starts_with("panel-0")).expect("a figure");
+    for (letter, name) in ["A", "B", "C", "D"].iter().zip(names) {
+        assert!(svg.contains(&format!(">{letter}<")), "{svg}");
+        assert!(svg.contains(&format!(">{letter}  {name}<")), "{svg}");
+    }
+    assert!(!svg.contains('…'), "{svg}");
+}

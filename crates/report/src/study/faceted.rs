@@ -34,12 +34,6 @@ const STEP_MIN: f64 = 9.0;
 const PANEL_MIN: f64 = 100.0;
 /// More panels than this are no overview.
 const PANELS_MAX: usize = 24;
-/// Units that a letter of an axis takes.
-const LETTER: f64 = 6.5;
-/// Letters that may stand for levels.
-const LETTERS: usize = 26;
-/// Height of a line of what they stand for.
-const KEY: f64 = 15.0;
 
 /// Classes of populations, the class of the style sheet that each has, and its word in the legend.
 const CLASSES: [(Memory, &str, &str); 5] = [
@@ -135,7 +129,7 @@ struct Layout {
 
 impl Faceted<'_> {
     /// The figure as SVG, so wide; what does not fit side by side is in rows, with the same axis.
-    pub fn draw(&self, analysis: &Analysis<'_>, across: &str, width: f64) -> String {
+    pub fn draw(&self, analysis: &Analysis<'_>, results: &StudyResults, width: f64) -> String {
         let Some(layout) = self.layout(analysis, width) else { return String::new() };
         let mut svg = Svg::new(width, &self.title);
         let mut top = 4.0;
@@ -153,20 +147,21 @@ impl Faceted<'_> {
             }
             top += layout.name() + PLOT + LEVELS;
         }
-        svg.text("axis", ((LEFT + width - MARGIN) / 2.0, top + 10.0), Anchor::Middle, across);
+        svg.text(
+            "axis",
+            ((LEFT + width - MARGIN) / 2.0, top + 10.0),
+            Anchor::Middle,
+            &results.across,
+        );
         top += 17.0;
-        let letters = layout.key.iter().enumerate();
-        let letters = letters.map(|(at, level)| (letter(at).to_string(), level));
+        top = plot::levels_key(&mut svg, &layout.key, top, width);
         let numbers = layout.numbered.iter().enumerate();
         let numbers = numbers.map(|(at, name)| ((at + 1).to_string(), name));
-        let mut below = 0.0;
-        for (sign, name) in letters.chain(numbers) {
-            top += KEY;
-            below = 6.0;
-            let name = short(name, ((width - LEFT) / LETTER) as usize);
-            svg.text("small", (LEFT, top), Anchor::Start, &format!("{sign}  {name}"));
+        top = plot::signed(&mut svg, numbers, top, width);
+        if self.panels.iter().flat_map(|panel| &panel.rows).any(|row| row.beside.is_some()) {
+            top = plot::reference_key(&mut svg, &results.references, top, width);
         }
-        svg.finish(top + below)
+        svg.finish(top + 6.0)
     }
 
     fn layout(&self, analysis: &Analysis<'_>, width: f64) -> Option<Layout> {
@@ -187,7 +182,7 @@ impl Faceted<'_> {
         let panel = room / count as f64 - GAP;
         let is_coloured = rows().any(|row| row.memory.is_some());
         let step = panel / levels;
-        let key = key(rows(), step);
+        let key = plot::key(rows(), step);
         let (names, numbered) = headings(&self.panels, panel);
         Some(Layout { count, panel, step, low, high, is_coloured, key, names, numbered })
     }
@@ -203,25 +198,6 @@ fn headings(panels: &[&Panel], width: f64) -> (Vec<Vec<String>>, Vec<String>) {
     }
     let numbers = (1..=panels.len()).map(|at| vec![at.to_string()]);
     (numbers.collect(), names().map(str::to_owned).collect())
-}
-
-/// The levels of rows so far apart, where their names do not fit and are no numbers, of which some
-/// may be left out.
-fn key<'a>(rows: impl Iterator<Item = &'a PanelRow>, step: f64) -> Vec<String> {
-    let mut levels: Vec<String> = Vec::new();
-    for row in rows {
-        if !levels.contains(&row.level) {
-            levels.push(row.level.clone());
-        }
-    }
-    let fits = levels.iter().all(|level| level.chars().count() as f64 * LETTER <= step);
-    let numbers = levels.iter().all(|level| level.parse::<f64>().is_ok());
-    if fits || numbers || levels.len() > LETTERS { Vec::new() } else { levels }
-}
-
-/// The letter of a level.
-fn letter(at: usize) -> char {
-    char::from(b'A' + (at % LETTERS) as u8)
 }
 
 /// What the colours mean, of those that there are; where that ends.
@@ -292,13 +268,13 @@ fn group(svg: &mut Svg, analysis: &Analysis<'_>, panel: &Panel, layout: &Layout,
         plot::one(svg, summary, (middle, half), &y, (panel.unit, class));
         if let Some(beside) = row.beside {
             let tip = format!("reference: {}", words::value(beside, panel.unit));
-            svg.rect("beside", (middle - 3.5, y(beside) - 3.5), (7.0, 7.0), &tip);
+            plot::mark(svg, (middle, y(beside)), &tip);
         }
         let below = top + layout.name() + PLOT + 13.0;
         if let Some(at) = layout.key.iter().position(|level| *level == row.level) {
-            svg.text("axis", (middle, below), Anchor::Middle, &letter(at).to_string());
+            svg.text("axis", (middle, below), Anchor::Middle, &plot::letter(at).to_string());
         } else if place % every == 0 {
-            let letters = ((layout.step * every as f64 / LETTER) as usize).max(2);
+            let letters = ((layout.step * every as f64 / plot::LETTER) as usize).max(2);
             svg.text("axis", (middle, below), Anchor::Middle, &short(&row.level, letters));
         }
     }

@@ -57,6 +57,9 @@ pub struct StudyResults {
     pub drift: Drift,
     /// Why nothing is known of how memory was populated, where levels are changed by hand.
     pub population_unknown: Option<String>,
+    /// What the references are called, each once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub references: Vec<String>,
     /// How many medians of the references have a cell here; `None` without a reference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<Joined>,
@@ -220,6 +223,7 @@ pub fn results(
             .collect(),
         drift: drift(&in_time(stored)),
         population_unknown: population_unknown(stored, &across),
+        references: reference::names(others),
         reference,
         confidence_percent: stored
             .study

@@ -9,6 +9,9 @@ use maud::{Markup, PreEscaped, html};
 /// More panels than this are folded where a figure has all of them.
 const PANELS_OPEN: usize = 6;
 
+/// Letters of a level for which a card has room beside three columns of figures.
+const NAME_SHORT: usize = 12;
+
 /// The figures over all panels first, then tables, what keeps them from being taken at their word,
 /// and each panel by itself.
 pub fn section(analysis: &Analysis<'_>, results: &StudyResults) -> Markup {
@@ -34,14 +37,13 @@ pub fn section(analysis: &Analysis<'_>, results: &StudyResults) -> Markup {
 fn overview(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Markup> {
     let joint = faceted::figures(analysis, results);
     let sized = super::by_size(analysis, results);
-    let across = results.across.as_str();
     (!joint.is_empty() || !sized.is_empty()).then(|| {
         html! { div class="grid overview" {
             @for one in &joint {
                 div class="card joint" {
                     h3 { (one.title) }
-                    div class="desk" { (PreEscaped(one.draw(analysis, across, faceted::WIDE))) }
-                    div class="telephone" { (PreEscaped(one.draw(analysis, across, WIDTH))) }
+                    div class="desk" { (PreEscaped(one.draw(analysis, results, faceted::WIDE))) }
+                    div class="telephone" { (PreEscaped(one.draw(analysis, results, WIDTH))) }
                 }
             }
             @for one in &sized {
@@ -87,12 +89,14 @@ fn card(analysis: &Analysis<'_>, panel: &Panel, results: &StudyResults, at: usiz
     let interval = text::said_interval(results.confidence_percent);
     let title = if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name };
     let beside = panel.rows.iter().any(|row| row.beside.is_some());
+    let has_long_names = panel.rows.iter().any(|row| row.level.chars().count() > NAME_SHORT);
     let sent = panel.rows.iter().any(|row| row.sent.is_some());
     let predicted = panel.rows.iter().any(|row| row.predicted.is_some());
     html! {
-        div class="card" id=(format!("panel-{at}")) {
+        // More columns, or longer names, than one card has room for.
+        div.card.many[beside || has_long_names] id=(format!("panel-{at}")) {
             h3 { (title) }
-            (PreEscaped(plot::draw(title, across, panel, &analysis.summaries)))
+            (PreEscaped(plot::draw(results, panel, &analysis.summaries)))
             ul { @for line in text::says(panel, across) { li { (line) } } }
             div class="scroll" { table {
                 thead { tr {

@@ -1,7 +1,8 @@
 //! Boxplots side by side along one factor, as the published figures have them: the level below, the
 //! value upward.
 
-use super::Panel;
+use super::names::title;
+use super::{Panel, PanelRow, StudyResults};
 use crate::plots::svg::{Anchor, short};
 use crate::plots::{BOX_RUNS_MIN, Svg, WIDTH, ticks};
 use crate::words;
@@ -14,7 +15,8 @@ const TOP: f64 = 18.0;
 const BOTTOM: f64 = 206.0;
 
 /// Draws a panel whose cells share a unit.
-pub fn draw(title: &str, across: &str, panel: &Panel, summaries: &[Summary]) -> String {
+pub fn draw(results: &StudyResults, panel: &Panel, summaries: &[Summary]) -> String {
+    let (title, across, names) = (title(panel), &results.across, &results.references);
     let cells: Vec<&Summary> = panel.rows.iter().map(|row| &summaries[row.trial]).collect();
     let values = cells.iter().flat_map(|summary| &summary.values).map(|value| value.value);
     let beside = panel.rows.iter().filter_map(|row| row.beside);
@@ -39,21 +41,94 @@ pub fn draw(title: &str, across: &str, panel: &Panel, summaries: &[Summary]) -> 
     svg.text("axis", (4.0, 11.0), Anchor::Start, unit);
     let step = (RIGHT - LEFT) / cells.len().max(1) as f64;
     let every = cells.len().div_ceil(12).max(1);
+    let key = key(panel.rows.iter(), step);
     for (at, summary) in cells.iter().enumerate() {
         let middle = LEFT + step * (at as f64 + 0.5);
         one(&mut svg, summary, (middle, (step * 0.36).min(22.0)), &y, (panel.unit, "box"));
         if let Some(beside) = panel.rows[at].beside {
             let tip = format!("reference: {}", words::value(beside, panel.unit));
-            svg.rect("beside", (middle - 3.5, y(beside) - 3.5), (7.0, 7.0), &tip);
+            mark(&mut svg, (middle, y(beside)), &tip);
         }
-        if at % every == 0 {
-            let letters = (step * every as f64 / 6.5) as usize;
-            let name = short(&panel.rows[at].level, letters.max(2));
+        let level = &panel.rows[at].level;
+        if let Some(at) = key.iter().position(|known| known == level) {
+            svg.text("axis", (middle, BOTTOM + 15.0), Anchor::Middle, &letter(at).to_string());
+        } else if at % every == 0 {
+            let letters = (step * every as f64 / LETTER) as usize;
+            let name = short(level, letters.max(2));
             svg.text("axis", (middle, BOTTOM + 15.0), Anchor::Middle, &name);
         }
     }
     svg.text("axis", ((LEFT + RIGHT) / 2.0, BOTTOM + 31.0), Anchor::Middle, across);
-    svg.finish(BOTTOM + 38.0)
+    let bottom = levels_key(&mut svg, &key, BOTTOM + 34.0, WIDTH);
+    let has_reference = panel.rows.iter().any(|row| row.beside.is_some());
+    let bottom = if has_reference { reference_key(&mut svg, names, bottom, WIDTH) } else { bottom };
+    svg.finish(bottom + 4.0)
+}
+
+/// Units that a letter of an axis takes.
+pub(super) const LETTER: f64 = 6.5;
+/// Letters that may stand for levels.
+const LETTERS: usize = 26;
+/// Height of a line of what they stand for.
+const KEY: f64 = 15.0;
+/// From the middle of a reference's mark to its corners.
+const MARK: f64 = 5.0;
+
+/// The levels of rows so far apart, where their names do not fit and are no numbers, of which some
+/// may be left out.
+pub(super) fn key<'a>(rows: impl Iterator<Item = &'a PanelRow>, step: f64) -> Vec<String> {
+    let mut levels: Vec<String> = Vec::new();
+    for row in rows {
+        if !levels.contains(&row.level) {
+            levels.push(row.level.clone());
+        }
+    }
+    let fits = levels.iter().all(|level| level.chars().count() as f64 * LETTER <= step);
+    let numbers = levels.iter().all(|level| level.parse::<f64>().is_ok());
+    if fits || numbers || levels.len() > LETTERS { Vec::new() } else { levels }
+}
+
+/// The letter of a level.
+pub(super) fn letter(at: usize) -> char {
+    char::from(b'A' + (at % LETTERS) as u8)
+}
+
+/// What letters stand for, a line each, in a figure so wide; where that ends.
+pub(super) fn levels_key(svg: &mut Svg, key: &[String], top: f64, width: f64) -> f64 {
+    let signs = (0..key.len()).map(|at| letter(at).to_string());
+    signed(svg, signs.zip(key), top, width)
+}
+
+/// Signs with what they stand for, a line each; where that ends.
+pub(super) fn signed<'a>(
+    svg: &mut Svg,
+    signs: impl Iterator<Item = (String, &'a String)>,
+    top: f64,
+    width: f64,
+) -> f64 {
+    let mut bottom = top;
+    for (sign, name) in signs {
+        bottom += KEY;
+        let name = short(name, ((width - LEFT) / LETTER) as usize);
+        svg.text("small", (LEFT, bottom), Anchor::Start, &format!("{sign}  {name}"));
+    }
+    bottom
+}
+
+/// A reference's median: a diamond, which nothing else is.
+pub(super) fn mark(svg: &mut Svg, (x, y): (f64, f64), tip: &str) {
+    let corners = [(x, y - MARK), (x + MARK, y), (x, y + MARK), (x - MARK, y)];
+    svg.polygon("beside", &corners, tip);
+}
+
+/// What the diamonds are; where that ends.
+pub(super) fn reference_key(svg: &mut Svg, names: &[String], top: f64, width: f64) -> f64 {
+    let bottom = top + KEY;
+    mark(svg, (LEFT + MARK, bottom - 4.0), "");
+    let says = format!("reference: {}", names.join("; "));
+    let says = short(&says, ((width - LEFT - 18.0) / LETTER) as usize);
+    svg.text("small", (LEFT + 16.0, bottom), Anchor::Start, &says);
+    bottom
 }
 
 /// From zero, unless all that is seen lies in a narrow band far from it.

@@ -66,6 +66,22 @@ impl Median {
     }
 }
 
+/// What references are called, each once: a study by its own name, a table by that of the work that
+/// it is from, and an output by its tool.
+pub fn names(others: &[StoredStudy]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for other in others {
+        let title = other.study.title.as_ref().map(|title| title.name.clone());
+        let source = || other.records.iter().find_map(|record| record.external.as_ref());
+        let from = || source().map(|of| of.version.clone().unwrap_or_else(|| of.tool.clone()));
+        let name = title.or_else(from).unwrap_or_else(|| "another study".to_owned());
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
 /// What stands beside each cell, and how many of the others' medians do; of two that are of one
 /// cell the first. `None` without another study.
 pub fn beside(

@@ -1,7 +1,7 @@
 //! All cells of a study side by side: medians, and CPU of both ends.
 
-use super::names::Table;
-use super::tabled::of;
+use super::names::{Table, title};
+use super::tabled::{More, of};
 use super::{Panel, PanelRow, StudyResults, priced, traffic};
 use crate::{Analysis, words};
 use narrows_model::load::Role;
@@ -17,14 +17,23 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<(&'static 
     };
     let [ratios, rates] = traffic::tables(analysis, results);
     let titled = [
-        ("Medians", of(results, &median_of, Some(&half_of))),
-        ("CPU of the busiest thread, sender / receiver", of(results, &cpu, None)),
-        ("Share of the link rate", of(results, &|_, row| own_link(analysis, row), None)),
+        ("Medians", medians(results)),
+        ("CPU of the busiest thread, sender / receiver", of(results, &cpu, &[])),
+        ("Share of the link rate", of(results, &|_, row| own_link(analysis, row), &[])),
         ratios,
         rates,
         ("Price, and what a hundred of it buys", priced::table(analysis, results)),
     ];
     titled.into_iter().filter_map(|(title, table)| Some((title, table?))).collect()
+}
+
+/// Medians and halves of round trips, with the references behind them; without these where the
+/// columns of all would be too many.
+fn medians(results: &StudyResults) -> Option<Table> {
+    let half: More<'_> = (&|panel| panel.half.clone(), &half_of);
+    let reference: More<'_> = (&|panel| format!("{}, reference", title(panel)), &reference_of);
+    let all = of(results, &median_of, &[half, reference]);
+    all.or_else(|| of(results, &median_of, &[half]))
 }
 
 /// What a rate is of the link of the NIC that it went by; `None` where that is no NIC, or its rate
@@ -62,6 +71,10 @@ fn short_rate(bits_per_second: f64) -> String {
 
 fn median_of(panel: &Panel, row: &PanelRow) -> Option<String> {
     row.median.map(|m| words::exact(m, panel.unit))
+}
+
+fn reference_of(panel: &Panel, row: &PanelRow) -> Option<String> {
+    row.beside.map(|beside| words::exact(beside, panel.unit))
 }
 
 /// Of a round trip the half, which OSU's, IMB's and others' tests call latency.

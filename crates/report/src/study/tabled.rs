@@ -1,6 +1,6 @@
 //! Tables of panels: what is said of each cell, a column a panel, or a row where there are many.
 
-use super::names::{Table, levels};
+use super::names::{Table, levels, title};
 use super::{Panel, PanelRow, StudyResults};
 
 /// Columns of panels; with more, panels are rows.
@@ -25,16 +25,18 @@ pub type Said<'a> = &'a dyn Fn(&Panel, &PanelRow) -> Option<String>;
 /// A column or a row: its name, its panel, and what is said of each cell.
 type Line<'a> = (String, &'a Panel, Said<'a>);
 
-/// Each panel's line, and behind it one with more of it, where a cell has more.
-pub fn of(results: &StudyResults, said: Said<'_>, more: Option<Said<'_>>) -> Option<Table> {
+/// What more there is of a panel: how its line is called, and what is said of each cell.
+pub type More<'a> = (&'a dyn Fn(&Panel) -> String, Said<'a>);
+
+/// Each panel's line, and behind it those with more of it, where a cell has more.
+pub fn of(results: &StudyResults, said: Said<'_>, more: &[More<'_>]) -> Option<Table> {
     let levels = levels(results);
     let has = |panel: &Panel, said: Said<'_>| panel.rows.iter().any(|r| said(panel, r).is_some());
     let mut lines: Vec<Line<'_>> = Vec::new();
-    for panel in results.panels.iter().filter(|panel| has(panel, said)) {
-        lines.push((panel.name.clone(), panel, said));
-        if let Some(more) = more.filter(|more| has(panel, *more)) {
-            lines.push((panel.half.clone(), panel, more));
-        }
+    for panel in &results.panels {
+        lines.extend(has(panel, said).then(|| (title(panel).to_owned(), panel, said)));
+        let more = more.iter().filter(|(_, more)| has(panel, *more));
+        lines.extend(more.map(|(name, more)| (name(panel), panel, *more)));
     }
     match (lines.len(), levels.len()) {
         (2..=PANELS_ACROSS, 2..) => Some(by_level(results, &lines)),

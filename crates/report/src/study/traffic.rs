@@ -125,14 +125,14 @@ pub fn tables(
     [
         (
             "Memory bytes per network byte, sender's host / receiver's",
-            tabled::of(results, &|_, row| both(analysis, row, &|one, _| ratio(one)), None),
+            tabled::of(results, &|_, row| both(analysis, row, &|one, _| ratio(one)), &[]),
         ),
         (
             "Memory traffic, sender's host / receiver's (and of what a copy reaches there)",
             tabled::of(
                 results,
                 &|_, row| both(analysis, row, &|one, is_own| rate(one, copy.filter(|_| is_own))),
-                None,
+                &[],
             ),
         ),
     ]
