@@ -33,8 +33,9 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
         files.push((figures::of_panel(at, title), csv(&rows)));
     }
     for one in crate::study::by_size(analysis, study) {
-        let head = ["test", "bytes", "median", "low", "high", "unit", "sender_cpu", "receiver_cpu"];
-        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        let head = ["test", "bytes", "median", "low", "high", "unit"];
+        let cpu = ["sender_host_cpu", "receiver_host_cpu"];
+        let mut rows = vec![head.into_iter().chain(cpu).map(str::to_owned).collect::<Vec<_>>()];
         let unit = crate::words::word(&one.unit);
         for series in &one.series {
             for point in &series.points {

@@ -129,6 +129,8 @@ fn shares_are_said_in_per_cent() {
     let cpu = CpuUse {
         sender_share: Some(0.5),
         receiver_share: Some(0.254),
+        sender_host_share: None,
+        receiver_host_share: None,
         softirq_cpus: None,
         steal_cpus: Some(0.004),
         seconds_per_gigabyte: Some(0.452),

@@ -83,7 +83,7 @@ impl<'a> Done<'a> {
         ends.map(|end| Self::rate(end, &what)).sum()
     }
 
-    fn receivers(&self) -> impl Iterator<Item = &'a EndReport> + use<'a> {
+    pub(crate) fn receivers(&self) -> impl Iterator<Item = &'a EndReport> + use<'a> {
         self.record.of(Role::Receiver)
     }
 

@@ -13,6 +13,7 @@ use crate::sequential::Looks;
 use crate::sessions::{Sessions, by_session, reproducibility};
 use crate::settings::SettingsInForce;
 use crate::summary::{CpuUse, Summary, is_one_host};
+use crate::traffic::host_share;
 use crate::{background, traffic};
 use crate::{box_plot, median, median_interval, noise, total};
 use narrows_model::load::{EndReport, Params, Role, StreamParams};
@@ -322,6 +323,8 @@ fn cpu(done: &[Done<'_>], metric: Metric, is_paced: bool) -> Option<CpuUse> {
         receiver_share: over(&|run| {
             run.record.of(Role::Receiver).filter_map(busiest).reduce(f64::max)
         }),
+        sender_host_share: over(&|run| run.senders().filter_map(host_share).reduce(f64::max)),
+        receiver_host_share: over(&|run| run.receivers().filter_map(host_share).reduce(f64::max)),
         softirq_cpus: over(&in_cpus(keys::SOFTIRQ)),
         steal_cpus: over(&in_cpus(keys::STEAL)),
         seconds_per_gigabyte: match metric {

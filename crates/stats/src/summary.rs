@@ -28,6 +28,13 @@ pub struct CpuUse {
     /// Busiest receiver thread: share of one CPU; `None` where that end tells nothing.
     #[serde(rename = "sink_share")]
     pub receiver_share: Option<f64>,
+    /// Share of the time of all CPUs of the sender's host that was used, 0 to 1; `None` where they
+    /// were not counted.
+    #[serde(default)]
+    pub sender_host_share: Option<f64>,
+    /// The same of the receiver's host.
+    #[serde(default)]
+    pub receiver_host_share: Option<f64>,
     /// Softirq time of the receiver's host, in CPUs; `None` where it is not told.
     pub softirq_cpus: Option<f64>,
     /// Stolen time of the receiver's host, in CPUs; `None` where it is not told.

@@ -31,7 +31,8 @@ pub struct Point {
     pub low: f64,
     /// Upper end of its interval.
     pub high: f64,
-    /// Busiest thread of the sender and of the receiver, share of a CPU.
+    /// CPU use of the whole host of the sender and of the receiver, share of all its CPUs: what the
+    /// busiest thread uses is said in tables, and many threads can fill a host with little each.
     pub cpu: [Option<f64>; 2],
 }
 
@@ -88,7 +89,9 @@ pub fn draw(title: &str, unit: Unit, series: &[Series]) -> String {
         line(&mut svg, at, one, &x, &y, unit);
     }
     let mut bottom = BOTTOM;
-    for (end, name) in ["sender's CPU", "receiver's CPU"].into_iter().enumerate() {
+    for (end, name) in
+        ["CPU of the sender's host", "CPU of the receiver's host"].into_iter().enumerate()
+    {
         if points().any(|point| point.cpu[end].is_some()) {
             bottom += GAP + BARS;
             bars(&mut svg, series, &x, (end, name), bottom);
@@ -141,7 +144,7 @@ fn line(svg: &mut Svg, at: usize, one: &Series, x: &Scale, y: &Scale, unit: Unit
     }
 }
 
-/// A row of bars, from no CPU to a whole one.
+/// A row of bars, from an idle host to a full one.
 fn bars(svg: &mut Svg, series: &[Series], x: &Scale, (end, name): (usize, &str), bottom: f64) {
     svg.line("grid", (LEFT, bottom), (RIGHT, bottom));
     svg.line("grid", (LEFT, bottom - BARS), (RIGHT, bottom - BARS));

@@ -10,15 +10,22 @@ use narrows_model::workload::Metric;
 
 /// The tables with their titles. None with one panel or one level, or too many for a page.
 pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<(&'static str, Table)> {
-    let cpu = |_: &Panel, row: &PanelRow| {
-        let cpu = analysis.summaries.get(row.trial)?.cpu.as_ref()?;
-        let told = cpu.sender_share.is_some() || cpu.receiver_share.is_some();
-        told.then(|| format!("{} / {}", percent(cpu.sender_share), percent(cpu.receiver_share)))
+    let both = |ends: [Option<f64>; 2]| {
+        let is_told = ends.iter().any(Option::is_some);
+        is_told.then(|| ends.map(percent).join(" / "))
+    };
+    let used = |row: &PanelRow| analysis.summaries.get(row.trial)?.cpu.as_ref();
+    let threads = |_: &Panel, row: &PanelRow| {
+        used(row).and_then(|cpu| both([cpu.sender_share, cpu.receiver_share]))
+    };
+    let hosts = |_: &Panel, row: &PanelRow| {
+        used(row).and_then(|cpu| both([cpu.sender_host_share, cpu.receiver_host_share]))
     };
     let [ratios, rates] = traffic::tables(analysis, results);
     let titled = [
         ("Medians", medians(results)),
-        ("CPU of the busiest thread, sender / receiver", of(results, &cpu, &[])),
+        ("CPU of the busiest thread, sender / receiver", of(results, &threads, &[])),
+        ("CPU of whole hosts, sender / receiver", of(results, &hosts, &[])),
         ("Share of the link rate", of(results, &|_, row| own_link(analysis, row), &[])),
         ratios,
         rates,
