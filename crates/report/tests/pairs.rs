@@ -38,6 +38,8 @@ fn told(pairs: Vec<Pairs>) -> Vec<String> {
         .chain([(study.host_name(EndHost::Controller).to_string(), "here".to_owned())])
         .collect();
     analysis.pairs = pairs;
+    // Of a study several are a table.
+    analysis.study = None;
     let mut lines = words::pairs(&analysis);
     for line in &mut lines {
         // The longer names first: `peer 11` has `peer 1` in it.
@@ -96,4 +98,31 @@ fn several_trials_have_their_labels_and_unknown_windows_are_said() {
         "UDP: 2 pairs at once: their windows had at least 87.5 % in common; 2 runs with less than \
          50 % in common have no figure"
     );
+}
+
+/// A study has dozens of such cells: a row each, and none of those that did not run, which are named
+/// where it is said why.
+#[test]
+fn several_cells_of_a_study_are_a_table_of_those_that_ran() {
+    let gbps = |value| Some(estimate(value * 1e9, Unit::BitsPerSecond));
+    let mut first = trial(vec![pair(0, gbps(9.0)), pair(0, gbps(4.0))]);
+    (first.fairness, first.slowest) = (Some(0.8712), Some(Slowest { pair: 1, runs: 5, of: 6 }));
+    let mut none = trial(vec![pair(0, None), pair(0, None)]);
+    none.overlap_share = None;
+    let study = planted::study("TCP", &[1.0], 6, None);
+    let mut analysis = Analysis::of(&study);
+    analysis.pairs = vec![first, none];
+    assert_eq!(words::pairs(&analysis), Vec::<String>::new());
+    let rows = words::pairs_table(&analysis).expect("a table");
+    let head = ["cell", "pair 1", "pair 2", "fairness", "windows in common", "slowest", "hosts"];
+    assert_eq!(rows[0], head);
+    let hosts = "this host > peer 1, this host > peer 1";
+    let row = ["TCP", "9.00 Gb/s", "4.00 Gb/s", "0.871", "87.5 %", "pair 2, in 5 of 6 runs", hosts];
+    assert_eq!(rows[1..], [row]);
+    for format in ["text", "html"] {
+        let written = narrows_report::formats::FORMATS.iter().find(|known| known.name == format);
+        let told = (written.expect("a format").write)(&analysis);
+        assert_eq!(told.matches("Pairs that ran at once").count(), 1, "{format}: {told}");
+        assert!(!told.contains("peer 1: no run") && told.contains("Jain"), "{format}: {told}");
+    }
 }

@@ -104,6 +104,9 @@ fn findings(analysis: &Analysis<'_>) -> Markup {
     }
 }
 
+/// Lines of evidence that a card has; a study has as many as cells.
+const EVIDENCE: usize = 5;
+
 fn finding_card(analysis: &Analysis<'_>, found: &Found) -> Markup {
     let finding = &found.finding;
     let fault = finding.weight == Weight::Fault;
@@ -114,9 +117,14 @@ fn finding_card(analysis: &Analysis<'_>, found: &Found) -> Markup {
             @if let Some(populations) = analysis.holds_for(found) {
                 p { "Holds for " (populations) }
             }
-            ul { @for evidence in &finding.evidence {
-                li { (evidence.says) " " span class="soft" { "(" (evidence.from) ")" } }
-            } }
+            ul {
+                @for evidence in finding.evidence.iter().take(EVIDENCE) {
+                    li { (evidence.says) " " span class="soft" { "(" (evidence.from) ")" } }
+                }
+                @if finding.evidence.len() > EVIDENCE {
+                    li class="soft" { (finding.evidence.len() - EVIDENCE) " more (explain, or JSON)" }
+                }
+            }
             @if let Some(worth) = &finding.worth {
                 p { "Worth: " (words::middle(worth)) (words::of_what(worth)) " (" (words::range(worth)) ")" }
             }

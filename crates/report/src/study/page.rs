@@ -21,8 +21,10 @@ pub fn section(analysis: &Analysis<'_>, results: &StudyResults) -> Markup {
         h2 id="study" { "The study" }
         @if let Some(overview) = overview { (overview) }
         @for (title, rows) in side::tables(analysis, results) { (together(title, &rows)) }
+        @if let Some(rows) = words::pairs_table(analysis) { (together(text::PAIRS, &rows)) }
         ul class="soft" {
-            @for line in words::pairs(analysis) { li { (line) } }
+            @let pairs = words::pairs(analysis).into_iter().chain(words::pairs_notes(analysis));
+            @for line in pairs { li { (line) } }
             @for line in text::cautions(analysis, results) { li { (line) } }
         }
         details open[!is_folded] {

@@ -7,6 +7,9 @@ use narrows_model::result::Method;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+/// Title of the table of cells in which pairs ran at once.
+pub(super) const PAIRS: &str = "Pairs that ran at once";
+
 /// Tables of all panels, what is equal and what differs, and what time did.
 pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
     let mut text = String::new();
@@ -21,7 +24,11 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
         }
         text.push('\n');
     }
-    for line in words::pairs(analysis) {
+    if let Some(rows) = words::pairs_table(analysis) {
+        let right = |at: usize| tabled::is_number(&rows, at);
+        text += &format!("{PAIRS}\n{}", table::lines(&rows, right));
+    }
+    for line in words::pairs(analysis).into_iter().chain(words::pairs_notes(analysis)) {
         let _ = writeln!(text, "  {line}");
     }
     let unknown = results.population_unknown.as_ref();

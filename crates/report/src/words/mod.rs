@@ -16,7 +16,7 @@ pub use directions::{directions, each_way, figure};
 pub use end_hosts::host_of;
 pub use memory::{memory_missing, memory_use, moves};
 pub use no_value::no_value;
-pub use pairs::pairs;
+pub use pairs::{pairs, pairs_notes, pairs_table};
 pub use set_up::{brief, path_of, set_up};
 pub use traffic::traffic;
 

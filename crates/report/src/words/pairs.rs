@@ -9,10 +9,67 @@ use narrows_stats::{OVERLAP_MIN, PairRate, Pairs};
 /// Most pairs of a trial that are all told.
 const ALL_TOLD_MAX: usize = 8;
 
-/// What each pair reached, how even that was, and what is known of their windows, a line each.
+/// What each pair reached, how even that was, and what is known of their windows, a line each; of
+/// several cells of a study none, for which there is a table.
 pub fn pairs(analysis: &Analysis<'_>) -> Vec<String> {
     let several = analysis.pairs.len() > 1;
+    if several && analysis.study.is_some() {
+        return Vec::new();
+    }
     analysis.pairs.iter().flat_map(|pairs| of_trial(analysis.stored, pairs, several)).collect()
+}
+
+/// The pairs of several cells of a study, a row a cell that ran; `None` without any.
+pub fn pairs_table(analysis: &Analysis<'_>) -> Option<Vec<Vec<String>>> {
+    let has_run = |pairs: &&Pairs| pairs.each.iter().any(|one| one.estimate.is_some());
+    let ran: Vec<&Pairs> = analysis.pairs.iter().filter(has_run).collect();
+    let most = ran.iter().map(|pairs| pairs.each.len()).max()?;
+    if analysis.pairs.len() < 2 || analysis.study.is_none() {
+        return None;
+    }
+    let columns = most.min(ALL_TOLD_MAX);
+    let mut head = vec!["cell".to_owned()];
+    head.extend((1..=columns).map(|pair| format!("pair {pair}")));
+    head.extend(["fairness", "windows in common", "slowest", "hosts"].map(str::to_owned));
+    let rows = ran.iter().map(|pairs| table_row(analysis.stored, pairs, columns));
+    Some(std::iter::once(head).chain(rows).collect())
+}
+
+fn table_row(stored: &StoredStudy, pairs: &Pairs, columns: usize) -> Vec<String> {
+    let dash = || "-".to_owned();
+    let name = |host| stored.host_name(host);
+    let figure = |at: usize| {
+        let one = pairs.each.get(at)?;
+        let back =
+            one.back.as_ref().map_or(String::new(), |back| format!(", back {}", middle(back)));
+        Some(middle(one.estimate.as_ref()?) + &back)
+    };
+    let mut row = vec![pairs.label.clone()];
+    row.extend((0..columns).map(|at| figure(at).unwrap_or_else(dash)));
+    row.push(pairs.fairness.map_or_else(dash, |fairness| format!("{fairness:.3}")));
+    row.push(pairs.overlap_share.map_or_else(dash, |share| format!("{:.1} %", 100.0 * share)));
+    row.push(
+        pairs.slowest.as_ref().map_or_else(dash, |at| {
+            format!("pair {}, in {} of {} runs", at.pair + 1, at.runs, at.of)
+        }),
+    );
+    let shown = pairs.each.iter().take(columns);
+    let hosts = shown.map(|one| format!("{} > {}", name(one.from), name(one.to)));
+    let left_out = pairs.each.len().saturating_sub(columns);
+    let more = (left_out > 0).then(|| format!("{left_out} more (--json)"));
+    row.push(hosts.chain(more).collect::<Vec<_>>().join(", "));
+    row
+}
+
+/// What holds of the table's pairs: how fairness is counted, and runs that have no sum.
+pub fn pairs_notes(analysis: &Analysis<'_>) -> Vec<String> {
+    if pairs_table(analysis).is_none() {
+        return Vec::new();
+    }
+    let fair = "fairness: Jain's index, 1 where all pairs had the same".to_owned();
+    let apart = analysis.pairs.iter().filter(|pairs| pairs.apart > 0);
+    let apart = apart.map(|pairs| format!("{}: {}", pairs.label, windows(pairs)));
+    std::iter::once(fair).chain(apart).collect()
 }
 
 fn of_trial(stored: &StoredStudy, pairs: &Pairs, several: bool) -> Vec<String> {
