@@ -95,3 +95,16 @@ fn names_above_a_joint_figure_are_told_to_their_end() {
     assert!(told.contains(" 1 ") && told.contains(" 2 "), "{told}");
     assert!(told.contains("1  a name of so many words"), "{told}");
 }
+
+/// What no cell of a level reached stands where its figures would, and pushes no other column away.
+#[test]
+fn a_column_of_nothing_is_one_of_numbers() {
+    let row = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
+    let table = [
+        row(&["", "near", "far", "says"]),
+        row(&["TCP", "9.4", "-", "-"]),
+        row(&["UDP", "-", "-", "no"]),
+    ];
+    let is_number = |at| narrows_report::study::tabled::is_number(&table, at);
+    assert_eq!([0, 1, 2, 3].map(is_number), [false, true, true, false]);
+}

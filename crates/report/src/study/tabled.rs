@@ -13,10 +13,11 @@ const LEVELS_ACROSS: usize = 10;
 /// The column that tells how memory was populated, where that is not known of any processor.
 const POPULATION: &str = "memory by CPU";
 
-/// Whether a column holds numbers.
+/// Whether a column holds numbers, or nothing, which stands where they would.
 pub fn is_number(table: &[Vec<String>], at: usize) -> bool {
-    let mut cells = table.iter().skip(1).filter_map(|row| row.get(at)?.chars().next());
-    at > 0 && cells.any(|first| first.is_ascii_digit())
+    let cells = || table.iter().skip(1).filter_map(|row| row.get(at));
+    let begins = |cell: &String| cell.starts_with(|first: char| first.is_ascii_digit());
+    at > 0 && (cells().any(begins) || cells().all(|cell| cell == "-"))
 }
 
 /// What is said of one cell.
