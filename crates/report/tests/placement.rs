@@ -5,10 +5,11 @@ mod kept;
 mod placed;
 
 use narrows_model::Nanos;
-use narrows_model::load::{EndReport, Role};
+use narrows_model::load::{Bind, EndReport, Role};
 use narrows_model::memory_traffic::{Count, CountedBy, MemoryTraffic, Quantity};
 use narrows_model::record::Reported;
 use narrows_model::seating::Seating;
+use narrows_model::trial::{EndHost, TrialId};
 use narrows_report::Analysis;
 
 #[test]
@@ -126,4 +127,43 @@ fn use_of_the_link_is_drawn_in_per_cent_of_what_it_carries() {
     let text = narrows_report::formats::format("text").expect("a format").write;
     let text = text(&analysis);
     assert!(text.contains("of the link") && text.contains("63 %"), "{text}");
+}
+
+/// A study's own names of places, and its NICs of both nodes at once, which are in no one place.
+#[test]
+fn bars_have_the_names_of_the_study_and_what_is_in_several_places() {
+    let mut study = placed::simulated(6, &placed::dells, 7);
+    let ended = |bind: &str, at: &narrows_model::trial::Trial| {
+        let mut ends = at.ends.clone();
+        for end in ends.iter_mut().filter(|end| end.host == EndHost::Controller) {
+            end.bind = Some(Bind { device: Some(bind.into()), ..Bind::default() });
+        }
+        ends
+    };
+    let mut both = study.trials[0].clone();
+    both.id = TrialId("both".into());
+    both.label = "both".into();
+    both.ends = [ended("eth0", &both), ended("eth1", &both)].concat();
+    both.levels[0].level = "an adapter on each node".into();
+    let runs: Vec<_> = study.records_of(&study.trials[0]).cloned().collect();
+    for mut run in runs {
+        run.trial = both.id.clone();
+        study.records.push(run);
+    }
+    study.trials[0].levels[0].level = "NIC's node".into();
+    study.trials.push(both);
+    let drawn = narrows_report::figures::all(&Analysis::of(&study));
+    let of = |begins: &str| {
+        let found = drawn.iter().find(|(name, _)| name.starts_with(begins));
+        found.map(|(_, svg)| svg.as_str()).expect("a figure")
+    };
+    let bars = of("placement-tcp-4-flows-ends");
+    assert!(bars.contains(">NIC's node: node 0 &gt; node 0<"), "{bars}");
+    assert!(bars.contains(">an adapter on each node<"), "{bars}");
+    assert!(!bars.contains(">at the NIC: node 0"), "{bars}");
+    let map = of("placement-tcp-4-flows-a-row");
+    assert!(map.contains("an adapter on each node"), "{map}");
+    let field =
+        map.split("class=\"unclear\"").find(|part| part.contains("an adapter on each node &gt;"));
+    assert!(field.is_some_and(|part| part.contains("(several NICs at once)")), "{map}");
 }

@@ -6,6 +6,8 @@ use crate::plots::bars::{self, Bar};
 use crate::plots::heat::{self, Field};
 use crate::{Analysis, words};
 use narrows_model::load::Role;
+use narrows_model::result::Estimate;
+use narrows_model::trial::Trial;
 use narrows_model::units::Unit;
 use narrows_stats::{Cost, HostLoad, Move, PlacedCell, PlacedTest};
 
@@ -71,7 +73,37 @@ fn fields(analysis: &Analysis<'_>, test: &PlacedTest) -> Vec<Field> {
             open: ratio.and(cell.against_first).and_then(|of| open(of.verdict)),
         }
     };
-    test.cells.iter().map(field).collect()
+    let column = test.cells.first().map_or(String::new(), |cell| cell.seating.there.to_string());
+    let at_once = at_once(analysis, test).into_iter().map(|(name, figure)| Field {
+        row: name.to_owned(),
+        column: column.clone(),
+        says: words::value(figure.value, figure.unit),
+        better: Some(1.0),
+        open: Some("several NICs at once"),
+    });
+    test.cells.iter().map(field).chain(at_once).collect()
+}
+
+/// Cells of a test that go by several NICs at once, which are in no one place: the level of each
+/// along the axis, and its figure.
+fn at_once<'a>(analysis: &'a Analysis<'_>, test: &PlacedTest) -> Vec<(&'a str, Estimate)> {
+    let stored = analysis.stored;
+    let across = stored.study.reading.across.as_deref();
+    let first = test.cells.first().and_then(|cell| stored.trials.get(cell.trial));
+    let (Some(across), Some(first)) = (across, first) else { return Vec::new() };
+    let is_of = |trial: &Trial| {
+        let mut others = first.levels.iter().filter(|level| level.factor != across);
+        trial.kind == first.kind
+            && others.all(|level| trial.level(&level.factor) == Some(&level.level))
+    };
+    let cells = stored.trials.iter().zip(&analysis.summaries).enumerate();
+    let cells = cells.filter(|(at, (trial, _))| {
+        let pairs = trial.pairs().count();
+        pairs > 1 && is_of(trial) && test.cells.iter().all(|cell| cell.trial != *at)
+    });
+    cells
+        .filter_map(|(_, (trial, summary))| Some((trial.level(across)?, summary.estimate?)))
+        .collect()
 }
 
 /// Why a map has no colour for a placement.
@@ -91,8 +123,12 @@ fn figure_bars(analysis: &Analysis<'_>, test: &PlacedTest, title: &str) -> Strin
         if let Some(estimate) = estimate {
             unit = estimate.unit;
             let (value, interval) = (estimate.value, Some((estimate.low, estimate.high)));
-            all.push(Bar { name: name(of.as_ref(), cell), value, interval });
+            all.push(Bar { name: name(analysis, of.as_ref(), cell), value, interval });
         }
+    }
+    for (level, estimate) in at_once(analysis, test) {
+        let interval = Some((estimate.low, estimate.high));
+        all.push(Bar { name: level.to_owned(), value: estimate.value, interval });
     }
     bars::draw(title, unit, &all)
 }
@@ -102,7 +138,7 @@ fn load_bars(analysis: &Analysis<'_>, test: &PlacedTest, load: Load) -> Vec<Bar>
     for (of, cell) in test.wholes() {
         for (end, role) in [("sender", Role::Sender), ("receiver", Role::Receiver)] {
             if let Some(value) = load(analysis, cell, role) {
-                let name = format!("{end}, {}", name(of.as_ref(), cell));
+                let name = format!("{end}, {}", name(analysis, of.as_ref(), cell));
                 all.push(Bar { name, value, interval: None });
             }
         }
@@ -110,37 +146,46 @@ fn load_bars(analysis: &Analysis<'_>, test: &PlacedTest, load: Load) -> Vec<Bar>
     all
 }
 
-fn name(of: Option<&Move>, cell: &PlacedCell) -> String {
-    let says = match of {
+/// What a placement is called: the study's own name of it before where it is, or, where the study
+/// has no other name, which end is away.
+fn name(analysis: &Analysis<'_>, of: Option<&Move>, cell: &PlacedCell) -> String {
+    let stored = analysis.stored;
+    let place = cell.seating.to_string();
+    let trial = stored.trials.get(cell.trial);
+    let across = stored.study.reading.across.as_deref();
+    let level = across.and_then(|across| trial?.level(across)).filter(|level| *level != place);
+    match level {
+        Some(level) => format!("{level}: {place}"),
+        None => format!("{}: {place}", away(of)),
+    }
+}
+
+fn away(of: Option<&Move>) -> &'static str {
+    match of {
         None => "at the NIC",
         Some(Move::Both) => "both ends away",
         Some(Move::There) => "the peer's end away",
         Some(Move::One(axis)) if !axis.is_here() => "the peer's end away",
         Some(_) => "this host's end away",
-    };
-    format!("{says}: {}", cell.seating)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::seating::{Axis, Seating};
+    use narrows_model::seating::Axis;
 
     #[test]
     fn bars_say_which_end_is_away() {
-        let (sender, receiver) = (HostLoad::default(), HostLoad::default());
-        let seating = Seating::default();
-        let cell = PlacedCell { trial: 0, seating, against_first: None, sender, receiver };
         for (of, wanted) in [
-            (None, "at the NIC: "),
-            (Some(Move::Both), "both ends away: "),
-            (Some(Move::There), "the peer's end away: "),
-            (Some(Move::One(Axis::ProcessThere)), "the peer's end away: "),
-            (Some(Move::One(Axis::ProcessHere)), "this host's end away: "),
-            (Some(Move::Here), "this host's end away: "),
+            (None, "at the NIC"),
+            (Some(Move::Both), "both ends away"),
+            (Some(Move::There), "the peer's end away"),
+            (Some(Move::One(Axis::ProcessThere)), "the peer's end away"),
+            (Some(Move::One(Axis::ProcessHere)), "this host's end away"),
+            (Some(Move::Here), "this host's end away"),
         ] {
-            let says = name(of.as_ref(), &cell);
-            assert!(says.starts_with(wanted), "{of:?}: {says}");
+            assert_eq!(away(of.as_ref()), wanted, "{of:?}");
         }
     }
 }
