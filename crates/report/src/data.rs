@@ -1,5 +1,6 @@
 //! What figures were drawn from, as CSV: for those who draw their own.
 
+use crate::study::Panel;
 use crate::study::faceted::{self, Faceted};
 use crate::{Analysis, figures, words};
 use narrows_model::workload::Metric;
@@ -8,7 +9,9 @@ use narrows_model::workload::Metric;
 pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     let mut files = Vec::new();
     let Some(study) = &analysis.study else { return files };
-    for (at, panel) in study.panels.iter().enumerate() {
+    let drawn =
+        |panel: &Panel| panel.rows.iter().any(|row| row.median.is_some() || row.beside.is_some());
+    for (at, panel) in study.panels.iter().enumerate().filter(|(_, panel)| drawn(panel)) {
         let title = if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name };
         let unit = crate::words::word(&panel.unit);
         let head =

@@ -10,6 +10,9 @@ use narrows_model::workload::Metric;
 use narrows_stats::Summary;
 use std::collections::BTreeMap;
 
+/// Letters of a name, which with its beginning and ending file systems have room for (255 bytes).
+const NAME_MAX: usize = 180;
+
 const STYLE: &str = include_str!("formats/style.css");
 
 /// What a picture that stands alone is drawn on: the paper of a page, from corner to corner.
@@ -75,7 +78,9 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
         let session = prediction.sessions.first();
         let session = session.map_or(String::new(), |number| format!("-session-{}", number + 1));
         let path = plain(&prediction.path.to_string());
-        let name = format!("ceilings-{path}-{}{session}", plain(&prediction.protocol()));
+        // Of each cell its own: many begin with the same words.
+        let of = prediction.cell.as_deref().map_or_else(|| plain(&prediction.protocol()), whole);
+        let name = format!("ceilings-{path}-{of}{session}");
         figures.push((name, ceilings::draw(prediction)));
     }
     figures.retain(|(_, svg)| !svg.is_empty());
@@ -205,16 +210,35 @@ fn own(
 
 /// A name that any file system takes.
 fn plain(text: &str) -> String {
+    worded(text, 8)
+}
+
+/// The same with all words of a text, as far as file systems have names so long.
+fn whole(text: &str) -> String {
+    let name = worded(text, usize::MAX);
+    name.chars().take(NAME_MAX).collect()
+}
+
+fn worded(text: &str, most: usize) -> String {
     let name: String = text
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
         .collect();
-    name.split('-').filter(|word| !word.is_empty()).take(8).collect::<Vec<_>>().join("-")
+    name.split('-').filter(|word| !word.is_empty()).take(most).collect::<Vec<_>>().join("-")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_cells_differ_to_their_end_and_fit_a_file_system() {
+        let cell = |last: &str| whole(&format!("a b c d e f g h i j, TCP 8 streams {last}"));
+        assert_eq!(cell("here"), "a-b-c-d-e-f-g-h-i-j-tcp-8-streams-here");
+        assert_ne!(cell("here"), cell("there"));
+        assert_eq!(plain("a b c d e f g h i"), "a-b-c-d-e-f-g-h");
+        assert_eq!(whole(&"x".repeat(400)).len(), NAME_MAX);
+    }
 
     #[test]
     fn every_element_carries_its_colours() {

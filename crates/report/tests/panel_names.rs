@@ -5,7 +5,7 @@ mod planted;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Level, TrialId};
 use narrows_model::units::Unit;
-use narrows_report::{Analysis, figures};
+use narrows_report::{Analysis, data, figures};
 use planted::study;
 
 /// Two placements, a panel for each of these combinations; round trips where a test is one.
@@ -89,7 +89,7 @@ fn names_above_a_joint_figure_are_told_to_their_end() {
     }
     // Names that no heading can hold are below, and numbers in their place.
     let long =
-        "a name of so many words that four lines of a panel cannot have all of them ".repeat(2);
+        "a name of so many words that four lines of a panel cannot have all of them ".repeat(5);
     let two = [[long.as_str(), "system", "TCP stream"], [&long, "system", "TCP 8 streams"]];
     let told = texts(&joint(&two));
     assert!(told.contains(" 1 ") && told.contains(" 2 "), "{told}");
@@ -107,4 +107,16 @@ fn a_column_of_nothing_is_one_of_numbers() {
     ];
     let is_number = |at| narrows_report::study::tabled::is_number(&table, at);
     assert_eq!([0, 1, 2, 3].map(is_number), [false, true, true, false]);
+}
+
+#[test]
+fn a_panel_without_a_run_has_no_data() {
+    let mut of = study("dimms", &[60.0, 61.0], 6, None);
+    let files = |of: &StoredStudy| {
+        let all = data::all(&Analysis::of(of));
+        all.iter().filter(|(name, _)| name.starts_with("panel-")).count()
+    };
+    assert_eq!(files(&of), 1);
+    of.records.clear();
+    assert_eq!(files(&of), 0);
 }

@@ -23,7 +23,7 @@ const NAME_LINE: f64 = 13.0;
 /// Lines that a name may take; where one takes more, numbers stand for all of them.
 const NAME_LINES: usize = 4;
 /// Units that a letter of a name takes.
-const NAME_LETTER: f64 = 7.0;
+const NAME_LETTER: f64 = 8.0;
 /// Below them, the levels.
 const LEVELS: f64 = 20.0;
 /// Between two panels of a row.
@@ -192,12 +192,19 @@ impl Faceted<'_> {
 fn headings(panels: &[&Panel], width: f64) -> (Vec<Vec<String>>, Vec<String>) {
     let names = || panels.iter().map(|panel| title(panel));
     let letters = (width / NAME_LETTER) as usize;
-    let lines: Vec<Vec<String>> = names().map(|name| wrap(name, letters, "")).collect();
+    let lines: Vec<Vec<String>> = names().map(|name| in_lines(name, letters)).collect();
     if lines.iter().all(|name| name.len() <= NAME_LINES) {
         return (lines, Vec::new());
     }
     let numbers = (1..=panels.len()).map(|at| vec![at.to_string()]);
     (numbers.collect(), names().map(str::to_owned).collect())
+}
+
+/// A name in lines, parted between words and behind hyphens, as names of files have them.
+fn in_lines(name: &str, letters: usize) -> Vec<String> {
+    const PARTED: &str = "-\u{e004} ";
+    let lines = wrap(&name.replace('-', PARTED), letters, "");
+    lines.iter().map(|line| line.replace(PARTED, "-").replace(PARTED.trim_end(), "-")).collect()
 }
 
 /// What the colours mean, of those that there are; where that ends.
