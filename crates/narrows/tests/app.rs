@@ -93,6 +93,7 @@ fn time_speed_up_and_efficiency_are_those_of_the_application() {
         out(&again)
     );
     let drawn = std::fs::read_to_string(svg).expect("a picture");
+    assert!(drawn.contains("speed-up, times"), "{drawn}");
     assert!(drawn.contains("shm (here)") && drawn.contains("xmlns"), "{drawn}");
 }
 

@@ -1,5 +1,6 @@
 //! Every figure of a report as a picture of its own, with its style inside.
 
+use crate::applications::Application;
 use crate::plots::{boxes, ceilings, percentiles};
 use crate::study::{faceted, plot};
 use crate::{Analysis, app, applications, latency, neighbours, placement, profiled, study, words};
@@ -88,9 +89,12 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     figures.into_iter().map(|(name, svg)| (name, alone(&svg))).collect()
 }
 
-/// An application's performance by ranks, a line each fabric, as a picture of its own.
+/// An application's speed-up by ranks, a line each fabric, as a picture of its own; its times where
+/// no run is one that others can be set against.
 pub fn of_application(scaling: &Scaling, stored: &StoredStudy) -> String {
-    alone(&app::picture(scaling, stored))
+    let all: Vec<Application> = Application::of(stored).into_iter().collect();
+    let drawn = applications::picture(&all);
+    alone(&if drawn.is_empty() { app::picture(scaling, stored) } else { drawn })
 }
 
 /// Whether a prediction is of a path that no cell went, or of a cell that did.

@@ -28,7 +28,7 @@ pub struct AppArgs {
     /// Folder for the results
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
-    /// Write the figure, performance by ranks for each fabric, to this file
+    /// Write the figure, speed-up by ranks for each fabric, to this file
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// Print the results as JSON

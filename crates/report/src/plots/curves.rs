@@ -111,15 +111,16 @@ pub fn draw(title: &str, unit: Unit, series: &[Series]) -> String {
 pub(super) fn ordinate(svg: &mut Svg, y: &Scale, unit: Unit) {
     let decades = (y.high - y.low) / std::f64::consts::LN_10;
     let multiples: &[f64] = if decades > 3.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
-    for decade in -3..=15 {
-        for multiple in multiples {
-            let value = 10f64.powi(decade) * multiple;
-            if y.holds(value) {
-                svg.line("grid", (LEFT, y.at(value)), (RIGHT, y.at(value)));
-                let label = words::value(value, unit).replace(".00 ", " ").replace(".0 ", " ");
-                svg.text("axis", (LEFT - 4.0, y.at(value) + 4.0), Anchor::End, &label);
-            }
-        }
+    let all = (-3..=15).flat_map(|decade| multiples.iter().map(move |of| 10f64.powi(decade) * of));
+    let mut marks: Vec<f64> = all.filter(|value| y.holds(*value)).collect();
+    if marks.is_empty() {
+        // All values lie between two marks: their middle tells what they are.
+        marks.push(((y.low + y.high) / 2.0).exp());
+    }
+    for value in marks {
+        svg.line("grid", (LEFT, y.at(value)), (RIGHT, y.at(value)));
+        let label = words::value(value, unit).replace(".00 ", " ").replace(".0 ", " ");
+        svg.text("axis", (LEFT - 4.0, y.at(value) + 4.0), Anchor::End, &label);
     }
 }
 

@@ -106,6 +106,7 @@ pub fn draw(title: &str, facets: &[Facet]) -> String {
         }
     }
     svg.text("axis", (RIGHT, bottom + 22.0), Anchor::End, "ranks");
+    svg.text("axis", (LEFT, bottom + 22.0), Anchor::Start, "speed-up, times");
     let mut height = key(&mut svg, &names, bottom + 38.0);
     svg.text("small", (LEFT, height), Anchor::Start, "dashed: all of the speed-up");
     height += 15.0;
@@ -197,6 +198,7 @@ mod tests {
         assert_eq!(drawn.matches("class=\"dot0\"").count(), 4, "{drawn}");
         assert_eq!(drawn.matches("class=\"dot1\"").count(), 3, "{drawn}");
         assert_eq!(drawn.matches("class=\"ideal\"").count(), 2, "{drawn}");
+        assert!(drawn.contains(">speed-up, times<") && drawn.contains(">ranks<"), "{drawn}");
     }
 
     #[test]

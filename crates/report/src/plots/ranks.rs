@@ -42,6 +42,7 @@ pub fn draw(title: &str, series: &[Series]) -> String {
     let y = Scale::of(ends, BOTTOM, TOP);
     let mut svg = Svg::new(WIDTH, title);
     ordinate(&mut svg, &y, unit);
+    svg.text("axis", (4.0, 10.0), Anchor::Start, "run time, or rate");
     for (at, one) in series.iter().enumerate() {
         line(&mut svg, at, one, (&x, &y), unit);
     }
@@ -102,5 +103,10 @@ mod tests {
         assert_eq!(drawn.matches("<circle").count(), 2, "{drawn}");
         assert!(drawn.contains("no point of scaling"), "{drawn}");
         assert_eq!(draw("none", &[]), "");
+        // All times alike, and between two marks: one of them tells what they are.
+        let points = vec![point(1, 3.1e9, true), point(2, 3.1e9, true)];
+        let drawn = draw("flat", &[Series { name: "shm".into(), points }]);
+        assert_eq!(drawn.matches("class=\"grid\"").count(), 1, "{drawn}");
+        assert!(drawn.contains(">run time, or rate<"), "{drawn}");
     }
 }
