@@ -111,8 +111,10 @@ fn medians_are_told_by_memory_and_of_all_runs_where_all_are_of_one_level() {
     }
     let told = text(&of);
     let line = told.lines().find(|line| line.contains("medians by memory: ")).expect("a line");
-    assert!(line.contains("balanced 89.89 Gb/s (DIMMs 2); unbalanced 59.9"), "{line}");
-    assert!(line.ends_with("Gb/s (DIMMs 1, 3)"), "{line}");
+    // Sixteen runs around 60 and 61 Gb/s, spread over 2 % each: half of all lie below 60.5.
+    assert!(line.contains("balanced 89.89 Gb/s (89."), "{line}");
+    assert!(line.contains("; DIMMs 2); unbalanced 60.") && line.contains(" to 6"), "{line}");
+    assert!(line.ends_with("Gb/s; DIMMs 1, 3)"), "{line}");
     assert!(!told.contains("median of all runs"), "{told}");
     // Half of the runs of each of two cells lie below 96 Gb/s, half above.
     let told = text(&study("DIMMs", &[95.9, 96.1], 30, None));

@@ -1,8 +1,9 @@
 //! What is claimed of a panel's levels, in words.
 
+use super::Panel;
 use super::names::between;
-use super::{Panel, PanelRow, faceted};
 use crate::words;
+use narrows_model::result::Method;
 use narrows_stats::{ALIKE, Doubt, Level, Levels, RUNS_MIN};
 
 /// More levels than this are told by their ends.
@@ -64,27 +65,22 @@ pub fn says(panel: &Panel, across: &str) -> Vec<String> {
     told.into_iter().chain(unplaced).chain(by_memory(panel, across)).collect()
 }
 
-/// The medians by how memory was populated, where that differs: what published studies conclude
-/// from.
+/// The median of each class of memory: what published studies conclude from.
 fn by_memory(panel: &Panel, across: &str) -> Option<String> {
-    let mut classes: Vec<(&str, Vec<&PanelRow>)> = Vec::new();
-    for row in panel.rows.iter().filter(|row| row.memory.is_some() && row.median.is_some()) {
-        let class = faceted::class(row);
-        match classes.iter_mut().find(|(known, _)| *known == class) {
-            Some((_, rows)) => rows.push(row),
-            None => classes.push((class, vec![row])),
-        }
-    }
-    classes.sort_by_key(|(_, rows)| rows[0].memory);
-    let told = classes.iter().map(|(class, rows)| {
-        let medians: Vec<f64> = rows.iter().filter_map(|row| row.median).collect();
-        let low = medians.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = medians.iter().copied().fold(0.0, f64::max);
-        let names: Vec<&str> = rows.iter().map(|row| row.level.as_str()).collect();
-        format!("{class} {} ({across} {})", between(low, high, panel.unit), names.join(", "))
+    let told = panel.by_memory.iter().map(|of| {
+        let names: Vec<&str> = of.rows.iter().map(|at| panel.rows[*at].level.as_str()).collect();
+        let range = match (of.median.n, of.median.by == Method::Range) {
+            (1, _) => String::new(),
+            (_, is_range) => {
+                let mark = if is_range { " *" } else { "" };
+                format!("{}{mark}; ", between(of.median.low, of.median.high, panel.unit))
+            }
+        };
+        let median = words::exact(of.median.value, panel.unit);
+        format!("{} {median} ({range}{across} {})", of.class, names.join(", "))
     });
     let told = told.collect::<Vec<_>>().join("; ");
-    (classes.len() > 1).then(|| format!("medians by memory: {told}"))
+    (!told.is_empty()).then(|| format!("medians by memory: {told}"))
 }
 
 /// Medians of too few runs: nothing is known of how runs spread.

@@ -28,7 +28,7 @@ use narrows_model::units::Unit;
 use narrows_model::workload::{Metric, Workload};
 use narrows_stats::{
     Drift, Equivalence, Grouping, Label, Levels, Placed, Summary, drift, equivalence, levels,
-    repeats_needed, value_of,
+    median_interval, repeats_needed, value_of,
 };
 use populated::{Populated, population, populations};
 use serde::Serialize;
@@ -99,6 +99,9 @@ pub struct Panel {
     /// Median of all runs together, where all cells are of one level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub median_of_all: Option<f64>,
+    /// The median of each class of memory, from best to worst; empty where there are not several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_memory: Vec<OfMemory>,
     /// Runs that failed, by their reason.
     pub failures: Vec<Failure>,
     /// What the figures must not be taken for, with the rows that this holds of.
@@ -112,6 +115,17 @@ impl Panel {
         let has = |row: &PanelRow| row.done > 0 || row.predicted.is_some() || row.beside.is_some();
         !self.failures.is_empty() || self.rows.iter().any(has)
     }
+}
+
+/// What the runs of one class of memory reach together: what published studies conclude from.
+#[derive(Clone, Debug, Serialize)]
+pub struct OfMemory {
+    /// The class as figures call it: `balanced`, `unbalanced`.
+    pub class: &'static str,
+    /// Median of all runs of its rows, with its interval.
+    pub median: Estimate,
+    /// Indices of its rows.
+    pub rows: Vec<usize>,
 }
 
 /// One reason of failures.
@@ -383,13 +397,15 @@ fn panel(
     let needed = measured.iter().map(|cell| repeats_needed(cell, margin, CONFIDENCE));
     let first = cells.first().and_then(|at| stored.trials[*at].level(FILE));
     let half = cells.first().map(|at| half(stored, &stored.trials[*at], across, &name));
+    let rows: Vec<PanelRow> = cells.iter().map(row).collect();
     Panel {
+        by_memory: by_memory(&rows, &values, unit),
         half: half.filter(|_| metric == Metric::RoundTripP50).unwrap_or_else(|| name.clone()),
         name,
         file: first.filter(|_| across != FILE).map(str::to_owned),
         metric,
         unit,
-        rows: cells.iter().map(row).collect(),
+        rows,
         p_value: levels.p,
         levels,
         equal,
@@ -400,6 +416,29 @@ fn panel(
             .collect::<Option<Vec<usize>>>()
             .and_then(|all| all.into_iter().max()),
     }
+}
+
+/// The classes of memory of a panel's rows with the median of the runs of each.
+fn by_memory(rows: &[PanelRow], values: &[Vec<f64>], unit: Unit) -> Vec<OfMemory> {
+    let mut classes: Vec<(Memory, &'static str, Vec<usize>)> = Vec::new();
+    for (at, row) in rows.iter().enumerate().filter(|(_, row)| row.median.is_some()) {
+        let Some(memory) = row.memory else { continue };
+        let class = faceted::class(row);
+        match classes.iter_mut().find(|(_, known, _)| *known == class) {
+            Some((.., rows)) => rows.push(at),
+            None => classes.push((memory, class, vec![at])),
+        }
+    }
+    if classes.len() < 2 {
+        return Vec::new();
+    }
+    classes.sort_by_key(|(memory, ..)| *memory);
+    let of = |(_, class, rows): (Memory, &'static str, Vec<usize>)| {
+        let runs: Vec<f64> = rows.iter().flat_map(|at| values[*at].iter().copied()).collect();
+        let median = median_interval(&runs, CONFIDENCE, unit)?;
+        Some(OfMemory { class, median, rows })
+    };
+    classes.into_iter().filter_map(of).collect()
 }
 
 /// Failed runs of a panel's cells, each reason once.

@@ -3,7 +3,7 @@
 use super::names::{between, levels, title};
 use super::{FILE, Memory, Panel, PanelRow, StudyResults, grouped, side, tabled};
 use crate::{Analysis, table, words};
-use narrows_model::result::Method;
+use narrows_model::result::{Estimate, Method};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -233,11 +233,10 @@ pub fn cautions(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<String> 
     if analysis.stored.study.quick {
         lines.push("quick: few short runs, to try the study; not its results".to_owned());
     }
-    if analysis
-        .summaries
-        .iter()
-        .any(|summary| summary.estimate.is_some_and(|of| of.n > 1 && of.by == Method::Range))
-    {
+    let is_range = |of: &Estimate| of.n > 1 && of.by == Method::Range;
+    let classes = results.panels.iter().flat_map(|panel| &panel.by_memory);
+    let mut estimates = analysis.summaries.iter().filter_map(|summary| summary.estimate);
+    if estimates.any(|of| is_range(&of)) || classes.map(|of| &of.median).any(is_range) {
         let says = "* too few runs for an interval (95 % takes 6, more where a study stops at a \
                     precision): the range of the runs";
         lines.push(says.to_owned());
