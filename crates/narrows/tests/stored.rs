@@ -116,7 +116,7 @@ fn a_regression_is_told_by_the_exit_code() {
     fails(command.arg("compare").arg(&before).arg(&table), 2, "no cell in common");
     let mut command = narrows();
     command.arg("compare").arg(&table);
-    command.args(["--before", "tcp-stream, 1, TCP", "--after", "tcp-stream, 2, TCP"]);
+    command.args(["--before", "dimms 1, TCP", "--after", "dimms 2, TCP"]);
     let output = run(&mut command);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert!(

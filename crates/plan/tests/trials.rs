@@ -114,11 +114,13 @@ fn what_was_imported_is_named_by_its_levels() {
     };
     let levels = vec![level("size", "64"), level("streams", "2")];
     let of = imported("netperf", "tcp-rr".into(), levels.clone(), vec![level("host", "a")]);
-    assert_eq!((of.label.as_str(), of.kind.as_str()), ("tcp-rr, 64, 2", "tcp-rr"));
+    assert_eq!((of.label.as_str(), of.kind.as_str()), ("tcp-rr, size 64, streams 2", "tcp-rr"));
     assert_eq!((of.path, &of.levels, of.notes.len()), (NetworkPath::Imported, &levels, 1));
     assert_eq!(of.engine.as_ref().map(|engine| engine.tool.as_str()), Some("netperf"));
     assert_eq!(line(&of), [Some(0), Some(0), Some(0), None]);
     assert_eq!(imported("netperf", "tcp-rr".into(), vec![], vec![]).label, "tcp-rr");
+    let table = vec![level("dimms", "1"), level("protocol", "TCP")];
+    assert_eq!(imported("published", "tcp-stream".into(), table, vec![]).label, "dimms 1, TCP");
     assert_ne!(imported("iperf", "tcp-rr".into(), levels, vec![]).id, of.id, "of another tool");
 }
 

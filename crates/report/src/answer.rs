@@ -160,6 +160,9 @@ fn ranged(estimate: &Estimate) -> String {
     if words::is_nothing(estimate.high, estimate.unit) {
         return format!("in any of {runs}");
     }
+    if estimate.n < 2 {
+        return runs;
+    }
     format!("{what} {}, {runs}", words::range(estimate))
 }
 

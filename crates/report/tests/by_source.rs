@@ -193,3 +193,16 @@ fn a_class_of_memory_has_its_median() {
                 (60.54 to 62.96 Gb/s *; dimms 1, 3)";
     assert!(told.contains(line), "{told}");
 }
+
+/// Twice the same figure would be taken for an interval.
+#[test]
+fn one_figure_has_no_interval() {
+    let of = study("dimms", &[60.0], 1, None);
+    for name in ["html", "markdown"] {
+        let format = narrows_report::formats::FORMATS.iter().find(|format| format.name == name);
+        let told = (format.expect("a format").write)(&Analysis::of(&of));
+        assert!(!told.contains("59.4 to 59.4"), "{name}: {told}");
+    }
+    let answer = narrows_report::answer::of(&Analysis::of(&of)).expect("an answer");
+    assert_eq!(answer.spread, "1 run");
+}

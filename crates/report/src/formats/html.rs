@@ -281,7 +281,7 @@ fn table(analysis: &Analysis<'_>) -> Markup {
                 td class="number" data-name="median" data-value=(estimate.value) {
                     (words::figure(analysis, summary, estimate))
                 }
-                td class="number" data-name="95 % interval" { (words::range(estimate)) }
+                td class="number" data-name="95 % interval" { (words::interval(estimate)) }
                 td class="number" data-name="n" { (estimate.n) }
             } @else {
                 td class="number" { "no value" } td {} td class="number" { "0" }

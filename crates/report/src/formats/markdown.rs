@@ -81,7 +81,7 @@ fn cells(text: &mut String, analysis: &Analysis<'_>) {
         rows.push(vec![
             summary.label.clone(),
             summary.estimate.as_ref().map_or("no value".to_owned(), words::middle),
-            summary.estimate.as_ref().map_or("-".to_owned(), words::range),
+            summary.estimate.as_ref().map_or("-".to_owned(), words::interval),
             summary.values.len().to_string(),
             labels.join("; "),
         ]);

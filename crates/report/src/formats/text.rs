@@ -196,7 +196,7 @@ fn row(out: &mut String, analysis: &Analysis<'_>, summary: &Summary, width: usiz
         "  {:<width$} {:>9}  {}, n {}",
         summary.label,
         words::figure(analysis, summary, estimate),
-        words::range(estimate),
+        words::interval(estimate),
         estimate.n
     );
     if let Some(prediction) = words::expectation(analysis, summary) {

@@ -153,6 +153,11 @@ pub fn range(estimate: &Estimate) -> String {
     ends(estimate.low, estimate.high, estimate.unit, value)
 }
 
+/// The range as a column has it: one figure has none, and twice the same would be taken for one.
+pub fn interval(estimate: &Estimate) -> String {
+    if estimate.n < 2 { "-".to_owned() } else { range(estimate) }
+}
+
 /// A known value, or a dash.
 pub fn or_dash<T: ToString>(fact: &Fact<T>) -> String {
     fact.value().map_or_else(|| "-".to_owned(), ToString::to_string)
