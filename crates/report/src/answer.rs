@@ -3,8 +3,8 @@
 use crate::drawn::canvas::cut;
 use crate::explained::{self, Standing};
 use crate::sentences::Answer;
-use crate::study::{StudyResults, text};
-use crate::{Analysis, latency, neighbours, placement, words};
+use crate::study::{Panel, StudyResults, text};
+use crate::{Analysis, latency, neighbours, placement, wire, words};
 use narrows_explain::limits::{Limit, Sureness};
 use narrows_model::load::Wait;
 use narrows_model::result::ResourceAt;
@@ -15,6 +15,8 @@ use narrows_model::workload::{Kernel, Metric, Workload};
 use narrows_stats::{Label, Summary};
 use std::cmp::Ordering;
 
+/// What the answer of a study of packets begins with.
+pub(crate) const WIRE: &str = "wire rate: ";
 /// Columns of a label before its figure.
 const LABEL_COLUMNS: usize = 30;
 
@@ -85,12 +87,17 @@ pub fn of(analysis: &Analysis<'_>) -> Option<Answer> {
     })
 }
 
-/// The answer of an experiment: what neighbours or places cost where it asks that, else what the
+/// The answer of an experiment: what neighbours or places cost where it asks that, of packets what
+/// they are of the wire's rate, else what the
 /// levels of its first panel say; what holds that panel's level of the best median, and what to do
 /// there. `None` where nothing has a value.
 pub fn of_study(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Answer> {
-    let panel =
-        results.panels.iter().find(|panel| panel.rows.iter().any(|r| r.median.is_some()))?;
+    // A study of packets asks for the link's rate, whatever it measures beside them.
+    let wire = wire::text::sentence(analysis).map(|says| format!("{WIRE}{says}"));
+    let has_figure = |panel: &&Panel| panel.rows.iter().any(|row| row.median.is_some());
+    let mut panels = results.panels.iter().filter(has_figure);
+    let of_packets = panels.clone().find(|panel| panel.metric == Metric::PacketRate);
+    let panel = of_packets.filter(|_| wire.is_some()).or_else(|| panels.next())?;
     let rows = panel.rows.iter().filter_map(|row| Some((row, row.median?)));
     let (row, median) = if panel.metric.larger_is_better() {
         rows.max_by(|a, b| a.1.total_cmp(&b.1))?
@@ -106,7 +113,7 @@ pub fn of_study(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Answe
         (None, Some(_)) => text::recommendation(results),
         (None, None) => None,
     };
-    let asked = job.map(|test| neighbours::answer(analysis, test)).or(place);
+    let asked = job.map(|test| neighbours::answer(analysis, test)).or(place).or(wire);
     let said = asked.or_else(|| text::recommendation(results)).or_else(|| {
         let says = text::says(panel, across).into_iter().next()?;
         Some(if panel.name.is_empty() { says } else { format!("{}: {says}", panel.name) })

@@ -76,10 +76,13 @@ pub fn study(
     if !analysis.searches.is_empty() {
         lines.extend(said("searched", &searched::sentence(analysis), columns));
     }
-    if let Some(wire) = wire::text::sentence(analysis) {
+    let answer = answer::of_study(analysis, results);
+    // What leads is not said twice.
+    let leads = answer.as_ref().is_some_and(|answer| answer.figure.starts_with(answer::WIRE));
+    if let Some(wire) = wire::text::sentence(analysis).filter(|_| !leads) {
         lines.extend(said("wire rate", &wire, columns));
     }
-    match answer::of_study(analysis, results) {
+    match answer {
         Some(answer) => {
             let figure = format!("{} ({})", answer.figure, answer.spread);
             lines.extend(said("answer", &figure, columns));

@@ -5,6 +5,8 @@ use crate::study::text;
 use crate::{Analysis, answer, applications, words};
 use maud::{Markup, PreEscaped, html};
 use narrows_model::result::Prediction;
+use narrows_model::trial::Trial;
+use narrows_model::workload::Workload;
 
 /// The conclusion of a study, else the answer of a measurement, and its path.
 pub fn section(analysis: &Analysis<'_>) -> Markup {
@@ -52,8 +54,15 @@ fn paths<'a>(analysis: &'a Analysis<'_>) -> Vec<&'a Prediction> {
     let headline = answer::headline(analysis).filter(|_| analysis.study.is_none());
     let measured = headline.and_then(|summary| words::expectation(analysis, summary));
     let measured = measured.filter(|prediction| !words::is_of_time(prediction));
-    let nic = analysis.predictions.iter().filter(|one| one.is_unmeasured_tcp());
+    // A study that sends no TCP does not ask what TCP would reach.
+    let trials = &analysis.stored.trials;
+    let is_asked = analysis.study.is_none() || trials.iter().any(is_tcp_stream);
+    let nic = analysis.predictions.iter().filter(|one| is_asked && one.is_unmeasured_tcp());
     measured.into_iter().chain(nic.take(1)).collect()
+}
+
+fn is_tcp_stream(trial: &Trial) -> bool {
+    trial.kind == Workload::TCP_STREAM
 }
 
 fn path(prediction: &Prediction) -> Markup {

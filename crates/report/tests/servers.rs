@@ -102,6 +102,16 @@ fn a_study_of_packets_has_the_wires_rate_of_each_size() {
     stored.trials.push(large);
     stored.records.push(record);
     kept::is_as_kept("packets", &stored);
+    // The study asks for the wire's rate, though its first panel is of memory.
+    let analysis = Analysis::of(&stored);
+    let results = analysis.study.as_ref().expect("levels");
+    let answer = narrows_report::answer::of_study(&analysis, results).expect("an answer");
+    assert!(answer.figure.starts_with("wire rate: 64 B 14.88 M packets/s: "), "{answer:?}");
+    assert!(answer.spread.contains("9.000 M packets/s"), "{answer:?}");
+    let page = (narrows_report::formats::format("html").expect("a format").write)(&analysis);
+    let (_, head) = page.split_once("class=\"figure\">").expect("a headline");
+    assert!(head.starts_with("wire rate: 64 B"), "the page leads with it");
+    assert!(!page.contains("From memory to wire"), "nobody asked what TCP would reach");
     let all = of_study(&Analysis::of(&stored));
     let of = |frame: &str| {
         let wire = all.iter().find(|one| one.frame == frame).and_then(|one| one.wire_mpps);
