@@ -150,6 +150,88 @@ fn commands_that_need_nothing_are_run() {
     assert!(ran.len() > 15, "{ran:?}");
 }
 
+/// Files of a folder of the sources that end so, with what is in them.
+fn texts(folder: &str, end: &str) -> Vec<(String, String)> {
+    let entries = std::fs::read_dir(top().join(folder)).expect(folder).flatten();
+    let names = entries.map(|entry| format!("{folder}/{}", entry.file_name().to_string_lossy()));
+    names.filter(|name| name.ends_with(end)).map(|name| (name.clone(), text(&name))).collect()
+}
+
+/// What stands between two backticks, over the ends of lines too, where it is a command.
+fn spans(page: &str) -> Vec<Vec<String>> {
+    let spans = page.split('`').skip(1).step_by(2);
+    let spans = spans.map(|span| span.split_whitespace().collect::<Vec<_>>().join(" "));
+    spans.filter_map(|span| Some(words(span.strip_prefix("narrows ")?))).collect()
+}
+
+/// Heads of the studies that come along: a comment that begins with a command, or has one behind a
+/// colon, a semicolon or a backtick.
+#[test]
+fn commands_in_the_heads_of_studies_can_be_given() {
+    let help = run(narrows().arg("--help"));
+    let help = String::from_utf8_lossy(&help.stdout).into_owned();
+    let known: Vec<&str> = help.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let mut ran = 0;
+    for (study, head) in texts("studies", ".toml") {
+        let comments = head.lines().filter_map(|line| line.strip_prefix('#'));
+        let parts = comments.flat_map(|line| line.split(": "));
+        for part in parts.flat_map(|part| part.split(&[';', '`'][..])) {
+            let Some(typed) = part.trim().strip_prefix("narrows ") else { continue };
+            let words = words(typed.trim_end_matches('.'));
+            if known.contains(&words[0].as_str()) {
+                ran += 1;
+                let output = run(narrows().args(&words).arg("--help"));
+                assert_eq!(output.status.code(), Some(0), "{study}: {typed}\n{}", err(&output));
+            }
+        }
+    }
+    assert!(ran > 15, "{ran} commands");
+}
+
+/// A fabric on paper needs nothing of the reader: the chapters' own, whole, are run.
+#[test]
+fn fabrics_that_the_chapters_name_are_run() {
+    let mut ran = 0;
+    for (page, text) in texts("docs", ".md") {
+        for words in spans(&text).into_iter().filter(|words| words[0] == "fabric") {
+            if words.iter().any(|word| word.starts_with(|first: char| first.is_ascii_digit())) {
+                let output = run(narrows().args(&words));
+                assert_eq!(output.status.code(), Some(0), "{page}: {words:?}\n{}", err(&output));
+                ran += 1;
+            }
+        }
+        let cases = text.split('`').skip(1).step_by(2).filter(|span| span.starts_with("--hosts"));
+        assert_eq!(cases.count(), 0, "{page}: a fabric without its command");
+    }
+    assert!(ran >= 4, "{ran} fabrics");
+}
+
+/// What the packages have of the sources: `lab/` stays behind, so no command may need a file of it.
+#[test]
+fn no_command_takes_a_file_that_packages_leave_out() {
+    let ours = ["docs/evidence.md", "docs/decisions.md"];
+    let pages = [texts("docs", ".md"), texts("docs/howto", ".md")].concat();
+    for (page, text) in pages.iter().filter(|(page, _)| !ours.contains(&page.as_str())) {
+        for words in text.lines().flat_map(commands).chain(spans(text)) {
+            assert!(!words.iter().any(|word| word.starts_with("lab/")), "{page}: {words:?}");
+            for file in words.iter().filter(|word| word.starts_with("docs/examples/")) {
+                assert!(top().join(file).exists(), "{page}: {file}");
+            }
+        }
+    }
+}
+
+/// It lists what there is, and none is no error.
+#[test]
+fn devices_are_listed_where_there_are_none() {
+    let output = run(narrows().args(["rdma", "--list"]));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let page = text("docs/howto/rdma-or-tcp.md");
+    let (_, behind) = page.split_once("rdma --list\n").expect("the command");
+    let paragraph = behind.trim_start().split("\n\n").next().expect("a paragraph");
+    assert!(paragraph.contains("to list them is no error"), "{paragraph}");
+}
+
 #[test]
 fn the_book_has_every_page_once() {
     let summary = text("docs/SUMMARY.md");

@@ -68,6 +68,22 @@ fn what_is_laid_out_is_what_is_packed() {
     }
 }
 
+/// What commands of the docs and studies name lies in a package too.
+#[test]
+fn studies_and_examples_are_packed() {
+    let to: BTreeSet<String> = of_deb().into_iter().map(|(_, to, _)| to).collect();
+    let stage = text("lab/packages/stage");
+    for (from, folder) in [
+        ("studies/*.toml", "studies"),
+        ("studies/published/*.toml", "studies/published"),
+        ("docs/examples/*.toml", "examples"),
+    ] {
+        assert!(to.contains(&format!("usr/share/narrows/{folder}/")), "{folder}");
+        let laid = format!("cp {from} \"$share/narrows/{folder}/\"");
+        assert!(stage.contains(&laid), "{laid}");
+    }
+}
+
 /// One program starts with the oldest glibc that the packages ask for.
 #[test]
 fn the_glibc_that_is_asked_for_is_the_one_that_is_linked() {

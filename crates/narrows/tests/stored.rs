@@ -640,7 +640,7 @@ fn an_altered_digit_is_noticed_in_every_record() {
 #[test]
 fn servers_of_several_files_are_one_table() {
     let dir = folder("servers");
-    let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/packets/x9scl.toml");
+    let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples/x9scl.toml");
     let text = std::fs::read_to_string(lab).expect("the post's server");
     let direct = written(&dir, "direct.toml", &text);
     let uplink = text.replace("pcie = \"2x8\"", "pcie = \"2x8\"\nuplink = \"2x4/128\"");
