@@ -161,6 +161,9 @@ fn says(searched: &Searched) -> &'static str {
         (SearchEnd::Found, None, _) => "even the lowest rate loses",
         (SearchEnd::Found, Some(_), None) => "nothing is lost at the highest rate",
         (SearchEnd::Found, ..) => "found",
+        (SearchEnd::SenderBound, ..) if searched.is_short_throughout() => {
+            "at least: the sender kept no rate (disturbed, or runs too short)"
+        }
         (SearchEnd::SenderBound, ..) => "at least: the sender reaches no more",
         (SearchEnd::Undecided, ..) => "undecided after the allowed number of runs",
         (SearchEnd::Unfinished, ..) => "not over yet",
@@ -254,6 +257,11 @@ mod tests {
         let of = |end| says(&searched(end));
         assert_eq!(of(SearchEnd::Found), "found");
         assert!(of(SearchEnd::SenderBound).contains("the sender"));
+        let mut short = searched(SearchEnd::SenderBound);
+        short.curve.iter_mut().for_each(|point| point.sent = Some(0.94 * point.asked as f64));
+        assert!(says(&short).contains("kept no rate"), "{}", says(&short));
+        short.curve[0].sent = Some(0.99 * short.curve[0].asked as f64);
+        assert!(says(&short).ends_with("the sender reaches no more"), "{}", says(&short));
         assert!(of(SearchEnd::Undecided).starts_with("undecided"));
         let whole = Searched { loses: None, ..searched(SearchEnd::Found) };
         assert!(says(&whole).contains("highest rate"));

@@ -15,6 +15,9 @@ use narrows_model::study::{RATE, Search, StoredStudy};
 use narrows_model::trial::{Level, Trial};
 use serde::Serialize;
 
+/// The share of a rate from which on a sender has kept it, as of any other load.
+const KEPT: f64 = 0.98;
+
 /// What one search of a study has come to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Searched {
@@ -28,8 +31,8 @@ pub struct Searched {
     /// Size of its frames, in bytes with the check sequence.
     pub frame_bytes: u64,
     pub end: SearchEnd,
-    /// The highest rate, or longest burst, that passes, at the search's confidence; `None` where
-    /// even the lowest loses.
+    /// The highest rate, or longest burst, that passes, at the search's confidence, and no more
+    /// than was sent and arrived; `None` where even the lowest loses.
     pub passes: Option<u64>,
     /// The lowest rate that loses, likewise; `None` where no rate that was sent does.
     pub loses: Option<u64>,
@@ -41,6 +44,15 @@ pub struct Searched {
     pub runs: u32,
     /// The rates that were tried, from the lowest.
     pub curve: Vec<RatePoint>,
+}
+
+impl Searched {
+    /// Whether the sender kept none of the rates that were asked for, not even the lowest.
+    pub fn is_short_throughout(&self) -> bool {
+        let mut sent = self.curve.iter().filter_map(|point| Some((point.asked, point.sent?)));
+        let any = sent.clone().next().is_some();
+        any && sent.all(|(asked, sent)| sent < KEPT * asked as f64)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -173,6 +185,7 @@ fn searched(study: &StoredStudy, search: &Search, of: &[&Level], trials: &[&Tria
         Stand::Next(_) => (SearchEnd::Unfinished, None),
     };
     let rate = |at: Option<usize>| at.and_then(|at| bisection.rates().get(at)).copied();
+    let passes = rate(border.and_then(|border| border.passes));
     let names: Vec<&str> = of.iter().map(|level| level.level.as_str()).collect();
     let mut curve: Vec<RatePoint> =
         trials.iter().filter_map(|trial| point(study, search, trial)).collect();
@@ -183,13 +196,26 @@ fn searched(study: &StoredStudy, search: &Search, of: &[&Level], trials: &[&Tria
         throughput_packets_per_second: search.throughput_packets_per_second,
         frame_bytes: trials.first().map_or(0, |trial| trial.params.message_bytes.0),
         end,
-        passes: rate(border.and_then(|border| border.passes)),
+        passes: passes.map(|rate| sent_whole(end, rate, &curve)),
         loses: rate(border.and_then(|border| border.loses)),
         confidence_percent: search.confidence_percent,
         loss_percent: search.loss_percent,
         runs: bisection.runs(),
         curve,
     }
+}
+
+/// What was sent and arrived of the rate that passes. A sender within a step of its rate is taken
+/// for one at it, and a step may be wide; where it reaches no more, what it reached is the answer.
+fn sent_whole(end: SearchEnd, rate: u64, curve: &[RatePoint]) -> u64 {
+    let is_bound = end == SearchEnd::SenderBound;
+    let counts = |point: &&RatePoint| match is_bound {
+        true => 2 * point.passed > point.runs,
+        false => point.passed > 0,
+    };
+    let sent = curve.iter().filter(counts).filter_map(|point| point.sent).reduce(f64::max);
+    let Some(sent) = sent.map(|sent| sent.round() as u64) else { return rate };
+    if is_bound { sent } else { sent.min(rate) }
 }
 
 /// The rate that a trial of a search asks for.
@@ -278,6 +304,24 @@ mod tests {
             external: None,
         };
         seen(&trial, &record)
+    }
+
+    fn point(asked: u64, sent: f64, passed: u32) -> RatePoint {
+        let (runs, sent) = (2, Some(sent));
+        let (lost_share, lost_share_max, delays) = (None, None, None);
+        RatePoint { asked, sent, runs, passed, lost_share, lost_share_max, delays }
+    }
+
+    #[test]
+    fn a_path_carries_what_was_sent_and_not_what_was_asked_for() {
+        // A step is as wide as 2.4 times: a sender 9 % short is within it.
+        let short = [point(419, 395.0, 2), point(2500, 2280.0, 2), point(6090, 2365.4, 2)];
+        assert_eq!(sent_whole(SearchEnd::SenderBound, 2500, &short), 2365);
+        assert_eq!(sent_whole(SearchEnd::Found, 2500, &short[..2]), 2280);
+        // One lucky run of two is no answer, and no sender beyond the border raises it.
+        let lucky = [point(419, 419.0, 2), point(2500, 2490.0, 1)];
+        assert_eq!(sent_whole(SearchEnd::SenderBound, 419, &lucky), 419);
+        assert_eq!(sent_whole(SearchEnd::Found, 419, &lucky), 419);
     }
 
     #[test]
