@@ -212,8 +212,13 @@ fn what_is_changed_by_hand_is_read_or_said() {
     let output = run(&mut begin(&dir, text, &["--at", "cable=copper"]));
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert!(err(&output).contains("set cable to 'fibre'"), "{}", err(&output));
+    // What is printed to go on with is what goes on.
     let file = dir.join("hand.narrows");
-    let output = run(resume(&file).args(["--at", "cable=fibre"]));
+    let told = err(&output);
+    let then =
+        told.lines().find_map(|line| line.trim().strip_prefix("then: narrows ")).expect("then");
+    assert!(then.ends_with(" --at cable=fibre"), "{then}");
+    let output = run(narrows().args(then.split(' ')));
     assert!(out(&output).contains("as the user said, not as read"), "{}", out(&output));
     is_whole(&file, 2, 1);
     // A fact of the machine tells, and a word against it is refused.

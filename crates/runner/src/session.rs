@@ -225,6 +225,22 @@ impl SessionPlan {
             .collect()
     }
 
+    /// Levels that the next session has to be told, of factors that no fact of this machine gave:
+    /// the one level that cells with runs left want, `None` where they want several.
+    pub fn to_say<'a>(
+        &'a self,
+        defined: &'a Defined,
+        wanted: &[usize],
+    ) -> Vec<(&'a str, Option<&'a str>)> {
+        let said = self.levels.iter().filter(|(_, found)| !found.read);
+        said.map(|(factor, found)| {
+            let mut left = wanted.iter().filter_map(|at| defined.cells[*at].level(factor));
+            let first = left.next().unwrap_or(&found.level);
+            (factor.as_str(), left.all(|level| level == first).then_some(first))
+        })
+        .collect()
+    }
+
     /// What to change by hand for one cell.
     fn changes_of(&self, defined: &Defined, index: usize, machine: &Machine<'_>) -> Vec<Change> {
         let cell = &defined.cells[index];

@@ -226,6 +226,9 @@ fn said(args: &SessionArgs) -> BTreeMap<String, String> {
     args.at.iter().cloned().collect()
 }
 
+/// Stands for a level that the user chooses.
+const LEVEL: &str = "LEVEL";
+
 /// A study that is run into a file.
 struct Study<'a> {
     defined: &'a Defined,
@@ -251,7 +254,7 @@ impl Study<'_> {
         if end == CourseEnd::Complete {
             output::nothing_measured(self.file)?;
         } else {
-            note!("go on with: narrows study resume {}", self.file.display());
+            note!("go on with: {}", self.resume(&[]));
         }
         let lefts: Vec<Left> = engine.schedule().all_left().collect();
         let verdict = if lefts.contains(&Left::GivenUp) {
@@ -298,7 +301,7 @@ impl Study<'_> {
             audience: &mut onlooker,
         });
         ran.map_err(|error| {
-            let more = format!("; go on with: narrows study resume {}", self.file.display());
+            let more = format!("; go on with: {}", self.resume(&[]));
             output::kept(self.file, &more);
             onlooker.failure.take().unwrap_or_else(|| error.into())
         })
@@ -311,7 +314,23 @@ impl Study<'_> {
         if !changes.is_empty() {
             note!("left for another state of the machine, any of:");
             changes.iter().for_each(|change| note!("  {change}"));
-            note!("then: narrows study resume {}", self.file.display());
+            note!("then: {}", self.resume(&elsewhere));
         }
+    }
+
+    /// The command that goes on, at the machine's state as it is or as cells of these indices want
+    /// it: what the user said of factors must be said again.
+    fn resume(&self, wanted: &[usize]) -> String {
+        let to_say = self.plan.to_say(self.defined, wanted);
+        let said =
+            to_say.iter().map(|(factor, level)| format!("{factor}={}", level.unwrap_or(LEVEL)));
+        let said = said.collect::<Vec<_>>().join(",");
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.,=:/".contains(c);
+        let at = match said.chars().all(is_plain) {
+            _ if said.is_empty() => String::new(),
+            true => format!(" --at {said}"),
+            false => format!(" --at '{said}'"),
+        };
+        format!("narrows study resume {}{at}", self.file.display())
     }
 }
