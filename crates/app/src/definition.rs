@@ -28,6 +28,8 @@ pub struct Definition {
     /// Programs with their words that make the input in the folder of each run, before it and
     /// without the launcher.
     pub prepare: Vec<Vec<String>>,
+    /// Packages of Debian that have its programs, named where one is not there.
+    pub packages: Vec<String>,
     /// Variables that the ranks have beside the user's.
     pub environment: BTreeMap<String, String>,
     /// Files that are written into the folder of each run, by name.
@@ -102,6 +104,8 @@ struct Raw {
     #[serde(default)]
     prepare: Vec<Vec<String>>,
     #[serde(default)]
+    packages: Vec<String>,
+    #[serde(default)]
     environment: BTreeMap<String, String>,
     #[serde(default)]
     files: BTreeMap<String, String>,
@@ -159,6 +163,7 @@ impl Definition {
             about: raw.about,
             command: raw.command,
             prepare: raw.prepare,
+            packages: raw.packages,
             environment: raw.environment,
             files: raw.files,
             ranks: raw.ranks,
@@ -208,6 +213,9 @@ impl Definition {
     fn sound_command(&self) -> Result<(), AppError> {
         if self.prepare.iter().any(|words| is_no_command(words)) {
             return Err(AppError::new("prepare", "has programs, each with its words in a list"));
+        }
+        if self.packages.iter().any(|name| !is_plain(name)) {
+            return Err(AppError::new("packages", "are names of Debian's packages, each a text"));
         }
         if is_no_command(&self.command) {
             return Err(AppError::new("command", "is the program and its words, each a text"));

@@ -326,6 +326,37 @@ fn a_program_that_makes_no_input_costs_the_run_and_says_why() {
 }
 
 #[test]
+fn a_program_that_is_not_installed_is_named_before_anything_is_run() {
+    let dir = folder("app-absent");
+    let file = study(&dir, "echo time 2", "[1, 2]", "");
+    let text = std::fs::read_to_string(&file).expect("a study");
+    let prepare = "prepare = [['sh', '-c', 'true'], ['no-such-gmx-@ranks@', 'solvate']]\n";
+    let packages = "packages = ['gromacs', 'openmpi-bin']\n";
+    std::fs::write(&file, packages.to_owned() + prepare + &text).expect("file");
+    let outlook = run(narrows().arg("app").arg(&file).args(["--dry-run", "--quick"]));
+    assert_eq!(outlook.status.code(), Some(0), "{}", err(&outlook));
+    let told = out(&outlook);
+    assert!(told.starts_with("made-up: 3 runs of 3 cells, 1 each"), "{told}");
+    assert!(told.contains("\na run is ended after 20 s: 60 s at most\n"), "{told}");
+    assert!(!told.contains("measure these fabrics"), "{told}");
+    assert!(
+        told.contains("not installed: no-such-gmx-1, no-such-gmx-2 (Debian has it: apt"),
+        "{told}"
+    );
+    let dry = run(narrows().arg("app").arg(&file).arg("--dry-run"));
+    assert!(out(&dry).contains("18 runs of 3 cells, 6 each"), "{}", out(&dry));
+    assert!(out(&dry).contains("after 20 s: 6 min at most"), "{}", out(&dry));
+    let mut command = narrows();
+    command.arg("app").arg(&file).arg("--out").arg(&dir);
+    common::fails(&mut command, 5, "no-such-gmx-1, no-such-gmx-2 are not installed");
+    let refused = err(&run(&mut command));
+    assert!(refused.contains("hint: Debian has it: apt install gromacs openmpi-bin"), "{refused}");
+    let kept = std::fs::read_dir(&dir).expect("folder").flatten();
+    let kept = kept.filter(|entry| entry.path().extension().is_some_and(|e| e == "narrows"));
+    assert_eq!(kept.count(), 0, "a file of results without a run");
+}
+
+#[test]
 fn one_rank_owes_no_share_of_communication() {
     let dir = folder("app-alone");
     let Some(launcher) = launcher(&dir) else { return };

@@ -19,6 +19,13 @@ pub struct AppArgs {
     /// Repeats of each cell, in place of the study's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: Option<u32>,
+    /// Try it: one run of each cell, and no fabric is measured; --repeats has another number
+    #[arg(long)]
+    pub quick: bool,
+    /// Print what would run and for how long at most, and which programs are not installed; run
+    /// nothing
+    #[arg(long, conflicts_with_all = ["json", "svg"])]
+    pub dry_run: bool,
     /// Seed of the order of runs; without it one is drawn and stored
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -34,6 +41,13 @@ pub struct AppArgs {
     /// Print the results as JSON
     #[arg(long, short = 'J')]
     pub json: bool,
+}
+
+impl AppArgs {
+    /// Whether fabrics are measured before the first run.
+    pub fn measures_fabrics(&self) -> bool {
+        !self.without_fabrics && !self.quick
+    }
 }
 
 /// Options of `become`.

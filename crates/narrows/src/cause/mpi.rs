@@ -41,6 +41,9 @@ impl Cause {
     pub const MPI_HOSTS: Self = Self::connect(narrows_interop::engines::NO_RANKS_HINT);
     /// A study of an application that says what cannot be.
     pub const APP_STUDY: Self = Self::usage("docs/app.md has the words of an application's study");
+    /// A program of an application's study that is not on this host.
+    pub const APP_PROGRAM: Self =
+        Self::machine("install it, or name it with its path in the study");
     /// A file of results that are no application's.
     pub const NO_APP: Self = Self::usage("give a file that `narrows app STUDY` has made");
     /// Files that no one figure can have.

@@ -1,5 +1,6 @@
 //! `narrows app STUDY`: an application of the user's by ranks, fabric, MTU and place.
 
+mod ahead;
 mod rig;
 mod run;
 mod sheet;
@@ -29,7 +30,16 @@ pub fn run(args: &AppArgs) -> Result<u8, Failure> {
         return present(args, &args.study);
     }
     let mut definition = read(&args.study)?;
-    definition.repeats = args.repeats.unwrap_or(definition.repeats);
+    definition.repeats = match (args.repeats, args.quick) {
+        (Some(repeats), _) => repeats,
+        (None, true) => 1,
+        (None, false) => definition.repeats,
+    };
+    if args.dry_run {
+        output::print(&ahead::outlook(&definition, args.measures_fabrics()))?;
+        return Ok(0);
+    }
+    ahead::check(&definition)?;
     output::check_folder(&args.out)?;
     let stop = stop::flag()?;
     let rig = Rig::build(args, &definition, &stop)?;

@@ -135,8 +135,13 @@ impl<'a> Rig<'a> {
 
     /// The cell for people.
     pub fn name(&self, cell: &AppCell) -> String {
-        let [(_, place), (_, fabric), (mtu, bytes), (ranks, number)] = cell.levels(self.definition);
-        let mtu = cell.mtu.map_or_else(String::new, |_| format!(", {mtu} {bytes}"));
-        format!("{number} {ranks}, {fabric}, {place}{mtu}")
+        name(self.definition, cell)
     }
+}
+
+/// A cell of a study for people.
+pub fn name(definition: &Definition, cell: &AppCell) -> String {
+    let [(_, place), (_, fabric), (mtu, bytes), (ranks, number)] = cell.levels(definition);
+    let mtu = cell.mtu.map_or_else(String::new, |_| format!(", {mtu} {bytes}"));
+    format!("{number} {ranks}, {fabric}, {place}{mtu}")
 }

@@ -48,6 +48,7 @@ impl Sheet {
         let own = narrows_host::read(&Root::live());
         let study = Study {
             began_unix_ns: began,
+            quick: args.quick,
             cache_bytes: own.last_level_cache_bytes(),
             ..Study::new(StudyKind::App, path_of(definition), definition.repeats, seed)
         };
@@ -62,7 +63,7 @@ impl Sheet {
                 trial
             })
             .collect();
-        let is_asked = !args.without_fabrics && definition.ranks.iter().any(|ranks| *ranks > 1);
+        let is_asked = args.measures_fabrics() && definition.ranks.iter().any(|ranks| *ranks > 1);
         let curves = if is_asked { curves(definition) } else { Vec::new() };
         let of_fabrics: BTreeMap<String, Trial> = curves
             .iter()
