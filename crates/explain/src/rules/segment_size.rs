@@ -4,10 +4,13 @@
 //! and headers a larger share of the wire. So does an interface whose own MTU is below 1280 B, and
 //! a maximum segment size that the run itself asks for. 120 B of headers and options are taken as
 //! ordinary (IPv6 40, TCP 20 to 60).
+//!
+//! A level of a study may set the MTU of this host's interface and not that of the other one: then
+//! the level's MTU was never used, and its figures are not of it.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
-use narrows_model::result::{Measure, Needed, Verdict, Weight};
+use narrows_model::result::{Finding, Measure, Needed, Verdict, Weight};
 use narrows_model::trial::NetworkPath;
 
 pub static RULE: Rule = Rule {
@@ -44,6 +47,9 @@ fn look(cell: &Cell<'_>) -> Looked {
     let Some((name, mtu)) = known else {
         return Err(cell.lacks(Measure::InterfaceMtu));
     };
+    if let Some(unused) = unused(cell, segment) {
+        return cell.saw(unused.evidence[0].says.clone(), Some(unused));
+    }
     let path = path_mtu(cell);
     let via = path.map_or(String::new(), |path| format!(", path MTU {path:.0} B"));
     let seen = format!("segment size {segment:.0} B{via}; {name} has MTU {mtu:.0} B");
@@ -60,6 +66,47 @@ fn look(cell: &Cell<'_>) -> Looked {
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
     });
     cell.saw(seen, wrong)
+}
+
+/// An interface that was given a larger MTU for the runs, which the segments that were agreed on
+/// did not use. No route has a larger MTU than its interface has at that time.
+fn unused(cell: &Cell<'_>, segment: f64) -> Option<Finding> {
+    let asked = cell.trial.params.socket.as_ref().is_some_and(|socket| socket.mss_bytes.is_some());
+    if asked {
+        return None;
+    }
+    let settings = &cell.summary.settings;
+    let routes = [settings.sender(), settings.receivers().next()]
+        .map(|end| end.and_then(|end| end.path_mtu_bytes).map(|bytes| bytes.0 as f64));
+    let ends = [cell.sender(), cell.receiver()];
+    let of = |at: usize| {
+        let nic = ends[at].as_ref()?.nic()?;
+        Some((nic.name.as_str(), nic.mtu_bytes.value()?.0 as f64))
+    };
+    let raised = |at: &usize| {
+        let set = of(*at).zip(routes[*at]);
+        set.is_some_and(|((_, had), route)| route > had && segment + HEADERS_BYTES < route)
+    };
+    let at = [0, 1].into_iter().find(raised)?;
+    let ((name, _), set) = of(at).zip(routes[at])?;
+    let other = match (of(1 - at), routes[1 - at]) {
+        (Some((far, mtu)), route) => {
+            format!("{far} of the other end has {:.0} B", route.unwrap_or(0.0).max(mtu))
+        }
+        (None, Some(route)) => format!("the other end's route has {route:.0} B"),
+        (None, None) => "the MTU of the other end is not known".to_owned(),
+    };
+    let seen = format!("segment size {segment:.0} B; {name} was set to MTU {set:.0} B; {other}");
+    let says = format!(
+        "Segments of {segment:.0} B were agreed on in {}: {name} was set to an MTU of {set:.0} B for \
+         it, and {other}, so that this MTU was not used and its figures are not of it",
+        cell.trial.label
+    );
+    let remedy = format!(
+        "set it at the other end too, whose owner does that (ip link set INTERFACE mtu {set:.0}), and \
+         at every switch between; or leave the level out"
+    );
+    Some(finding(&RULE, cell, Weight::Caution, says, seen, &remedy))
 }
 
 /// The size of a cell's segments beside the MTUs of its ends' interfaces.
@@ -140,7 +187,7 @@ mod tests {
     use crate::setting::testing::known;
     use crate::setting::testing::{is_clear, is_found, is_unknown};
     use narrows_model::Bytes;
-    use narrows_model::host::Nic;
+    use narrows_model::host::{Host, Nic};
     use narrows_model::load::Role;
     use narrows_model::options::SocketParams;
     use narrows_model::study::StoredStudy;
@@ -172,6 +219,30 @@ mod tests {
         };
         let low = says(&study(600, 548, false));
         assert!(low.contains("e0's own MTU") && low.contains("ip link set e0 mtu 1500"), "{low}");
+        // A level set 9000 on this host, whose interface has 1500 else; the other one kept that.
+        let level = |far: u64, segment: u32| {
+            let mut study = study(1500, segment, false);
+            let far_nic = Nic { name: "e1".into(), mtu_bytes: known(Bytes(far)), ..Nic::default() };
+            study.peer_hosts = vec![Host { nics: vec![far_nic], ..Host::default() }];
+            for (role, route) in [(Role::Sender, 9000), (Role::Receiver, far)] {
+                for end in study.records.iter_mut().filter_map(|run| run.of_mut(role).next()) {
+                    end.effective.path_mtu_bytes = Some(Bytes(route));
+                    let own = if role == Role::Sender { "e0" } else { "e1" };
+                    end.effective.interface = Some(own.into());
+                }
+            }
+            study
+        };
+        let unused = says(&level(1500, 1448));
+        for word in [
+            "Segments of 1448 B",
+            "e0 was set to an MTU of 9000 B",
+            "e1 of the other end has 1500 B",
+            "mtu 9000",
+        ] {
+            assert!(unused.contains(word), "{word}: {unused}");
+        }
+        assert!(is_clear(&of_study(&RULE, &level(9000, 8948))));
         let mut asked = study(1500, 288, false);
         asked.trials[0].params.socket =
             Some(SocketParams { mss_bytes: Some(300), ..SocketParams::default() });
