@@ -5,6 +5,7 @@ use crate::engine::Predictor;
 use crate::parameters::PHI;
 use crate::reach::Reach;
 use crate::resources::{Group, Parameter, Resource, parameter, symbols};
+use crate::traffic::Traffic;
 use narrows_model::result::{Provenance, ResourceName};
 use narrows_model::workload::{RdmaVerb, Transport, Workload};
 
@@ -43,6 +44,9 @@ const ASLEEP_US: f64 = 45.0;
 /// Cores mostly sleep in no state that takes longer to leave than this share of a round trip; at
 /// most in one that takes all of it (assumed).
 const ASLEEP_SHARE: f64 = 0.25;
+/// The largest piece that a stage hands on whole (a segment of the kernel's): of what is longer all
+/// stages work at once, and the slowest decides.
+const PIECE_BYTES: f64 = 65_536.0;
 /// Where who waits looks for packets, and over verbs.
 const RANGE_POLLED: (f64, f64) = (0.75, 1.6);
 
@@ -75,14 +79,74 @@ impl Predictor {
             parts.extend(self.moderation());
         }
         parts.extend(self.switches());
-        parts.extend(self.serialized());
+        let wire = self.serialized();
+        let copy = self.copied_us(trip, false) * self.farther(&group);
+        let wire_us = wire.as_ref().map_or(0.0, |wire| wire.value / 2.0);
+        parts.extend(wire.map(|wire| self.overlapped(wire, copy)));
+        self.add_copies(&mut parts, copy, wire_us);
         Some(sum(trip, parts))
+    }
+
+    /// Bytes of a message; one where nobody said.
+    fn message_bytes(&self) -> f64 {
+        match self.server.message.from {
+            Provenance::Assumed(_) => 1.0,
+            _ => self.server.message.value,
+        }
+    }
+
+    /// What one end spends on the bytes of a message that was said; none past the kernel.
+    fn copied_us(&self, trip: Trip, inside: bool) -> f64 {
+        let traffic = match trip {
+            Trip::Tcp => Traffic::Tcp,
+            Trip::Udp => Traffic::Udp,
+            Trip::Rdma => return 0.0,
+        };
+        if self.message_bytes() > 1.0 { self.bytes_us(traffic, inside) } else { 0.0 }
+    }
+
+    /// The share of a message that a stage hands on before the next can begin.
+    fn first_share(&self) -> f64 {
+        (PIECE_BYTES / self.message_bytes()).min(1.0)
+    }
+
+    /// The wire's part, where copies of a long message take longer: all but its first piece is on
+    /// the wire while they do.
+    fn overlapped(&self, wire: Resource, copy_us: f64) -> Resource {
+        let share = if wire.value / 2.0 < copy_us { self.first_share() } else { 1.0 };
+        let Resource { value, low, high, .. } = wire;
+        Resource { value: value * share, low: low * share, high: high * share, ..wire }
+    }
+
+    /// Adds copies, there and back, to what the stacks take: the first piece is copied at both ends
+    /// one after the other, the rest while the other end and the wire have what went before.
+    fn add_copies(&self, parts: &mut [Resource], copy_us: f64, wire_us: f64) {
+        let software = [ResourceName::Stack, ResourceName::Hosts];
+        let Some(part) = parts.iter_mut().find(|part| software.contains(&part.name)) else {
+            return;
+        };
+        let first = copy_us * self.first_share();
+        let rest = if wire_us < copy_us { copy_us - first } else { 0.0 };
+        let us = 2.0 * (2.0 * first + rest);
+        // Of a few bytes there is nothing to tell.
+        if us < part.value / 100.0 {
+            return;
+        }
+        part.value += us;
+        part.low += us * RANGE.0;
+        part.high += us * RANGE.1;
+        part.says += &format!(", {us:.1} us of it copies of the message");
+        part.parameters.push(parameter("message", "B", &self.server.message));
     }
 
     /// A round trip between two ends inside this host: software alone. Of what was measured inside
     /// it nothing is used.
     pub fn round_trip_inside(&self, trip: Trip) -> Option<Reach> {
-        (trip != Trip::Rdma).then(|| sum(trip, self.software(1.0)))
+        (trip != Trip::Rdma).then(|| {
+            let mut parts = self.software(1.0);
+            self.add_copies(&mut parts, self.copied_us(trip, true), 0.0);
+            sum(trip, parts)
+        })
     }
 
     fn devices(&self, group: &Group) -> Resource {
@@ -186,10 +250,7 @@ impl Predictor {
     /// Bytes of a message that was said, on the wire both ways.
     fn serialized(&self) -> Option<Resource> {
         let link = self.server.link.as_ref()?;
-        let bytes = match self.server.message.from {
-            Provenance::Assumed(_) => 1.0,
-            _ => self.server.message.value,
-        };
+        let bytes = self.message_bytes();
         let us = 2.0 * (bytes.max(46.0) + 38.0) * 8.0 / (link.value * 1e3);
         let rate = parameter("rate of the link", "Gb/s", link);
         Some(part(

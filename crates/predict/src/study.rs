@@ -12,7 +12,7 @@ use crate::round_trip::TRIPS;
 use crate::said::Said;
 use crate::traffic::Traffic;
 use narrows_model::host::{Host, Nic};
-use narrows_model::load::{Params, Wait};
+use narrows_model::load::Wait;
 use narrows_model::result::{
     Ceiling, Estimate, Method, PredictedPath, Prediction, ResourceName, Unstated,
 };
@@ -99,6 +99,9 @@ impl<'a> Cells<'a> {
         if trial.is_of_agents() {
             return among(self.study, summary?, traffic);
         }
+        if is_of_both_ways(trial) {
+            return None;
+        }
         let of = ToPeer::of(self.study, trial, summary);
         let nic = of.interface.and_then(|name| self.study.host.nic(name));
         let nic = nic.or_else(|| crate::fastest(&self.study.host))?;
@@ -149,7 +152,7 @@ impl<'a> Cells<'a> {
         if is_elsewhere || !traffic.is_kernel() {
             return None;
         }
-        let mut asked = trial_of(study, summary).map(|one| asked(&one.params)).unwrap_or_default();
+        let mut asked = trial_of(study, summary).map(asked).unwrap_or_default();
         let met = summary.settings.alike(|end| end.path_mtu_bytes);
         if let Some(mtu) = met.or(study.study.path_mtu_bytes) {
             asked.insert("mtu".to_owned(), mtu.0.to_string());
@@ -165,7 +168,7 @@ impl<'a> Cells<'a> {
         let (study, measured) = (self.study, &self.measured);
         let trip = TRIPS.into_iter().find(|trip| trip.workload() == summary.kind)?;
         let trial = trial_of(study, summary).filter(|trial| !trial.is_of_agents())?;
-        let mut asked = asked(&trial.params);
+        let mut asked = asked(trial);
         if summary
             .settings
             .sender()
@@ -212,7 +215,7 @@ impl<'a> ToPeer<'a> {
     /// What was asked of it, with the MTU that its runs met: levels of a study set another than the
     /// host had when it was read.
     fn asked(&self) -> Said {
-        let mut said = asked(&self.trial.params);
+        let mut said = asked(self.trial);
         let met = self.summary.and_then(|of| of.settings.alike(|end| end.path_mtu_bytes));
         said.extend(met.map(|mtu| ("mtu".to_owned(), mtu.0.to_string())));
         said
@@ -228,8 +231,14 @@ fn to_peers<'a>(
     let of_kind =
         summaries.iter().filter(move |of| of.path == NetworkPath::Peer && of.kind == *kind);
     let own = of_kind.filter_map(move |of| Some((trial_of(study, of)?, of)));
-    own.filter(|(trial, _)| !trial.is_of_agents())
+    own.filter(|(trial, _)| !trial.is_of_agents() && !is_of_both_ways(trial))
         .map(move |(trial, summary)| ToPeer::of(study, trial, Some(summary)))
+}
+
+/// Whether a cell's figure is the sum of two directions, which a link, a slot and a NIC carry each
+/// by itself: what each of them does of both at once nobody has measured here.
+fn is_of_both_ways(trial: &Trial) -> bool {
+    trial.params.is_bidirectional()
 }
 
 /// Whether no cell over a network has an end there.
@@ -281,7 +290,7 @@ fn between(
 fn among(study: &StoredStudy, summary: &Summary, traffic: Traffic) -> Option<Prediction> {
     let trial = trial_of(study, summary)?;
     let pair = trial.pairs().next().filter(|_| trial.is_of_agents())?;
-    if trial.pairs().count() > 1 {
+    if trial.pairs().count() > 1 || is_of_both_ways(trial) {
         return None;
     }
     let host = |end: &EndSpec| match end.host {
@@ -293,7 +302,7 @@ fn among(study: &StoredStudy, summary: &Summary, traffic: Traffic) -> Option<Pre
     let used = used.and_then(|report| near.nic(report.effective.interface.as_deref()?));
     let nic = used.or_else(|| crate::fastest(near));
     let names = [pair.sender, pair.receiver].map(|end| study.host_name(end.host));
-    let asked = asked(&trial.params);
+    let asked = asked(trial);
     let of = |host: &Host, nic: Option<&Nic>| {
         let engine = of_nic(host, nic, &asked, &Calibration::default());
         let engine = engine.map_err(|why| Gap::new(ResourceName::Server, why.to_string()));
@@ -307,9 +316,13 @@ fn trial_of<'a>(study: &'a StoredStudy, summary: &Summary) -> Option<&'a Trial> 
     study.trials.iter().find(|trial| trial.label == summary.label)
 }
 
-/// What a trial asks: its messages, how many streams of them, and their congestion control.
-fn asked(params: &Params) -> Said {
-    let mut said = Said::from([("streams".to_owned(), params.streams.max(1).to_string())]);
+/// What a trial asks: its messages, how many streams of them there are over all of its pairs and in
+/// both directions, and their congestion control.
+fn asked(trial: &Trial) -> Said {
+    let params = &trial.params;
+    let ways = if params.is_bidirectional() { 2 } else { 1 };
+    let streams = params.streams.max(1) as usize * trial.pairs().count().max(1) * ways;
+    let mut said = Said::from([("streams".to_owned(), streams.to_string())]);
     if params.message_bytes.0 > 0 {
         said.insert("message".to_owned(), params.message_bytes.0.to_string());
     }

@@ -2,7 +2,7 @@
 
 use narrows_model::host::{Host, IdleState, Nic};
 use narrows_model::interfaces::Interfaces;
-use narrows_model::load::{EndReport, FlowTally, Params, Role, Timeline};
+use narrows_model::load::{EndReport, FlowTally, Params, Role, StreamParams, Timeline};
 use narrows_model::record::{Outcome, Record, Reported, Stamp};
 use narrows_model::result::{PredictedPath, Prediction, ResourceAt, ResourceName};
 use narrows_model::study::StoredStudy;
@@ -243,6 +243,7 @@ fn cores_that_sleep_make_a_round_trip_longer_where_that_was_read() {
 fn a_measured_round_trip_has_an_expectation_in_time() {
     let mut study = between_agents();
     study.trials[0].kind = Workload::TCP_RR;
+    study.trials[0].params.message_bytes = Bytes(1);
     let mut summary = narrows_stats::summarise(&study).remove(0);
     summary.kind = study.trials[0].kind.clone();
     let of = |study: &StoredStudy, summary: &narrows_stats::Summary| {
@@ -262,4 +263,58 @@ fn a_measured_round_trip_has_an_expectation_in_time() {
     near(range.value / 1e3, 16.6 * 3.3 / (3.2 * 0.72));
     assert!(range.low < range.value && range.value < range.high, "{range:?}");
     assert_eq!(inside.bottleneck, Some(ResourceAt::from(ResourceName::Stack)));
+    // A mebibyte is copied at one end while the other copies what came before: 0.62 cycles a byte,
+    // and once more for the first 64 KiB.
+    study.trials[0].params.message_bytes = Bytes(1 << 20);
+    let large = of(&study, &summary).expect("an expectation").range.expect("a range");
+    let copies = 2.0 * ((1 << 20) + (1 << 16)) as f64 * 0.62 / (3.2 * 0.72) / 1e3;
+    near((large.value - range.value) / 1e3, copies);
+    assert!(large.low > range.low && large.high > 2.0 * large.value - range.value, "{large:?}");
+}
+
+/// To another host the slower of wire and copies has the rest of a long message.
+#[test]
+fn a_long_message_is_on_the_wire_and_copied_at_once() {
+    let of = |gbps: &'static str, bytes: &'static str| {
+        let more =
+            [("nic.gbps", gbps), ("message", bytes), ("irq", "same-cpu"), ("offloads", "hardware")];
+        trip(&more, "tcp-rr", &Calibration::default()).value
+    };
+    let bits = |gbps: f64, bytes: f64| 2.0 * (bytes + 38.0) * 8.0 / (gbps * 1e3);
+    // At 1 Gb/s all of it is the wire's, and the first 64 KiB are copied twice before and after.
+    let small = of("1", "46") - bits(1.0, 46.0);
+    let (piece, whole) = (65_536.0, 1_048_576.0);
+    let first = 4.0 * piece * (0.62 + 300.0 / 65_536.0 * (1.0 - 1448.0 / piece)) / 3.3 / 1e3;
+    near(of("1", "65536"), small + bits(1.0, piece) + first);
+    near(of("1", "1048576"), small + bits(1.0, whole) + first);
+    // At 400 Gb/s copies take longer: the wire adds its first piece.
+    let copies = 2.0 * (whole + piece) * (0.62 + 300.0 / 65_536.0) / 3.3 / 1e3;
+    near(
+        of("400", "1048576"),
+        of("400", "46") - bits(400.0, 46.0) + bits(400.0, whole) / 16.0 + copies,
+    );
+}
+
+/// Streams of all pairs, and of both directions, are streams of one host inside it.
+#[test]
+fn both_directions_and_all_pairs_are_streams_inside_and_of_no_link() {
+    let mut study = between_agents();
+    let mut summary = narrows_stats::summarise(&study).remove(0);
+    study.trials[0].ends = EndSpec::anywhere(false);
+    let stream = StreamParams { bidirectional: true, ..StreamParams::default() };
+    study.trials[0].params.stream = Some(stream);
+    let told = |study: &StoredStudy, summary: &narrows_stats::Summary| {
+        let summaries = std::slice::from_ref(summary);
+        let one = narrows_predict::of_cell(study, summaries, &study.trials[0])?;
+        Some(one.ceilings[0].says.clone())
+    };
+    // Both directions of a link are two links, which the model does not have.
+    assert_eq!(told(&study, &summary), None);
+    study.study.peer = None;
+    study.trials[0].path = NetworkPath::Loopback;
+    summary.path = NetworkPath::Loopback;
+    let both = told(&study, &summary).expect("an expectation");
+    assert!(both.contains(", 2 streams"), "{both}");
+    study.trials[0].params.streams = 4;
+    assert!(told(&study, &summary).is_some_and(|says| says.contains(", 8 streams")));
 }

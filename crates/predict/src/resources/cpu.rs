@@ -278,6 +278,26 @@ impl Predictor {
         packets + stack::CALL / self.server.message.value
     }
 
+    /// Microseconds that one end spends on the bytes of a message, as of a stream: the copy and the
+    /// packets, without the call and the first packet, which a round trip has in its stack.
+    pub(crate) fn bytes_us(&self, traffic: Traffic, inside: bool) -> f64 {
+        let ends_at = if inside { Ends::Both } else { Ends::One };
+        let server = &self.server;
+        let message = server.message.value;
+        let most = if traffic == Traffic::Udp { message.min(UDP_MOST) } else { message };
+        let beside = self.cycles_beside(traffic, ends_at);
+        let further = if traffic == Traffic::Udp {
+            beside - stack::DATAGRAM / most
+        } else {
+            let (payload, _) = traffic.frame(self.server.mtu.value);
+            (beside - stack::CALL / message) * (1.0 - payload / message).max(0.0)
+        };
+        let cycles = self.byte_cost(traffic, ends_at).cycles + further.max(0.0);
+        let clock =
+            server.clock_ghz.as_ref().map_or(server.processor.clock_ghz, |known| known.value);
+        message * cycles / (server.processor.work_per_clock * clock) / 1e3
+    }
+
     /// A core that looks for packets.
     fn core(&self, group: &Group) -> Stated {
         let (clock, memory) = match (&self.server.clock_ghz, &self.server.core_gb_s) {
