@@ -27,6 +27,12 @@ pub enum Unusable {
     /// It is not TOML; the parser's words, without the place.
     #[error("{0}")]
     Toml(String),
+    /// A published table whose rows are figures by name, each with its own unit or of none.
+    #[error("its rows are single figures, which no run of a study has")]
+    SingleFigures,
+    /// A published table whose rows are servers, with what each does of a link's packets.
+    #[error("its rows are servers and the packets that each does, which no study has as its cells")]
+    Servers,
     /// It is whole, and nothing was measured.
     #[error("it holds no run")]
     NoRun,

@@ -129,6 +129,46 @@ fn what_flents_files_differ_in_are_factors_and_the_rest_are_notes() {
     assert!(all.contains(&cell("tcp-stream, tcp_1up, TCP upload, fq, bbr, other", 1)), "{all:?}");
 }
 
+/// A table that somebody published, which is none of cells: what reads it is the hint, and does.
+#[test]
+fn tables_without_cells_are_refused_with_what_reads_them() {
+    let dir = folder("import-tables");
+    let single =
+        "[source]\ntitle = 't'\n[[row]]\nname = 'tcp_peak'\nvalue = 2500.0\nunit = 'Mb/s'\n";
+    let servers = "[source]\ntitle = 't'\n[[row]]\nserver = 'R810'\nmem_mb_s = 6102.9\n\
+                   mpps_below = 2.0\nwire_rate = 'no'\ncpu_turbo_ghz = 2.53\n";
+    let study = table(&dir);
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples/x9scl.toml");
+    for (name, text, command) in [
+        ("single.toml", single, "narrows predict --published"),
+        ("servers.toml", servers, "narrows report --servers FILE... --published"),
+    ] {
+        let file = dir.join(name);
+        std::fs::write(&file, text).expect("file");
+        let to = dir.join("none.narrows");
+        let hint = format!("`{command} {}`", file.display());
+        fails(import(std::slice::from_ref(&file), &[]).arg("-o").arg(&to), 2, &hint);
+        assert!(!to.exists());
+        let mut beside = narrows();
+        fails(beside.arg("report").arg(&study).arg("--reference").arg(&file), 2, &hint);
+        let words = hint.trim_matches('`').trim_start_matches("narrows ").to_owned();
+        let words = words.replace("FILE...", &example.display().to_string());
+        let read = run(narrows().args(words.split(' ')));
+        assert_eq!(read.status.code(), Some(0), "{words}: {}", err(&read));
+        assert!(out(&read).contains(if name == "single.toml" { "tcp_peak" } else { "R810" }));
+    }
+}
+
+/// A table with cells, as a study.
+fn table(dir: &Path) -> PathBuf {
+    let (text, to) = (dir.join("cells.toml"), dir.join("cells.narrows"));
+    std::fs::write(&text, "[source]\ntitle = 'c'\n[[row]]\ndimms = 1\ntcp_gbps = 61.5\n")
+        .expect("file");
+    let output = run(import(&[text], &[]).arg("-o").arg(&to));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    to
+}
+
 #[test]
 fn packed_files_are_unpacked_and_endless_ones_left() {
     let dir = folder("imports-packed");

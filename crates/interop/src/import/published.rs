@@ -3,7 +3,8 @@
 //!
 //! Columns whose name ends in a unit are figures, each a level of the factor `protocol` by what
 //! stands before the unit. Of the others those that are numbers are factors, and those that are
-//! words notes; but `any`, which says that the figure is of all levels, is one.
+//! words notes; but `any`, which says that the figure is of all levels, is one. Tables of single
+//! figures and of servers have no such columns, or have them of something else: they are refused.
 
 use super::{Output, Run, Tool, Unusable, nothing};
 use narrows_model::trial::Level;
@@ -22,6 +23,9 @@ const UNITS: [(&str, Unit, f64); 6] = [
     ("ns", Unit::Nanos, 1.0),
 ];
 
+/// Columns of tables of servers: what `report --servers --published` reads.
+const PACKETS: [&str; 3] = ["mpps", "mpps_below", "wire_rate"];
+
 /// The level of a factor that holds for all of its levels.
 const ANY: &str = "any";
 
@@ -34,6 +38,16 @@ fn parse(text: &str) -> Result<Output, Unusable> {
         toml::from_str(text).map_err(|error| Unusable::Toml(error.message().to_owned()))?;
     let rows =
         table.get("row").and_then(toml::Value::as_array).ok_or(Unusable::Lacks("[[row]]"))?;
+    let rows_are =
+        |has: fn(&toml::Table) -> bool| rows.iter().filter_map(toml::Value::as_table).any(has);
+    // Of servers the columns with a unit are what each is made of.
+    if rows_are(|row| row.contains_key("server") && PACKETS.iter().any(|of| row.contains_key(*of)))
+    {
+        return Err(Unusable::Servers);
+    }
+    if !rows.is_empty() && !rows_are(|row| row.keys().any(|name| figure(name).is_some())) {
+        return Err(Unusable::SingleFigures);
+    }
     let mut runs = Vec::new();
     for row in rows.iter().filter_map(toml::Value::as_table) {
         let (mut factors, mut notes) = (Vec::new(), Vec::new());
@@ -98,6 +112,12 @@ mod tests {
         let names: Vec<&str> = runs[1].levels.iter().map(|level| level.level.as_str()).collect();
         assert_eq!(names, ["1", "UDP"]);
         assert_eq!(runs[0].notes[0].level, "Unbalanced");
+        // Others have no runs, and are no cells made of what looks like figures.
+        let single = "[source]\n[[row]]\nname = 'peak'\nvalue = 2500\nunit = 'Mb/s'\n";
+        assert!(matches!(parse(single), Err(Unusable::SingleFigures)));
+        let servers = "[source]\n[[row]]\nserver = 'R810'\nmem_mb_s = 6102.9\nmpps_below = 2.0\n";
+        assert!(matches!(parse(servers), Err(Unusable::Servers)));
+        assert!(matches!(parse("row = []\n[source]\n"), Err(Unusable::NoRun)));
         let any = "[source]\n[[row]]\ndimms = 'any'\nprotocol = 'RoCEv1'\ngbps = 92.79\n";
         let run = parse(any).expect("a run").runs.remove(0);
         let levels: Vec<&str> = run.levels.iter().map(|level| level.level.as_str()).collect();

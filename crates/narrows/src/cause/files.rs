@@ -52,6 +52,9 @@ impl Cause {
     pub const NO_TOOL_OUTPUT: Self = Self::usage("name a file with the output of a tool");
     /// The output of a tool that is not recognised.
     pub const UNKNOWN_TOOL: Self = Self::usage("name its tool with --tool");
+    /// A published table that has no cells of a study.
+    pub const OTHER_TABLE: Self =
+        Self::usage("`narrows predict --published` reads tables of single figures and of servers");
     /// The output of a tool that lacks its figures.
     pub const BROKEN_TOOL_OUTPUT: Self =
         Self::usage("run the tool again, or name another with --tool");

@@ -5,7 +5,7 @@ use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::output;
 use flate2::read::MultiGzDecoder;
-use narrows_interop::import::{self, Output, Run, RunFactors, Tool};
+use narrows_interop::import::{self, Output, Run, RunFactors, Tool, Unusable};
 use narrows_model::Nanos;
 use narrows_model::host::Host;
 use narrows_model::record::{External, Fault, Outcome, Record, Stage, Stamp};
@@ -126,8 +126,17 @@ fn parse(file: &Path, text: &str, tool: Option<&str>) -> Result<(&'static Tool, 
         })?,
     };
     let output = (tool.parse)(text).map_err(|why| {
-        let says = format!("{}: as {}'s output: {why}", file.display(), tool.name);
-        Failure::of(Cause::BROKEN_TOOL_OUTPUT, says)
+        let named = file.display();
+        let read_by = match why {
+            Unusable::SingleFigures => format!("narrows predict --published {named}"),
+            Unusable::Servers => format!("narrows report --servers FILE... --published {named}"),
+            _ => {
+                let says = format!("{named}: as {}'s output: {why}", tool.name);
+                return Failure::of(Cause::BROKEN_TOOL_OUTPUT, says);
+            }
+        };
+        let hint = format!("they are read, and the model set beside, by `{read_by}`");
+        Failure::of(Cause::OTHER_TABLE, format!("{named}: {why}")).helped_by(hint)
     })?;
     Ok((tool, output))
 }
