@@ -141,7 +141,7 @@ fn sockets(
     if let Some(sockets) = field("socket") {
         return Ok(sockets);
     }
-    let total = board.sockets.len();
+    let total = counted_over(rule, board.sockets.len(), all.len());
     if let Some(units) = field("unit") {
         return Ok(by_units(&units, rule.units.max(1)));
     }
@@ -157,6 +157,14 @@ fn sockets(
         }
         Sockets::Told => by_arrays(board, all).ok_or(WhyNot::Sockets),
     }
+}
+
+/// Sockets that the numbers of slots run over. Firmware may leave the empty one of two sockets out
+/// and list its slots nonetheless: then the rule says how many are a processor's.
+fn counted_over(rule: &Rule, listed: usize, slots: usize) -> usize {
+    let each = rule.slots.first().copied().unwrap_or(slots);
+    let is_over_two = listed == 1 && rule.sockets == Sockets::Even && slots == 2 * each;
+    if is_over_two { 2 } else { listed }
 }
 
 /// Boards or risers in the order of their labels, each processor with as many of them.

@@ -56,6 +56,7 @@ pub fn read(root: &Root) -> Host {
     let rdma = rdma::read(root);
     let firmware = memory::firmware(root);
     let cpu = cpu::read(root, firmware.sockets.clone());
+    let (maps, unused) = memory::slot_maps::read(root);
     Host {
         identity: firmware.identity.clone(),
         name: root.text("proc/sys/kernel/hostname"),
@@ -65,12 +66,12 @@ pub fn read(root: &Root) -> Host {
         devices: functions.devices(&nics, &rdma),
         expansion_slots: firmware.expansion.clone(),
         nodes: node::read(root),
-        memory: memory::read(root, firmware, cpu.model.value()),
+        memory: memory::read(root, firmware, &maps, cpu.model.value()),
         cpu,
         nics,
         rdma,
         tuning: tuning::read(root),
         disagreements: Vec::new(),
-        unused: Vec::new(),
+        unused,
     }
 }

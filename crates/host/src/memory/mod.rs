@@ -4,12 +4,14 @@ pub mod dmidecode;
 pub mod edac;
 mod processors;
 pub mod sections;
+pub mod slot_maps;
 mod smbios;
 
 use crate::folder::Folder;
 use crate::garbled::Garbled;
 use crate::{Root, cgroup};
 use narrows_dimm::board::Board;
+use narrows_dimm::rule::Rule;
 use narrows_dimm::{placement, platform};
 use narrows_model::host::{
     CpuSocket, ExpansionSlot, Identity, Memory, MemoryArray, MemoryRange, Slot,
@@ -18,12 +20,19 @@ use narrows_model::{Bytes, Fact};
 
 pub use smbios::{BadTable, Firmware, parse as parse_smbios};
 
-/// Reads the memory; `firmware` is what [`firmware`] read, `processor` the kernel's name of it.
-pub fn read(root: &Root, mut firmware: FirmwareTables, processor: Option<&String>) -> Memory {
+/// Reads the memory; `firmware` is what [`firmware`] read, `maps` are the rules of the owner's own
+/// maps, `processor` the kernel's name of it.
+pub fn read(
+    root: &Root,
+    mut firmware: FirmwareTables,
+    maps: &[Rule],
+    processor: Option<&String>,
+) -> Memory {
     let meminfo = root.text("proc/meminfo");
     let line = |key: &str| meminfo.clone().and_then(|text| meminfo_line(&text, key));
     let controllers = edac::read(root);
     place_by_kernel(&mut firmware, processor);
+    slot_maps::place(maps, &mut firmware, processor);
     Memory {
         total_bytes: line("MemTotal"),
         available_bytes: line("MemAvailable"),

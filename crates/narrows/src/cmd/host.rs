@@ -40,7 +40,12 @@ pub fn run(args: &HostArgs) -> Result<u8, Failure> {
         note!("not used: {} ({})", one.what, one.from);
     }
     if args.explain_slots || !args.slot_map.is_empty() {
-        let trace = placement::place(&mut host, &slot_maps(&args.slot_map)?);
+        let mut rules = slot_maps(&args.slot_map)?;
+        // Those of this host's owner were tried when it was read, behind what is given now.
+        if args.from.is_empty() {
+            rules.extend(narrows_host::memory::slot_maps::read(&Root::live()).0);
+        }
+        let trace = placement::place(&mut host, &rules);
         if args.explain_slots {
             output::print(&placed::write(&host, &trace, &screen::of_output()))?;
             return Ok(0);
