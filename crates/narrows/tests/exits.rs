@@ -418,7 +418,7 @@ fn what_a_command_cannot_be_asked_is_told() {
         (&format!("mem --out {here} --size 1K --threads 1"), Cause::LIMIT),
         ("predict --from @ --set mtu=20", Cause::NO_PREDICTION),
         ("report --servers @ --set nic.gbps=0", Cause::NO_SERVER),
-        ("report --servers @ --format html", Cause::SERVERS_FORMAT),
+        ("report --servers @ --format jsonl", Cause::SERVERS_FORMAT),
         ("predict --from @ --search dimms=95", Cause::NO_PREDICTION),
         ("fabric --hosts 1 --speed 10G", Cause::NO_FABRIC),
         ("mesh n[1-", Cause::HOST_SET),

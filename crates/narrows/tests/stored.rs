@@ -668,5 +668,13 @@ fn servers_of_several_files_are_one_table() {
     assert_eq!(verdicts.collect::<Vec<_>>(), ["yes", "no"]);
     let csv = servers(&["--format", "csv", "--set", "frame=1518"]);
     assert_eq!((csv.lines().count(), csv.matches(",1518 B,0.81").count()), (3, 2), "{csv}");
+    let published = published.to_str().expect("UTF-8");
+    let page = servers(&["--format", "html", "--published", published]);
+    assert!(page.contains("<td>no: chipset slot, 11.7 to 13.7 M/s (model)</td>"), "{page}");
+    let markdown = servers(&["--format", "markdown", "--published", published]);
+    assert!(
+        markdown.contains("\n| Other |") && markdown.contains("11.00, said: no |"),
+        "{markdown}"
+    );
     fails(narrows().args(["report", "--servers"]).arg(dir.join("none.narrows")), 2, "none.narrows");
 }

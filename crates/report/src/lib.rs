@@ -41,6 +41,7 @@ pub mod results;
 pub mod score;
 mod searched;
 pub mod sentences;
+pub mod served;
 pub mod servers;
 pub mod sessions;
 mod sources;

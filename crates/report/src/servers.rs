@@ -215,8 +215,8 @@ fn of_published(row: &ServerRow, file: &str) -> ServerRecord {
     }
 }
 
-/// All as one table, for people.
-pub fn text(all: &[ServerRecord]) -> String {
+/// All rows, the first the head's.
+pub(crate) fn rows(all: &[ServerRecord]) -> Vec<Vec<String>> {
     let head = [
         "server",
         "platform",
@@ -231,17 +231,28 @@ pub fn text(all: &[ServerRecord]) -> String {
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(all.iter().map(row));
-    let mut text = table::lines(&rows, |at| at == 5);
-    for one in all.iter().filter(|one| !one.published) {
-        let _ = writeln!(text, "  {}", tame(&sources(one)));
-    }
+    rows
+}
+
+/// Where the rows are from: each that was measured or said, and each published file once.
+pub(crate) fn origins(all: &[ServerRecord]) -> Vec<String> {
+    let own = all.iter().filter(|one| !one.published).map(sources);
+    let mut lines: Vec<String> = own.collect();
     let mut files: Vec<&str> = Vec::new();
     for one in all.iter().filter(|one| one.published) {
-        if files.contains(&one.file.as_str()) {
-            continue;
+        if !files.contains(&one.file.as_str()) {
+            lines.push(format!("published, not measured here: {}", one.file));
+            files.push(&one.file);
         }
-        let _ = writeln!(text, "  published, not measured here: {}", tame(&one.file));
-        files.push(&one.file);
+    }
+    lines
+}
+
+/// All as one table, for people.
+pub fn text(all: &[ServerRecord]) -> String {
+    let mut text = table::lines(&rows(all), |at| at == 5);
+    for line in origins(all) {
+        let _ = writeln!(text, "  {}", tame(&line));
     }
     text
 }

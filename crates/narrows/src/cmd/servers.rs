@@ -10,6 +10,7 @@ use narrows_model::host::Host;
 use narrows_model::study::StoredStudy;
 use narrows_predict::Said;
 use narrows_report::Analysis;
+use narrows_report::served;
 use narrows_report::servers::{self, ServerRecord, ServersDocument, Source};
 use narrows_report::wire::Asked;
 use std::path::Path;
@@ -23,8 +24,8 @@ enum Read {
 
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let format = if args.json { "json" } else { &args.format };
-    if !["text", "csv", "json"].contains(&format) {
-        let says = format!("--servers writes text, csv or json, and not {format}");
+    if !["text", "csv", "json", "markdown", "html"].contains(&format) {
+        let says = format!("--servers writes text, markdown, html, csv or json, and not {format}");
         return Err(Failure::of(Cause::SERVERS_FORMAT, says));
     }
     let mut all = Vec::new();
@@ -37,6 +38,8 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     }
     let text = match format {
         "csv" => servers::csv(&all),
+        "markdown" => served::markdown(&all),
+        "html" => served::page(&all),
         "json" => {
             let document =
                 ServersDocument { schema_version: narrows_model::SCHEMA_VERSION, servers: all };

@@ -30,6 +30,39 @@ const RUNS_MAX: usize = 20_000;
 
 fn write(analysis: &Analysis<'_>) -> String {
     let title = format!("{} on {}", words::command(analysis), words::place(analysis));
+    let body = html! {
+        main {
+        (header(analysis, &title))
+        (headline::section(analysis))
+        (placement::page::section(analysis))
+        (neighbours::page::section(analysis))
+        (latency::page::section(analysis))
+        (applications::section(analysis))
+        @if let Some(results) = &analysis.study { (page::section(analysis, results)) }
+        @if analysis.has_host() {
+            (findings(analysis))
+            (host_section(analysis))
+        }
+        (measured(analysis))
+        (profiled::section(analysis))
+        @if analysis.has_host() {
+            (expected(analysis))
+            (settings(analysis))
+        }
+        (footer(analysis))
+        }
+        (runs(analysis))
+    };
+    whole(&title, &body)
+}
+
+/// A page of a table that is no study's, with its title and what stands below.
+pub(crate) fn page_of(title: &str, content: &Markup) -> String {
+    whole(title, &html! { main { (content) } })
+}
+
+/// A page with its style and its script, and nothing that is loaded.
+fn whole(title: &str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -43,27 +76,7 @@ fn write(analysis: &Analysis<'_>) -> String {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                main {
-                (header(analysis, &title))
-                (headline::section(analysis))
-                (placement::page::section(analysis))
-                (neighbours::page::section(analysis))
-                (latency::page::section(analysis))
-                (applications::section(analysis))
-                @if let Some(results) = &analysis.study { (page::section(analysis, results)) }
-                @if analysis.has_host() {
-                    (findings(analysis))
-                    (host_section(analysis))
-                }
-                (measured(analysis))
-                (profiled::section(analysis))
-                @if analysis.has_host() {
-                    (expected(analysis))
-                    (settings(analysis))
-                }
-                (footer(analysis))
-                }
-                (runs(analysis))
+                (body)
                 script { (PreEscaped(SCRIPT)) }
             }
         }

@@ -30,7 +30,11 @@ fn write(analysis: &Analysis<'_>) -> String {
         Some(_) => panels(&mut text, analysis),
         None => cells(&mut text, analysis),
     }
-    // No control character of the data, and no markup of its own.
+    without_markup(&text)
+}
+
+/// No control character of the data, and no markup of its own.
+pub(crate) fn without_markup(text: &str) -> String {
     text.lines().map(|line| tame(line).replace('<', "&lt;") + "\n").collect()
 }
 
@@ -104,7 +108,7 @@ fn cells(text: &mut String, analysis: &Analysis<'_>) {
     }
 }
 
-fn table(text: &mut String, rows: &[Vec<String>]) {
+pub(crate) fn table(text: &mut String, rows: &[Vec<String>]) {
     for (at, row) in rows.iter().enumerate() {
         let cells: Vec<String> =
             row.iter().map(|cell| cell.replace('|', "\\|").replace('\n', " ")).collect();
