@@ -432,6 +432,18 @@ fn another_study_stands_beside_and_figures_are_files() {
     let text = out(&run(narrows().arg("report").arg(&own).arg(&beside)));
     assert!(text.contains("study   own: imported, its host unknown"), "{text}");
     assert!(text.contains("own, TCP") && text.contains("beside, TCP"), "{text}");
+    // Of several a reference is of the file that is named, and else of neither where both fit.
+    let whose = |named: &str| {
+        let mut command = narrows();
+        let reference = format!("{named}{}", dir.join("more.toml").display());
+        command.arg("report").arg(&own).arg(&beside).arg("--reference").arg(reference);
+        command
+    };
+    let text = out(&run(&mut whose("own=")));
+    assert!(text.contains("reference: 1 of 2 medians stand beside a cell"), "{text}");
+    let text = out(&run(&mut whose("")));
+    assert!(text.contains("reference: 0 of 2 medians stand beside a cell"), "{text}");
+    fails(&mut whose("june="), 2, "no file is called june");
     let nowhere = dir.join("nowhere.narrows");
     fails(narrows().arg("report").arg(&own).arg("--reference").arg(nowhere), 2, "nowhere.narrows");
     let svg = std::fs::read_to_string(dir.join("panel-0-tcp.svg")).expect("a figure");

@@ -70,16 +70,20 @@ pub fn trial(
     Trial { id: TrialId(id), ..of }
 }
 
-/// The trial of what another tool has measured; its id is a hash of tool, kind and levels.
-pub fn imported(tool: &str, kind: Workload, levels: Vec<Level>, notes: Vec<Level>) -> Trial {
-    // A number alone says nothing, and a protocol says what kind it is of.
-    let name = |level: &Level| match level.level.parse::<f64>() {
+/// A level in a label: a number alone says nothing.
+fn named(level: &Level) -> String {
+    match level.level.parse::<f64>() {
         Ok(_) => format!("{} {}", level.factor, level.level),
         Err(_) => level.level.clone(),
-    };
+    }
+}
+
+/// The trial of what another tool has measured; its id is a hash of tool, kind and levels.
+pub fn imported(tool: &str, kind: Workload, levels: Vec<Level>, notes: Vec<Level>) -> Trial {
+    // A protocol says what kind it is of.
     let is_told = levels.iter().any(|level| level.factor == "protocol");
     let kinds = (!is_told).then(|| kind.to_string()).into_iter();
-    let label = kinds.chain(levels.iter().map(name)).collect::<Vec<_>>().join(", ");
+    let label = kinds.chain(levels.iter().map(named)).collect::<Vec<_>>().join(", ");
     let line = Timeline {
         warmup_ns: Nanos(0),
         window_ns: Nanos(0),

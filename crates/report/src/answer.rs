@@ -87,6 +87,10 @@ pub fn of(analysis: &Analysis<'_>) -> Option<Answer> {
     })
 }
 
+fn has_figure(panel: &&Panel) -> bool {
+    panel.rows.iter().any(|row| row.median.is_some())
+}
+
 /// The answer of an experiment: what neighbours or places cost where it asks that, of packets what
 /// they are of the wire's rate, else what the
 /// levels of its first panel say; what holds that panel's level of the best median, and what to do
@@ -94,7 +98,6 @@ pub fn of(analysis: &Analysis<'_>) -> Option<Answer> {
 pub fn of_study(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Answer> {
     // A study of packets asks for the link's rate, whatever it measures beside them.
     let wire = wire::text::sentence(analysis).map(|says| format!("{WIRE}{says}"));
-    let has_figure = |panel: &&Panel| panel.rows.iter().any(|row| row.median.is_some());
     let mut panels = results.panels.iter().filter(has_figure);
     let of_packets = panels.clone().find(|panel| panel.metric == Metric::PacketRate);
     let panel = of_packets.filter(|_| wire.is_some()).or_else(|| panels.next())?;

@@ -9,9 +9,7 @@ use narrows_model::workload::Metric;
 pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     let mut files = Vec::new();
     let Some(study) = &analysis.study else { return files };
-    let drawn =
-        |panel: &Panel| panel.rows.iter().any(|row| row.median.is_some() || row.beside.is_some());
-    for (at, panel) in study.panels.iter().enumerate().filter(|(_, panel)| drawn(panel)) {
+    for (at, panel) in study.panels.iter().enumerate().filter(|(_, panel)| is_drawn(panel)) {
         let title = if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name };
         let unit = crate::words::word(&panel.unit);
         let head =
@@ -60,6 +58,11 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
         files.push((figures::joint(&one.title), csv(&joint(analysis, &study.across, &one))));
     }
     files
+}
+
+/// Whether a panel's figure has anything in it.
+fn is_drawn(panel: &Panel) -> bool {
+    panel.rows.iter().any(|row| row.median.is_some() || row.beside.is_some())
 }
 
 /// What a joint figure's boxes were drawn from.

@@ -177,19 +177,18 @@ fn line(part: &Part) -> String {
 
 /// A reference of one of the files: it stands beside that file's cells, and beside no other's.
 pub fn of_file(mut reference: StoredStudy, name: &str) -> StoredStudy {
-    let level = || Level { factor: FILE.to_owned(), level: name.to_owned() };
-    reference.trials.iter_mut().for_each(|trial| trial.levels.push(level()));
+    let level = Level { factor: FILE.to_owned(), level: name.to_owned() };
+    reference.trials.iter_mut().for_each(|trial| trial.levels.push(level.clone()));
     reference
 }
 
 /// The file that a reference is of by its own name: the one that is called so, or whose study is;
 /// `None` where that is none or could be several.
 pub fn whose<'a>(parts: &'a [Part], reference: &str) -> Option<&'a str> {
-    let is_named = |part: &&Part| {
+    let mut named = parts.iter().filter(|part| {
         let title = part.stored.study.title.as_ref();
         part.name == reference || title.is_some_and(|title| title.name == reference)
-    };
-    let mut named = parts.iter().filter(is_named);
+    });
     let first = named.next()?;
     named.next().is_none().then_some(first.name.as_str())
 }

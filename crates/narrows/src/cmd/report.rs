@@ -34,29 +34,30 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     demands::judged(file, &args.demands, 0)
 }
 
-/// Other studies with the file that each is of: `NAME=FILE` says so, or its own name does.
-fn references(named: &[PathBuf], parts: &[Part]) -> Result<Vec<StoredStudy>, Failure> {
-    let one = |named: &PathBuf| {
-        let text = named.to_string_lossy();
-        let Some((name, file)) = text.split_once('=').filter(|_| !named.exists()) else {
-            let reference = study_of(named)?;
-            return Ok(match joint::whose(parts, &stem(named)) {
-                Some(name) => joint::of_file(reference, name),
-                None => reference,
-            });
-        };
-        let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
-        if !names.contains(&name) {
-            let says = format!("--reference {text}: no file is called {name}");
-            let hint = match names.is_empty() {
-                true => "NAME=FILE is for reports of several files".to_owned(),
-                false => format!("they are called {}", names.join(", ")),
-            };
-            return Err(Failure::of(Cause::NO_PART, says).helped_by(hint));
-        }
-        Ok(joint::of_file(study_of(Path::new(file))?, name))
+/// Another study with the file that it is of: `NAME=FILE` says so, or its own name does.
+fn reference(named: &Path, parts: &[Part]) -> Result<StoredStudy, Failure> {
+    let text = named.to_string_lossy();
+    let Some((name, file)) = text.split_once('=').filter(|_| !named.exists()) else {
+        let reference = study_of(named)?;
+        return Ok(match joint::whose(parts, &stem(named)) {
+            Some(name) => joint::of_file(reference, name),
+            None => reference,
+        });
     };
-    named.iter().map(one).collect()
+    let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
+    if !names.contains(&name) {
+        let says = format!("--reference {text}: no file is called {name}");
+        let mut hint = "NAME=FILE is for reports of several files".to_owned();
+        if !names.is_empty() {
+            hint = format!("they are called {}", names.join(", "));
+        }
+        return Err(Failure::of(Cause::NO_PART, says).helped_by(hint));
+    }
+    Ok(joint::of_file(study_of(Path::new(file))?, name))
+}
+
+fn references(named: &[PathBuf], parts: &[Part]) -> Result<Vec<StoredStudy>, Failure> {
+    named.iter().map(|named| reference(named, parts)).collect()
 }
 
 /// Writes what was asked for: figures and their data, and the report.

@@ -91,19 +91,23 @@ fn at_once<'a>(analysis: &'a Analysis<'_>, test: &PlacedTest) -> Vec<(&'a str, E
     let across = stored.study.reading.across.as_deref();
     let first = test.cells.first().and_then(|cell| stored.trials.get(cell.trial));
     let (Some(across), Some(first)) = (across, first) else { return Vec::new() };
-    let is_of = |trial: &Trial| {
-        let mut others = first.levels.iter().filter(|level| level.factor != across);
-        trial.kind == first.kind
-            && others.all(|level| trial.level(&level.factor) == Some(&level.level))
-    };
     let cells = stored.trials.iter().zip(&analysis.summaries).enumerate();
     let cells = cells.filter(|(at, (trial, _))| {
         let pairs = trial.pairs().count();
-        pairs > 1 && is_of(trial) && test.cells.iter().all(|cell| cell.trial != *at)
+        pairs > 1
+            && is_beside(first, trial, across)
+            && test.cells.iter().all(|cell| cell.trial != *at)
     });
     cells
         .filter_map(|(_, (trial, summary))| Some((trial.level(across)?, summary.estimate?)))
         .collect()
+}
+
+/// Whether a trial is the same test, with another level along the axis.
+fn is_beside(first: &Trial, trial: &Trial, across: &str) -> bool {
+    let mut others = first.levels.iter().filter(|level| level.factor != across);
+    trial.kind == first.kind
+        && others.all(|level| trial.level(&level.factor) == Some(level.level.as_str()))
 }
 
 /// Why a map has no colour for a placement.

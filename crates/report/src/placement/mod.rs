@@ -57,8 +57,8 @@ fn moved(analysis: &Analysis<'_>, effect: &Effect) -> String {
         Move::Both => "process and memory at both ends".to_owned(),
         Move::Nearer => "through a NIC at the node of this host's end, not at another".to_owned(),
         Move::Nic { ref from, ref to } => {
-            let name = |nic: &Option<String>| nic.clone().unwrap_or_else(|| leading(analysis));
-            format!("NIC {} to {}", name(from), name(to))
+            let [from, to] = [from, to].map(|nic| nic.clone().unwrap_or_else(|| leading(analysis)));
+            format!("NIC {from} to {to}")
         }
         Move::Floating => "threads that float in their node, in place of pinned".to_owned(),
     }

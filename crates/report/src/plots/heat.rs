@@ -100,9 +100,10 @@ fn in_lines(name: &str, letters: usize) -> Vec<&str> {
         return vec![name];
     }
     let mut parts = name.match_indices([',', ':']).map(|(at, _)| at + 1);
-    let fits = |at: &usize| name[..*at].chars().count() <= letters;
     let mut words = name.match_indices(' ').map(|(at, _)| at);
-    match parts.rfind(fits).or_else(|| words.rfind(fits)) {
+    // Bytes up to the first letter that is too much.
+    let most = name.char_indices().nth(letters).map_or(name.len(), |(at, _)| at);
+    match parts.rfind(|at| *at <= most).or_else(|| words.rfind(|at| *at <= most)) {
         Some(at) => vec![&name[..at], name[at..].trim_start()],
         None => vec![name],
     }

@@ -190,14 +190,14 @@ impl Faceted<'_> {
 
 /// The lines of the names of panels so wide, and the names where numbers stand in their place.
 fn headings(panels: &[&Panel], width: f64) -> (Vec<Vec<String>>, Vec<String>) {
-    let names = || panels.iter().map(|panel| title(panel));
+    let names: Vec<&str> = panels.iter().map(|panel| title(panel)).collect();
     let letters = (width / NAME_LETTER) as usize;
-    let lines: Vec<Vec<String>> = names().map(|name| in_lines(name, letters)).collect();
+    let lines: Vec<Vec<String>> = names.iter().map(|name| in_lines(name, letters)).collect();
     if lines.iter().all(|name| name.len() <= NAME_LINES) {
         return (lines, Vec::new());
     }
     let numbers = (1..=panels.len()).map(|at| vec![at.to_string()]);
-    (numbers.collect(), names().map(str::to_owned).collect())
+    (numbers.collect(), names.into_iter().map(str::to_owned).collect())
 }
 
 /// A name in lines, parted between words and behind hyphens, as names of files have them.

@@ -384,8 +384,8 @@ fn panel(
         .collect();
     let metric = cells.first().map_or(Metric::Goodput, |at| summaries[*at].metric);
     // Cells that could not run have no estimate, and what a reference says of them has its unit.
-    let estimate = cells.iter().find_map(|at| summaries[*at].estimate);
-    let unit = estimate.map_or(metric.unit(), |estimate| estimate.unit);
+    let unit =
+        cells.iter().find_map(|at| summaries[*at].estimate).map_or(metric.unit(), |e| e.unit);
     // Figures of several kinds are not to be set against each other.
     let one_kind = cells.iter().all(|at| summaries[*at].metric == metric);
     let all: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
@@ -433,12 +433,12 @@ fn by_memory(rows: &[PanelRow], values: &[Vec<f64>], unit: Unit) -> Vec<OfMemory
         return Vec::new();
     }
     classes.sort_by_key(|(memory, ..)| *memory);
-    let of = |(_, class, rows): (Memory, &'static str, Vec<usize>)| {
+    let of = classes.into_iter().filter_map(|(_, class, rows)| {
         let runs: Vec<f64> = rows.iter().flat_map(|at| values[*at].iter().copied()).collect();
         let median = median_interval(&runs, CONFIDENCE, unit)?;
         Some(OfMemory { class, median, rows })
-    };
-    classes.into_iter().filter_map(of).collect()
+    });
+    of.collect()
 }
 
 /// Failed runs of a panel's cells, each reason once.

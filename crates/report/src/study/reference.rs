@@ -71,10 +71,10 @@ impl Median {
 pub fn names(others: &[StoredStudy]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for other in others {
-        let title = other.study.title.as_ref().map(|title| title.name.clone());
-        let source = || other.records.iter().find_map(|record| record.external.as_ref());
-        let from = || source().map(|of| of.version.clone().unwrap_or_else(|| of.tool.clone()));
-        let name = title.or_else(from).unwrap_or_else(|| "another study".to_owned());
+        let title = other.study.title.as_ref().map(|title| &title.name);
+        let source = other.records.iter().find_map(|record| record.external.as_ref());
+        let from = source.map(|of| of.version.as_ref().unwrap_or(&of.tool));
+        let name = title.or(from).map_or("another study", String::as_str).to_owned();
         if !names.contains(&name) {
             names.push(name);
         }

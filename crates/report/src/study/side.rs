@@ -10,28 +10,37 @@ use narrows_model::workload::Metric;
 
 /// The tables with their titles. None with one panel or one level, or too many for a page.
 pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<(&'static str, Table)> {
-    let both = |ends: [Option<f64>; 2]| {
-        let is_told = ends.iter().any(Option::is_some);
-        is_told.then(|| ends.map(percent).join(" / "))
-    };
-    let used = |row: &PanelRow| analysis.summaries.get(row.trial)?.cpu.as_ref();
-    let threads = |_: &Panel, row: &PanelRow| {
-        used(row).and_then(|cpu| both([cpu.sender_share, cpu.receiver_share]))
-    };
-    let hosts = |_: &Panel, row: &PanelRow| {
-        used(row).and_then(|cpu| both([cpu.sender_host_share, cpu.receiver_host_share]))
-    };
     let [ratios, rates] = traffic::tables(analysis, results);
     let titled = [
         ("Medians", medians(results)),
-        ("CPU of the busiest thread, sender / receiver", of(results, &threads, &[])),
-        ("CPU of whole hosts, sender / receiver", of(results, &hosts, &[])),
+        (
+            "CPU of the busiest thread, sender / receiver",
+            of(results, &|_, row| threads(analysis, row), &[]),
+        ),
+        ("CPU of whole hosts, sender / receiver", of(results, &|_, row| hosts(analysis, row), &[])),
         ("Share of the link rate", of(results, &|_, row| own_link(analysis, row), &[])),
         ratios,
         rates,
         ("Price, and what a hundred of it buys", priced::table(analysis, results)),
     ];
     titled.into_iter().filter_map(|(title, table)| Some((title, table?))).collect()
+}
+
+/// CPU of the busiest thread of each end.
+fn threads(analysis: &Analysis<'_>, row: &PanelRow) -> Option<String> {
+    let cpu = analysis.summaries.get(row.trial)?.cpu.as_ref()?;
+    both([cpu.sender_share, cpu.receiver_share])
+}
+
+/// CPU of the whole host of each end.
+fn hosts(analysis: &Analysis<'_>, row: &PanelRow) -> Option<String> {
+    let cpu = analysis.summaries.get(row.trial)?.cpu.as_ref()?;
+    both([cpu.sender_host_share, cpu.receiver_host_share])
+}
+
+fn both(ends: [Option<f64>; 2]) -> Option<String> {
+    let is_told = ends.iter().any(Option::is_some);
+    is_told.then(|| ends.map(percent).join(" / "))
 }
 
 /// Medians and halves of round trips, with the references behind them; without these where the

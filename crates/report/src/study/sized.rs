@@ -7,7 +7,6 @@ use crate::{Analysis, words};
 use narrows_model::Bytes;
 use narrows_model::units::Unit;
 use narrows_model::workload::Metric;
-use narrows_stats::CpuUse;
 use std::collections::BTreeSet;
 
 /// The title of what takes time.
@@ -73,8 +72,7 @@ fn series(analysis: &Analysis<'_>, panel: &Panel) -> Option<Series> {
         let of = [row.median, row.low, row.high].map(|of| of.map(|of| part * of));
         let [Some(median), Some(low), Some(high)] = of else { continue };
         let cpu = analysis.summaries.get(row.trial).and_then(|summary| summary.cpu.as_ref());
-        let hosts = |cpu: &CpuUse| [cpu.sender_host_share, cpu.receiver_host_share];
-        let cpu = cpu.map_or([None; 2], hosts);
+        let cpu = cpu.map_or([None; 2], |cpu| [cpu.sender_host_share, cpu.receiver_host_share]);
         points.push(Point { size: size(analysis, row.trial)?, median, low, high, cpu });
     }
     points.retain(|point| point.median > 0.0);

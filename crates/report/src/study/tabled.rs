@@ -15,9 +15,10 @@ const POPULATION: &str = "memory by CPU";
 
 /// Whether a column holds numbers, or nothing, which stands where they would.
 pub fn is_number(table: &[Vec<String>], at: usize) -> bool {
-    let cells = || table.iter().skip(1).filter_map(|row| row.get(at));
-    let begins = |cell: &String| cell.starts_with(|first: char| first.is_ascii_digit());
-    at > 0 && (cells().any(begins) || cells().all(|cell| cell == "-"))
+    let cells: Vec<&String> = table.iter().skip(1).filter_map(|row| row.get(at)).collect();
+    let mut begins = cells.iter().filter_map(|cell| cell.chars().next());
+    let has_number = begins.any(|first| first.is_ascii_digit());
+    at > 0 && (has_number || cells.iter().all(|cell| *cell == "-"))
 }
 
 /// What is said of one cell.
@@ -75,8 +76,11 @@ fn by_level(results: &StudyResults, lines: &[Line<'_>]) -> Table {
     for level in levels(results) {
         let mut row = vec![level.to_owned()];
         for (file, processors) in &files {
-            let is_of = |panel: &&Panel| *processors == 0 || panel.file.as_deref() == *file;
-            let rows = results.panels.iter().filter(is_of).flat_map(|panel| &panel.rows);
+            let own = results
+                .panels
+                .iter()
+                .filter(|panel| *processors == 0 || panel.file.as_deref() == *file);
+            let rows = own.flat_map(|panel| &panel.rows);
             let of = rows.filter(|row| row.level == level);
             let unknown = if of.clone().any(|row| row.done > 0) { "unknown" } else { "-" };
             row.extend((0..(*processors).max(1)).map(|cpu| {

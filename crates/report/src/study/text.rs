@@ -14,8 +14,8 @@ pub(super) const PAIRS: &str = "Pairs that ran at once";
 pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
     let mut text = String::new();
     for (title, rows) in side::tables(analysis, results) {
-        let right = |at: usize| tabled::is_number(&rows, at);
-        text += &format!("{title}\n{}\n", table::lines(&rows, right));
+        let lines = table::lines(&rows, |at| tabled::is_number(&rows, at));
+        text += &format!("{title}\n{lines}\n");
     }
     for panel in results.shown() {
         text += &of_panel(panel, &results.across, results.confidence_percent);
@@ -25,8 +25,8 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
         text.push('\n');
     }
     if let Some(rows) = words::pairs_table(analysis) {
-        let right = |at: usize| tabled::is_number(&rows, at);
-        text += &format!("{PAIRS}\n{}", table::lines(&rows, right));
+        let lines = table::lines(&rows, |at| tabled::is_number(&rows, at));
+        text += &format!("{PAIRS}\n{lines}");
     }
     for line in words::pairs(analysis).into_iter().chain(words::pairs_notes(analysis)) {
         let _ = writeln!(text, "  {line}");
@@ -226,6 +226,11 @@ fn probability(p: f64) -> String {
     }
 }
 
+/// Whether an interval is only the range of few runs.
+fn is_range(of: &Estimate) -> bool {
+    of.n > 1 && of.by == Method::Range
+}
+
 /// What keeps the figures from being taken at their word.
 pub fn cautions(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<String> {
     let mut lines = Vec::new();
@@ -233,7 +238,6 @@ pub fn cautions(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<String> 
     if analysis.stored.study.quick {
         lines.push("quick: few short runs, to try the study; not its results".to_owned());
     }
-    let is_range = |of: &Estimate| of.n > 1 && of.by == Method::Range;
     let classes = results.panels.iter().flat_map(|panel| &panel.by_memory);
     let mut estimates = analysis.summaries.iter().filter_map(|summary| summary.estimate);
     if estimates.any(|of| is_range(&of)) || classes.map(|of| &of.median).any(is_range) {

@@ -21,8 +21,9 @@ pub fn pairs(analysis: &Analysis<'_>) -> Vec<String> {
 
 /// The pairs of several cells of a study, a row a cell that ran; `None` without any.
 pub fn pairs_table(analysis: &Analysis<'_>) -> Option<Vec<Vec<String>>> {
-    let has_run = |pairs: &&Pairs| pairs.each.iter().any(|one| one.estimate.is_some());
-    let ran: Vec<&Pairs> = analysis.pairs.iter().filter(has_run).collect();
+    let all = analysis.pairs.iter();
+    let ran: Vec<&Pairs> =
+        all.filter(|pairs| pairs.each.iter().any(|one| one.estimate.is_some())).collect();
     let most = ran.iter().map(|pairs| pairs.each.len()).max()?;
     if analysis.pairs.len() < 2 || analysis.study.is_none() {
         return None;
@@ -36,29 +37,29 @@ pub fn pairs_table(analysis: &Analysis<'_>) -> Option<Vec<Vec<String>>> {
 }
 
 fn table_row(stored: &StoredStudy, pairs: &Pairs, columns: usize) -> Vec<String> {
-    let dash = || "-".to_owned();
-    let name = |host| stored.host_name(host);
-    let figure = |at: usize| {
-        let one = pairs.each.get(at)?;
-        let back =
-            one.back.as_ref().map_or(String::new(), |back| format!(", back {}", middle(back)));
-        Some(middle(one.estimate.as_ref()?) + &back)
-    };
-    let mut row = vec![pairs.label.clone()];
-    row.extend((0..columns).map(|at| figure(at).unwrap_or_else(dash)));
-    row.push(pairs.fairness.map_or_else(dash, |fairness| format!("{fairness:.3}")));
-    row.push(pairs.overlap_share.map_or_else(dash, |share| format!("{:.1} %", 100.0 * share)));
-    row.push(
-        pairs.slowest.as_ref().map_or_else(dash, |at| {
-            format!("pair {}, in {} of {} runs", at.pair + 1, at.runs, at.of)
-        }),
-    );
-    let shown = pairs.each.iter().take(columns);
-    let hosts = shown.map(|one| format!("{} > {}", name(one.from), name(one.to)));
+    let fairness = pairs.fairness.map(|fairness| format!("{fairness:.3}"));
+    let in_common = pairs.overlap_share.map(|share| format!("{:.1} %", 100.0 * share));
+    let slowest = pairs.slowest.as_ref();
+    let slowest =
+        slowest.map(|at| format!("pair {}, in {} of {} runs", at.pair + 1, at.runs, at.of));
+    let hosts = pairs
+        .each
+        .iter()
+        .take(columns)
+        .map(|one| format!("{} > {}", stored.host_name(one.from), stored.host_name(one.to)));
     let left_out = pairs.each.len().saturating_sub(columns);
     let more = (left_out > 0).then(|| format!("{left_out} more (--json)"));
-    row.push(hosts.chain(more).collect::<Vec<_>>().join(", "));
-    row
+    let hosts = hosts.chain(more).collect::<Vec<_>>().join(", ");
+    let figures = (0..columns).map(|at| pairs.each.get(at).and_then(in_cell));
+    let cells = figures.chain([fairness, in_common, slowest, Some(hosts)]);
+    let cells = cells.map(|cell| cell.unwrap_or_else(|| "-".to_owned()));
+    std::iter::once(pairs.label.clone()).chain(cells).collect()
+}
+
+/// A pair's median, and what went back.
+fn in_cell(one: &PairRate) -> Option<String> {
+    let back = one.back.as_ref().map_or(String::new(), |back| format!(", back {}", middle(back)));
+    Some(middle(one.estimate.as_ref()?) + &back)
 }
 
 /// What holds of the table's pairs: how fairness is counted, and runs that have no sum.
