@@ -100,8 +100,8 @@ fn several_trials_have_their_labels_and_unknown_windows_are_said() {
     );
 }
 
-/// A study has dozens of such cells: a row each, and none of those that did not run, which are named
-/// where it is said why.
+/// A study has dozens of such cells: a row each, and none of those that did not run, which are
+/// named where it is said why.
 #[test]
 fn several_cells_of_a_study_are_a_table_of_those_that_ran() {
     let gbps = |value| Some(estimate(value * 1e9, Unit::BitsPerSecond));

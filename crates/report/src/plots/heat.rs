@@ -26,7 +26,7 @@ pub struct Field {
     /// How many times better it is than the first placement: below 1 worse; `None` where nothing
     /// was measured.
     pub better: Option<f64>,
-    /// Why nothing is claimed of that, where its runs show nothing: the field is grey.
+    /// Why nothing is claimed of that, where its runs show nothing: the field has no colour.
     pub open: Option<&'static str>,
 }
 

@@ -383,9 +383,7 @@ fn panel(
         .map(|at| summaries[*at].values.iter().map(|value| value.value).collect())
         .collect();
     let metric = cells.first().map_or(Metric::Goodput, |at| summaries[*at].metric);
-    // Cells that could not run have no estimate, and what a reference says of them has its unit.
-    let unit =
-        cells.iter().find_map(|at| summaries[*at].estimate).map_or(metric.unit(), |e| e.unit);
+    let unit = unit_of(cells, summaries, metric);
     // Figures of several kinds are not to be set against each other.
     let one_kind = cells.iter().all(|at| summaries[*at].metric == metric);
     let all: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
@@ -416,6 +414,13 @@ fn panel(
             .collect::<Option<Vec<usize>>>()
             .and_then(|all| all.into_iter().max()),
     }
+}
+
+/// Unit of a panel's cells: those that could not run have no estimate, and what a reference says of
+/// them has that of their metric.
+fn unit_of(cells: &[usize], summaries: &[Summary], metric: Metric) -> Unit {
+    let estimate = cells.iter().find_map(|at| summaries[*at].estimate);
+    estimate.map_or(metric.unit(), |estimate| estimate.unit)
 }
 
 /// The classes of memory of a panel's rows with the median of the runs of each.
