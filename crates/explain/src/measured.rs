@@ -3,7 +3,6 @@
 use crate::Case;
 use crate::Rule;
 use crate::evidence::evidence;
-use crate::signals::LONG_PATH_NS;
 use crate::survey::Survey;
 use narrows_model::Bytes;
 use narrows_model::load::EndReport;
@@ -300,6 +299,8 @@ fn is_beyond_noise(cell: &Cell<'_>) -> bool {
     is_long && shares.into_iter().flatten().sum::<f64>() >= BEYOND_NOISE_SHARE
 }
 
+/// On paths this long a thread that others put aside costs little beside a round trip.
+pub const LONG_PATH_NS: f64 = 2e6;
 const BEYOND_NOISE_SHARE: f64 = 0.8;
 
 /// The flows' smoothed round trips in words: each flow has its own, so of several the median is

@@ -1,6 +1,6 @@
 //! What the counters of a TCP stream say of its path: rates, queues, losses.
 
-use crate::measured::Cell;
+use crate::measured::{Cell, LONG_PATH_NS};
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Counter, Gauge, Moment, Scope, keys};
 use narrows_stats::{Loss, LossPlace, median};
@@ -8,8 +8,6 @@ use narrows_stats::{Loss, LossPlace, median};
 /// Bytes of the headers of a packet that carries a segment: IPv4 and TCP with timestamps. With IPv6
 /// it is 20 more, which changes a rate by 1.4 %.
 const PACKET_HEADERS_BYTES: f64 = 52.0;
-/// On paths this long a thread that others put aside costs little beside a round trip.
-pub const LONG_PATH_NS: f64 = 2e6;
 /// Of what a full window moves in each of the shortest round trips a stream that it holds has so
 /// much: its thread may be late, and its round trips longer.
 const FULL_WINDOW: f64 = 0.7;

@@ -87,8 +87,8 @@ fn look(cell: &Cell<'_>) -> Looked {
     cell.saw(seen, wrong)
 }
 
-/// What drops so many bytes, and what to do about it: the queueing discipline of the interface where
-/// it counted as many packets, else a filter.
+/// What drops so many bytes, and what to do about it: the queueing discipline of the interface
+/// where it counted as many packets, else a filter.
 fn dropped_by(cell: &Cell<'_>, bytes: f64) -> (String, String) {
     if let Some((name, packets)) = dropped_by_queue(cell, bytes) {
         let by = format!("the queue of {name} has no room, and dropped {packets:.0} packets a run");

@@ -12,6 +12,7 @@
 use super::{acknowledgements_slow, own_queue};
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::probes::says_rate;
+use crate::signals::Trips;
 use crate::{Case, Rule};
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
 
@@ -62,15 +63,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let waited_ns = trips.waited_ns();
     // Short windows have no slices; trains need none.
     let unsteady = cell.unsteadiness();
-    let slices =
-        unsteady.map_or(String::new(), |by| format!(", slices within {:.0} %", 100.0 * by));
-    let seen = format!(
-        "runs within {:.0} % of each other{slices}; round trips of {:.2} ms at the least, {:.2} ms \
-         without load",
-        100.0 * rates.spread(),
-        trips.least_ns / 1e6,
-        trips.shortest_ns / 1e6
-    );
+    let seen = says_steadiness(rates.spread(), unsteady, &trips);
     let engaged = cell.engaged_share().is_none_or(|share| share >= ENGAGED_MIN);
     // A window that a queue fills is no limit: a larger one only makes the queue longer.
     let is_bounded = cell.is_limited_by_buffers() && !trips.are_of_a_queue();
@@ -125,6 +118,19 @@ fn look(cell: &Cell<'_>) -> Looked {
         wait_ns / 1e6
     );
     cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, REMEDY)))
+}
+
+/// How far the runs and their slices are apart, as shares, and the round trips.
+fn says_steadiness(spread: f64, unsteady: Option<f64>, trips: &Trips) -> String {
+    let slices =
+        unsteady.map_or(String::new(), |by| format!(", slices within {:.0} %", 100.0 * by));
+    format!(
+        "runs within {:.0} % of each other{slices}; round trips of {:.2} ms at the least, {:.2} ms \
+         without load",
+        100.0 * spread,
+        trips.least_ns / 1e6,
+        trips.shortest_ns / 1e6
+    )
 }
 
 const REMEDY: &str = "raise what limits it (tc -s qdisc on hosts and routers between, the rate \
