@@ -222,16 +222,16 @@ impl Cell<'_> {
         })
     }
 
-    /// Whether a stream moves the largest window that it is offered in each round trip of a long path
-    /// and its congestion window allows more: then the window holds it, whoever uses the CPUs.
+    /// Whether a stream moves the largest window that it is offered in each round trip of a long
+    /// path and its congestion window allows more: then the window holds it, whoever uses the CPUs.
     pub fn keeps_window_full(&self) -> bool {
         self.window_bps().zip(self.rates()).is_some_and(|(most, rates)| {
             (FULL_WINDOW * most..=BEYOND_WINDOW * most).contains(&rates.middle)
         })
     }
 
-    /// What the windows that the flows are offered move in the shortest round trip, in bits a second
-    /// of payload; `None` on short paths, and where congestion windows are no larger.
+    /// What the windows that the flows are offered move in the shortest round trip, in bits a
+    /// second of payload; `None` on short paths, and where congestion windows are no larger.
     fn window_bps(&self) -> Option<f64> {
         let shortest_ns = self.trips()?.shortest_ns;
         let flows = f64::from(self.trial.params.streams.max(1));

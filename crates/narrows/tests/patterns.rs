@@ -256,7 +256,10 @@ fn a_study_has_patterns_and_a_host_that_is_away_costs_its_cells_alone() {
         assert!(slowest["of"] == 2 || slowest.is_null(), "{one}");
     }
     let text = out(&run(common::narrows().args(["report", &results])));
-    assert!(text.contains("ring: 3 pairs at once") && text.contains("fairness"), "{text}");
+    let table = text.split_once("Pairs that ran at once").expect("a table of pairs").1;
+    let row = table.lines().find(|line| line.trim_start().starts_with("ring ")).expect("a ring");
+    assert_eq!(row.matches("Mb/s").count(), 3, "a rate for each of three pairs: {text}");
+    assert!(table.contains("fairness") && row.matches(" > ").count() == 3, "{text}");
 }
 
 #[test]

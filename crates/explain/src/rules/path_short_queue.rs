@@ -54,8 +54,8 @@ fn look(cell: &Cell<'_>) -> Looked {
         return cell.saw("packet trains lose no more at once than apart", None);
     };
     // Without the link's rate nobody knows whether it is full.
-    // Slow trains whose packets come in heaps lose some to a short queue as well, and tell less than
-    // the spacing of those that came.
+    // Slow trains whose packets come in heaps lose some to a short queue as well, and tell less
+    // than the spacing of those that came.
     let told = [limited.rate_bps, cell.carried()].into_iter().flatten();
     let rate = told.max_by(|a, b| a.middle.total_cmp(&b.middle));
     let rate = rate.ok_or_else(|| cell.lacks(Measure::TrainRate))?;
@@ -141,26 +141,6 @@ mod tests {
         assert!(is_clear(&of(queue(), 2, 1)), "nothing lost");
         assert!(is_clear(&of(way(8, 60, 172), 2, 900)), "a bucket");
         assert!(is_clear(&of(way(253, 60, 253), 2, 900)), "at random");
-        // 20 Mb/s over 2 ms need 5,000 B, over 10 ms 25,000: it holds 7,500.
-        let over = |ns: u64| {
-            let mut study = stream("tcp-stream");
-            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
-                end.flows[0].bytes.0 = 250_000;
-            }
-            for (key, value) in [
-                ("send_mss_bytes", 1448),
-                ("sent_segments", 100_000),
-                ("retransmitted_segments", 900),
-                ("rtt_min_ns", ns),
-                ("rtt_ns", ns),
-            ] {
-                read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
-            }
-            with_probes(&mut study, &[PathProbe { there: queue(), ..PathProbe::default() }]);
-            of_study(&RULE, &study)
-        };
-        assert!(is_clear(&over(2_000_000)), "as much as a round trip needs");
-        assert!(matches!(over(10_000_000), Verdict::Found { .. }), "a third of it");
         // The same queue, in probes that found another rate each.
         use crate::probes::testing::carries;
         use narrows_model::probe::WayProbe;
@@ -196,5 +176,30 @@ mod tests {
         read(&mut lacks, "tcp-info", "flow0.sent_segments", 1_000);
         read(&mut lacks, "tcp-info", "flow0.retransmitted_segments", 50);
         assert!(is_unknown(&of_study(&RULE, &lacks)), "no probe");
+    }
+
+    #[test]
+    fn a_queue_that_holds_what_a_round_trip_needs_is_not_too_short() {
+        let queue = || way(8, 4_200, 172);
+        // 20 Mb/s over 2 ms need 5,000 B, over 10 ms 25,000: it holds 7,500.
+        let over = |ns: u64| {
+            let mut study = stream("tcp-stream");
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+                end.flows[0].bytes.0 = 250_000;
+            }
+            for (key, value) in [
+                ("send_mss_bytes", 1448),
+                ("sent_segments", 100_000),
+                ("retransmitted_segments", 900),
+                ("rtt_min_ns", ns),
+                ("rtt_ns", ns),
+            ] {
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+            }
+            with_probes(&mut study, &[PathProbe { there: queue(), ..PathProbe::default() }]);
+            of_study(&RULE, &study)
+        };
+        assert!(is_clear(&over(2_000_000)), "as much as a round trip needs");
+        assert!(matches!(over(10_000_000), Verdict::Found { .. }), "a third of it");
     }
 }

@@ -225,8 +225,8 @@ fn remedy(wait: &Wait) -> &'static str {
         }
         Wait::Queues => {
             "look for other traffic in the same queues, radio or tunnels on the way, interrupts \
-             that NICs hold back (ethtool -c) and power saving of NICs and CPUs; compare at another \
-             time of day"
+             that NICs hold back (ethtool -c) and power saving of NICs and CPUs; compare at \
+             another time of day"
         }
         Wait::Length => {
             "send less at once, or raise the rate of the way (narrows tcp HOST shows what it \
