@@ -107,6 +107,10 @@ fn starved_and_wrong_runs_do_not_count() {
     assert_eq!(output.status.code(), Some(5), "{}", err(&output));
     let says = "its own CPU use was 50 to 60 %, under 90 %";
     assert!(err(&output).contains(says), "{}", err(&output));
+    // No run counts: there is no figure, and no empty file in its place.
+    let svg = dir.join("none.svg");
+    let again = run(narrows().arg("app").arg(left(&dir, "made-up")).arg("--svg").arg(&svg));
+    assert!(err(&again).contains("none.svg is not written") && !svg.exists(), "{}", err(&again));
     let check = "[[check]]\nname = 'energy'\nregex = '^energy (.*)$'\nwant = -4.6\nwithin = 0.01";
     let does = "echo time 2; [ $RANKS = 1 ] && echo energy -4.601 || echo energy 7";
     let file = study(&dir, does, "[1, 2]", check);

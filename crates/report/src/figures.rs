@@ -133,8 +133,11 @@ pub(crate) fn joint(title: &str) -> String {
 
 /// A figure with its namespace and its colours, so that it needs no page around it: each element
 /// carries its own, for librsvg, LaTeX and others know no variables of style sheets, and some no
-/// style sheets. The colours are the light ones.
+/// style sheets. The colours are the light ones. Of nothing drawn it is empty.
 pub(crate) fn alone(svg: &str) -> String {
+    if svg.is_empty() {
+        return String::new();
+    }
     let rules = rules();
     let mut drawn = String::with_capacity(svg.len() * 2);
     for (index, part) in svg.split('<').enumerate() {

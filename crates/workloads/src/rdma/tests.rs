@@ -1,6 +1,7 @@
 //! Both ends of every verb over a device that tests pretend: what is asked, counted and compared.
 
 use super::pretended::{CALLED, IWARP, ROCE};
+use crate::LoadError;
 use crate::harness::Unwatched;
 use narrows_model::load::{EndReport, Job, Params, Role, SocketParams, StreamParams};
 use narrows_model::load::{ThreadUsage, Timeline};
@@ -35,7 +36,7 @@ fn job(kind: &str, message: u64, device: &str) -> Job {
     }
 }
 
-fn ends(order: &Job) -> [Result<EndReport, String>; 2] {
+fn ends(order: &Job) -> [Result<EndReport, LoadError>; 2] {
     let prepare = |end: Role| {
         let job = Job { end, ..order.clone() };
         let kind = crate::check(&job).unwrap_or_else(|why| panic!("{why}"));
@@ -50,7 +51,7 @@ fn ends(order: &Job) -> [Result<EndReport, String>; 2] {
     let here = connects.arm(&at, ThreadUsage::default);
     let here = here.and_then(|threads| threads.run(&line, &mut Unwatched));
     let there = other.join().expect("a thread");
-    [there, here].map(|end| end.map_err(|why| why.to_string()))
+    [there, here]
 }
 
 /// Reports of the end that is asked and of the one that asks, of a window in which both moved what
@@ -68,7 +69,7 @@ fn pair(order: &Job, enough: impl Fn(&[EndReport; 2]) -> bool) -> [EndReport; 2]
                 said = format!("{:?}", both.map(|end| end.flows));
             }
             // One end was over before the other.
-            [Err(why), _] | [_, Err(why)] => said = why,
+            [Err(why), _] | [_, Err(why)] => said = why.to_string(),
         }
         order.timeline.window_ns.0 *= 2;
         order.timeline.cooldown_ns.0 *= 2;

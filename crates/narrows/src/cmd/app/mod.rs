@@ -109,7 +109,12 @@ fn present(args: &AppArgs, file: &Path) -> Result<u8, Failure> {
         Failure::of(Cause::NO_APP, format!("{} holds no application's runs", file.display()))
     })?;
     if let Some(svg) = &args.svg {
-        output::write_whole(svg, &figures::of_application(&scaling, &stored))?;
+        let drawn = figures::of_application(&scaling, &stored);
+        if drawn.is_empty() {
+            note!("{} is not written: no run that counts", svg.display());
+        } else {
+            output::write_whole(svg, &drawn)?;
+        }
     }
     let text = if args.json {
         serde_json::to_string_pretty(&scaling).unwrap_or_default() + "\n"
