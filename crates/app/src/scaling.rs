@@ -421,6 +421,7 @@ mod tests {
                     figure(CPU_USE, 1.0 - 0.1 * f64::from(repeat), Unit::Share),
                 ],
                 output: String::new(),
+                client: None,
             }),
         };
         (0..).zip(values).map(run).collect()

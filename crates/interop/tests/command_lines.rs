@@ -27,10 +27,11 @@ fn trial(kind: &str) -> Trial {
 fn called(tool: &str, trial: &Trial, [server, client]: [&str; 2]) {
     let engine = ENGINES.iter().find(|engine| engine.name == tool).expect("a tool");
     let program = (engine.program)(trial);
-    let line = |words: Vec<String>| format!("{program} {}", words.join(" "));
-    assert_eq!(line((engine.server)(trial, 7000)), server);
+    let line = |program: &str, words: Vec<String>| format!("{program} {}", words.join(" "));
+    let serves = engine.server_program.unwrap_or(program);
+    assert_eq!(line(serves, (engine.server)(trial, 7000)), server);
     let address = "192.0.2.1".parse().expect("an address");
-    assert_eq!(line((engine.client)(trial, address, 7000)), client);
+    assert_eq!(line(program, (engine.client)(trial, address, 7000)), client);
 }
 
 /// With a socket buffer of 1 MiB, 80 Mb/s and cubic.
@@ -103,6 +104,14 @@ fn sockperf_speaks_tcp_where_the_trial_does() {
         &trial("udp-latency"),
         ["sockperf sr -i 0.0.0.0 -p 7000", "sockperf pp -i 192.0.2.1 -p 7000 -t 3 -m 8192"],
     );
+}
+
+#[test]
+fn redis_keeps_no_file_and_lets_others_store_and_read_values_alone() {
+    let server = "redis-server --bind 0.0.0.0 --protected-mode no --appendonly no --maxmemory 64mb \
+                  --user default on nopass allkeys nocommands +get +set +ping --port 7000 --save ";
+    let client = "redis-benchmark -h 192.0.2.1 -p 7000 -c 1 -t set -n 22000 -d 8192";
+    called("redis", &trial("tcp-latency"), [server, client]);
 }
 
 #[test]

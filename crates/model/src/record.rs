@@ -195,6 +195,18 @@ pub struct External {
     /// Its output, as far as it is kept.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
+    /// How long its client ran; `None` for an imported file and studies of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientTime>,
+}
+
+/// When an outside tool's client ran, by the monotonic clock of the host that it ran on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientTime {
+    /// When it was started.
+    pub began_ns: Nanos,
+    /// When it had ended.
+    pub ended_ns: Nanos,
 }
 
 /// One figure of an outside tool.

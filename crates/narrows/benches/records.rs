@@ -70,6 +70,7 @@ fn make(file: &Path, runs: usize) -> f64 {
                 unit: Unit::BytesPerSecond,
             }],
             output: String::new(),
+            client: None,
         }),
     };
     for chunk in (0..runs).collect::<Vec<_>>().chunks(20_000) {

@@ -347,6 +347,7 @@ mod tests {
             file: None,
             figures: figures.into_iter().collect(),
             output: String::new(),
+            client: None,
         };
         Record {
             trial: trial.id.clone(),

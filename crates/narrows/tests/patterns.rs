@@ -406,3 +406,41 @@ fn an_agent_starts_the_tools_that_its_owner_lends_and_no_others() {
         assert!(made.iter().any(fails), "{agent:?}: {made:?}");
     }
 }
+
+/// An application that hangs on latency, with a neighbour that moves memory all the while.
+#[test]
+fn redis_is_measured_alone_and_beside_a_memory_job() {
+    if !is_able("redis_is_measured") {
+        return;
+    }
+    if Command::new("redis-benchmark").arg("--version").output().is_err() {
+        return skip("redis_is_measured", "redis-benchmark is not there");
+    }
+    let all = Bridged::new("redis", 1);
+    let dir = folder(&all.names[0]);
+    let _agent = all.agent(0, &["--engines", "redis"]);
+    let text = "name = 'redis'\nrepeats = 2\n[base]\nseconds = 0.3\nload = 'tcp-latency'\n\
+                engine = 'redis'\n[[factor]]\nname = 'neighbour'\nlevels = [{name='none'}, \
+                {name='one core', memory_load='copy:1'}]\n";
+    let file = dir.join("redis.toml");
+    std::fs::write(&file, text).expect("a study");
+    let mut command = all.narrows(&["study", "run"]);
+    command.arg(&file).args(["--peer", &Bridged::address(0), "--format", "json", "--out"]);
+    let output = run(command.arg(&dir));
+    let report: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|why| panic!("{why}: {}", err(&output)));
+    let results = report["results"].as_array().expect("results");
+    assert_eq!(results.len(), 2, "{}", err(&output));
+    for result in results {
+        let label = result["label"].as_str().expect("a label");
+        assert_eq!((&result["done"], &result["estimate"]["unit"]), (&2.into(), &"ns".into()));
+        let request_ns = result["estimate"]["value"].as_f64().expect("a request");
+        assert!((1e3..1e9).contains(&request_ns), "{label}: {request_ns}");
+        let job = result["background"]["value"].as_f64();
+        assert_eq!(
+            job.is_some_and(|rate| rate > 1e6),
+            label.contains("one core"),
+            "{label} {job:?}"
+        );
+    }
+}

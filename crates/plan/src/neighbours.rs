@@ -31,12 +31,14 @@ pub enum Traffic {
     PacketsSent,
     /// The smallest packets that it receives.
     PacketsReceived,
+    /// Values that a client on this host stores in a Redis server, one after the other.
+    RedisSets,
 }
 
 impl Traffic {
     /// All traffic; the first three are measured where nobody says otherwise. With RDMA reads this
     /// host's NIC writes to its memory, with writes it reads.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Sent(Transport::Tcp),
         Self::Received(Transport::Tcp),
         Self::RoundTrip(Transport::Tcp),
@@ -47,6 +49,7 @@ impl Traffic {
         Self::RoundTrip(Transport::Rdma(RdmaVerb::Send)),
         Self::PacketsSent,
         Self::PacketsReceived,
+        Self::RedisSets,
     ];
 
     /// The traffic of this word.
@@ -67,6 +70,7 @@ impl Traffic {
             Self::RoundTrip(_) => "tcp-round-trip",
             Self::PacketsSent => "packets",
             Self::PacketsReceived => "packets-receive",
+            Self::RedisSets => "redis",
         }
     }
 
@@ -83,6 +87,7 @@ impl Traffic {
             Self::RoundTrip(_) => "TCP round trip",
             Self::PacketsSent => "packets, sent",
             Self::PacketsReceived => "packets, received",
+            Self::RedisSets => "Redis, SET",
         }
     }
 
@@ -93,6 +98,7 @@ impl Traffic {
             Self::RoundTrip(over) => (Workload::RoundTrip(over), ""),
             Self::PacketsSent => (Workload::Packets, ""),
             Self::PacketsReceived => (Workload::Packets, ", reverse = true"),
+            Self::RedisSets => (Workload::Latency(Transport::Tcp), ", engine = \"redis\""),
         };
         format!("load = \"{workload}\"{more}")
     }

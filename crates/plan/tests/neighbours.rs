@@ -2,9 +2,10 @@
 
 use narrows_model::Fact;
 use narrows_model::host::{CpuPlace, Host, Nic, Node};
+use narrows_model::trial::NetworkPath;
 use narrows_model::workload::Kernel;
 use narrows_plan::neighbours::{Neighbours, NoNeighbours, Traffic, Wanted};
-use narrows_plan::study::{Definition, cells};
+use narrows_plan::study::{Definition, Ends, cells, trials};
 
 fn known<T>(value: T) -> Fact<T> {
     Fact::known(value, "made")
@@ -107,6 +108,24 @@ fn what_does_not_fit_the_time_is_left_out_but_the_first_and_the_last() {
     let short = Neighbours::of(&wanted(3.2), &big, Some("eth0"), false);
     let says = short.expect_err("too short").to_string();
     assert_eq!(says, "3.2 minutes are too short: 11 cells take 3.3");
+}
+
+#[test]
+fn a_job_runs_beside_redis_as_beside_traffic_of_ours() {
+    let redis = Wanted { traffic: vec![Traffic::RedisSets], ..wanted(60.0) };
+    let text = of(&redis, &host(1, 4), true).definition;
+    let definition = Definition::parse(&text).expect("a definition");
+    let host = host(1, 4);
+    let ends = Ends { host: &host, peers: &[], path: NetworkPath::Loopback, interface: None };
+    let planned = trials(&cells(&definition).expect("cells"), &ends).expect("trials");
+    let redis = planned.iter().filter_map(|(trial, _)| Some((trial, trial.engine.as_ref()?)));
+    let loads: Vec<_> = redis
+        .map(|(trial, engine)| {
+            assert_eq!((engine.tool.as_str(), trial.kind.as_str()), ("redis", "tcp-latency"));
+            trial.background().and_then(|end| Some(end.load.as_ref()?.threads))
+        })
+        .collect();
+    assert_eq!(loads, [None, Some(1), Some(2)]);
 }
 
 #[test]

@@ -49,6 +49,7 @@ fn file(hour: u64, gbps: f64, wmem: &str, trial: &str) -> StoredStudy {
                 file: None,
                 figures,
                 output: String::new(),
+                client: None,
             }),
         });
     }

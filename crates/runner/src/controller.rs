@@ -100,8 +100,9 @@ impl Controller<'_> {
     fn record(&mut self, trial: &Trial, step: &Step) -> Result<Record, Broken> {
         let around = StampBefore::take();
         if trial.engine.is_some() {
-            let (outcome, external) = outcome(self.run_engine(trial), self.stop)?;
-            let record = record(trial, step, outcome, None, around.finish());
+            let (outcome, ran) = outcome(self.run_engine_with_background(trial), self.stop)?;
+            let (external, reports) = ran.unzip();
+            let record = record(trial, step, outcome, reports, around.finish());
             return Ok(Record { external, ..record });
         }
         let (outcome, ran) = outcome(self.run_with_background(&[trial]), self.stop)?;
@@ -157,6 +158,14 @@ impl Controller<'_> {
             reports.extend(Reported::list(None, None, load.clone()));
         }
         Ok(ran)
+    }
+
+    /// Runs an outside tool and, when its trial is to have one, a background load until it is done.
+    fn run_engine_with_background(&mut self, trial: &Trial) -> Result<(External, Ran), Broken> {
+        let load = self.start_background(trial)?;
+        let external = self.run_engine(trial)?;
+        let load = self.end_background(load)?.map(Box::new);
+        Ok((external, Reported::list(None, None, load)))
     }
 
     fn start_background(&self, trial: &Trial) -> Result<Option<WorkerProcess>, Broken> {

@@ -1,6 +1,6 @@
 //! What a background load moved while its run was made.
 
-use crate::done::{CONFIDENCE, Done};
+use crate::done::CONFIDENCE;
 use crate::median_interval;
 use narrows_model::load::{EndReport, Interval};
 use narrows_model::record::{Lost, Record};
@@ -10,21 +10,21 @@ use narrows_model::units::Unit;
 use narrows_model::{Bytes, Nanos};
 
 /// The load's rate over the runs that it lasted for.
-pub(crate) fn rate(done: &[Done<'_>]) -> Option<Estimate> {
-    let rates: Vec<f64> = done.iter().filter_map(|run| of_run(run.record)).collect();
+pub(crate) fn rate(done: &[&Record]) -> Option<Estimate> {
+    let rates: Vec<f64> = done.iter().filter_map(|record| of_run(record)).collect();
     median_interval(&rates, CONFIDENCE, Unit::BytesPerSecond)
 }
 
 /// Runs that were to have a load, and had none to their end.
-pub(crate) fn ended_early(trial: &Trial, done: &[Done<'_>]) -> usize {
-    let wanted = trial.background().is_some() && trial.engine.is_none();
-    done.iter().filter(|run| wanted && of_run(run.record).is_none()).count()
+pub(crate) fn ended_early(trial: &Trial, done: &[&Record]) -> usize {
+    let wanted = trial.background().is_some();
+    done.iter().filter(|record| wanted && of_run(record).is_none()).count()
 }
 
 /// Why loads were lost, each cause once.
-pub(crate) fn lost(done: &[Done<'_>]) -> Vec<Lost> {
+pub(crate) fn lost(done: &[&Record]) -> Vec<Lost> {
     let mut causes: Vec<Lost> = Vec::new();
-    for why in done.iter().filter_map(|run| run.record.background()?.lost.as_ref()) {
+    for why in done.iter().filter_map(|record| record.background()?.lost.as_ref()) {
         if !causes.contains(why) {
             causes.push(why.clone());
         }
@@ -32,15 +32,11 @@ pub(crate) fn lost(done: &[Done<'_>]) -> Vec<Lost> {
     causes
 }
 
-/// Bytes a second over the slices that overlap the windows of the run's ends on the load's host;
-/// `None` where it did not last from the first of them to the last.
+/// Bytes a second over the slices that overlap the windows of the run's ends on the load's host, or
+/// the time of an outside tool's client; `None` where it did not last from the first to the last.
 pub(crate) fn of_run(record: &Record) -> Option<f64> {
     let load = record.background().filter(|load| load.lost.is_none())?;
-    let machine = load.effective.machine.as_deref();
-    // The clock is that of a host: an end on another one cannot be compared.
-    let here = || record.measured().filter(|end| end.effective.machine.as_deref() == machine);
-    let from = here().map(|end| end.opened_ns.0).min()?;
-    let to = here().map(close).max()?;
+    let (from, to) = time_of(record, load)?;
     if load.opened_ns.0 > from || close(load) < to {
         return None;
     }
@@ -61,6 +57,17 @@ pub(crate) fn of_run(record: &Record) -> Option<f64> {
     (ns > 0.0).then(|| bytes * 1e9 / ns)
 }
 
+/// From when to when a run was measured, by the load's clock.
+fn time_of(record: &Record, load: &EndReport) -> Option<(u64, u64)> {
+    if let Some(tool) = &record.external {
+        return tool.client.map(|client| (client.began_ns.0, client.ended_ns.0));
+    }
+    let machine = load.effective.machine.as_deref();
+    // The clock is that of a host: an end on another one cannot be compared.
+    let here = || record.measured().filter(|end| end.effective.machine.as_deref() == machine);
+    Some((here().map(|end| end.opened_ns.0).min()?, here().map(close).max()?))
+}
+
 fn close(end: &EndReport) -> u64 {
     end.opened_ns.0.saturating_add(end.window_ns.0)
 }
@@ -68,7 +75,7 @@ fn close(end: &EndReport) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::record::{Outcome, Reported, Stamp};
+    use narrows_model::record::{ClientTime, External, Outcome, Reported, Stamp};
     use narrows_model::trial::TrialId;
 
     const MS: u64 = 1_000_000;
@@ -120,6 +127,33 @@ mod tests {
         // Half of the third slice and half of the fourth: (500 + 1500) / 0.1 s.
         assert_eq!(of(250, 100), Some(20_000.0));
         assert_eq!(of(0, 600), Some(10_000.0));
+    }
+
+    #[test]
+    fn beside_an_outside_tool_the_time_of_its_client_counts() {
+        // The server listens at first, and the job is alone.
+        let slices = [9000, 9000, 1000, 3000, 2000, 9000];
+        let of = |client: Option<(u64, u64)>| {
+            let mut record = run(None, end("here", 0, 0), end("here", 0, 0));
+            record.reports = Reported::list(None, None, Some(Box::new(load(5000, &slices))));
+            let client = client.map(|(began, ended)| ClientTime {
+                began_ns: Nanos(began * MS),
+                ended_ns: Nanos(ended * MS),
+            });
+            record.external = Some(External {
+                tool: "redis".to_owned(),
+                version: None,
+                command: None,
+                file: None,
+                figures: Vec::new(),
+                output: String::new(),
+                client,
+            });
+            of_run(&record)
+        };
+        assert_eq!(of(Some((5200, 5500))), Some(20_000.0));
+        assert_eq!(of(Some((5200, 5601))), None, "the client went on");
+        assert_eq!(of(None), None, "nobody knows when it ran");
     }
 
     #[test]

@@ -156,6 +156,9 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
     records.sort_by_key(|record| record.repeat);
     let metric = metric(trial, &records);
     let done: Vec<Done<'_>> = records.iter().filter_map(|record| Done::of(record)).collect();
+    // Those of outside tools too, which have no ends of ours.
+    let ran = records.iter().copied().filter(|record| record.outcome == Outcome::Done);
+    let ran: Vec<&Record> = ran.collect();
     let values: Vec<Value> =
         records.iter().filter_map(|record| whole.value(trial, metric, record)).collect();
     let numbers: Vec<f64> = values.iter().map(|value| value.value).collect();
@@ -200,10 +203,10 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
         verified_bytes: traffic::verified(&done),
         background: match metric {
             Metric::LoadToUse => background_of_latency(&done),
-            _ => background::rate(&done),
+            _ => background::rate(&ran),
         },
-        background_ended: background::ended_early(trial, &done),
-        background_lost: background::lost(&done),
+        background_ended: background::ended_early(trial, &ran),
+        background_lost: background::lost(&ran),
         retransmitted_segments: retransmitted(&done),
         one_machine,
         busy_cpus: traffic::busy_cpus(&done),

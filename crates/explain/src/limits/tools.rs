@@ -121,6 +121,7 @@ mod tests {
                 file: None,
                 figures: vec![Figure { name: "received".into(), value, unit }],
                 output: String::new(),
+                client: None,
             });
         }
         let summaries = narrows_stats::summarise(&study);

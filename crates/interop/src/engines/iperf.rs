@@ -8,6 +8,7 @@ use narrows_model::workload::Workload;
 pub static ENGINE: Engine = Engine {
     name: "iperf",
     program: |_| "iperf",
+    server_program: None,
     runs: Runs::ClientAndServer,
     package: "iperf",
     kinds: &[Workload::TCP_STREAM, Workload::UDP_STREAM],

@@ -9,6 +9,7 @@ use narrows_model::workload::Workload;
 pub static ENGINE: Engine = Engine {
     name: "iperf3",
     program: |_| "iperf3",
+    server_program: None,
     runs: Runs::ClientAndServer,
     package: "iperf3",
     kinds: &[Workload::TCP_STREAM, Workload::UDP_STREAM],

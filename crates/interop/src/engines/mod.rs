@@ -9,6 +9,7 @@ mod nuttcp;
 mod perftest;
 mod process;
 mod qperf;
+mod redis;
 mod sockperf;
 pub mod words;
 
@@ -16,10 +17,12 @@ use crate::import::{self, Unusable};
 pub use choice::{NoEngine, engine};
 use narrows_control::tools::ToolServer;
 use narrows_control::{ControlError, Denial, MachineError};
+use narrows_model::Nanos;
 use narrows_model::load::Role;
-use narrows_model::record::{External, Stage};
+use narrows_model::record::{ClientTime, External, Stage};
 use narrows_model::trial::{Placement, Trial};
 use narrows_model::workload::Workload;
+use narrows_workloads::harness::clock::monotonic_ns;
 use process::{NotStarted, Running};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -43,6 +46,8 @@ pub struct Engine {
     pub name: &'static str,
     /// Its program for a trial.
     pub program: fn(&Trial) -> &'static str,
+    /// The program of its server, where that is another.
+    pub server_program: Option<&'static str>,
     pub runs: Runs,
     /// The package that has it.
     pub package: &'static str,
@@ -82,6 +87,7 @@ pub static ENGINES: &[&Engine] = &[
     &nuttcp::ENGINE,
     &perftest::ENGINE,
     &qperf::ENGINE,
+    &redis::ENGINE,
     &sockperf::ENGINE,
 ];
 
@@ -212,7 +218,7 @@ struct ForeignWord {
 fn is_plain(word: &str) -> bool {
     word.len() <= 64
         && !word.contains("..")
-        && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.,:=".contains(c))
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.,:=+".contains(c))
 }
 
 fn server_words(engine: &Engine, trial: &Trial) -> Result<Vec<String>, Refused> {
@@ -227,7 +233,8 @@ fn server_command(
     words: &[String],
     namespace: Option<&str>,
 ) -> Command {
-    placed((engine.program)(trial), words, (namespace, trial.place(Role::Receiver)))
+    let program = engine.server_program.unwrap_or_else(|| (engine.program)(trial));
+    placed(program, words, (namespace, trial.place(Role::Receiver)))
 }
 
 /// Starts a server and waits until it should listen.
@@ -246,11 +253,14 @@ pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<Extern
     let Commands { server, client, line } = commands(engine, trial, place)?;
     let server = server.map(|command| start_server(engine, command)).transpose();
     let server = server.map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
+    let began_ns = Nanos(monotonic_ns());
     let mut client = Running::start(client).map_err(unstarted)?;
     client.grace = engine.grace();
     let (status, text) = client.end(within(engine, trial), stop)?;
+    let client = Some(ClientTime { began_ns, ended_ns: Nanos(monotonic_ns()) });
     drop(server);
-    external(engine, &text, line).map_err(|why| {
+    let told = external(engine, &text, line).map(|told| External { client, ..told });
+    told.map_err(|why| {
         let says = match why {
             Unread::Failed(why) => format!("{}: {why}", engine.name),
             why => {
@@ -367,6 +377,7 @@ fn external(engine: &Engine, text: &str, line: String) -> Result<External, Unrea
         file: None,
         figures: run.figures,
         output: text[from..].to_owned(),
+        client: None,
     })
 }
 
@@ -440,10 +451,10 @@ fn of_flows(trial: &Trial) -> Vec<(&'static str, Option<String>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::Bytes;
     use narrows_model::load::{Params, Timeline};
     use narrows_model::options::runs;
     use narrows_model::trial::{EndSpec, NetworkPath, TrialId};
-    use narrows_model::{Bytes, Nanos};
 
     /// A trial of a second and a half between two hosts, by a tool.
     fn made(kind: &'static str, tool: &str) -> Trial {

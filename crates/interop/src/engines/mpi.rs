@@ -30,6 +30,7 @@ const fn kind(at: usize) -> Workload {
 pub static ENGINE: Engine = Engine {
     name: "mpi",
     program: |_| "mpirun",
+    server_program: None,
     runs: Runs::Ranks,
     package: "openmpi-bin",
     kinds: KINDS,

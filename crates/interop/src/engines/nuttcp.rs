@@ -8,6 +8,7 @@ use narrows_model::workload::Workload;
 pub static ENGINE: Engine = Engine {
     name: "nuttcp",
     program: |_| "nuttcp",
+    server_program: None,
     runs: Runs::ClientAndServer,
     package: "nuttcp",
     kinds: &[Workload::TCP_STREAM, Workload::UDP_STREAM],

@@ -13,6 +13,7 @@ use narrows_model::workload::Workload::{Latency, Stream};
 pub static ENGINE: Engine = Engine {
     name: "perftest",
     program,
+    server_program: None,
     runs: Runs::ClientAndServer,
     package: "perftest",
     kinds: &[

@@ -11,6 +11,7 @@ use narrows_model::workload::Workload::{Latency, Stream};
 pub static ENGINE: Engine = Engine {
     name: "qperf",
     program: |_| "qperf",
+    server_program: None,
     runs: Runs::ClientAndServer,
     package: "qperf",
     kinds: &[

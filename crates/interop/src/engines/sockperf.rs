@@ -8,6 +8,7 @@ use narrows_model::workload::{Transport, Workload};
 pub static ENGINE: Engine = Engine {
     name: "sockperf",
     program: |_| "sockperf",
+    server_program: None,
     runs: Runs::ClientAndServer,
     package: "sockperf",
     kinds: &[Workload::Latency(Transport::Tcp), Workload::Latency(Transport::Udp)],

@@ -15,6 +15,7 @@ mod osu;
 mod perftest;
 mod published;
 mod qperf;
+mod redis;
 mod sockperf;
 mod stream;
 
@@ -52,6 +53,7 @@ pub static TOOLS: &[&Tool] = &[
     &perftest::TOOL,
     &published::TOOL,
     &qperf::TOOL,
+    &redis::TOOL,
     &sockperf::TOOL,
     &stream::TOOL,
 ];

@@ -277,6 +277,7 @@ impl Gathered {
                 file: Some(file.display().to_string()),
                 figures: run.figures.clone(),
                 output: text.clone(),
+                client: None,
             };
             self.records.push(record(&trial.id, *repeat, &run, external));
             *repeat += 1;

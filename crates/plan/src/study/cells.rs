@@ -274,11 +274,6 @@ fn background(
     spot: &Spot,
 ) -> Result<(Option<EndSpec>, Option<String>), StudyError> {
     let Some(load) = settings.background()? else { return Ok((None, None)) };
-    if let Some(engine) = settings.engine() {
-        let tool = engine.tool;
-        let why = format!("no background load runs with engine '{tool}'");
-        return Err(StudyError::new("memory_load", why));
-    }
     Ok(match load.on(host, spot.working_set_bytes) {
         Ok(end) => (Some(end), None),
         Err(why) => (None, Some(format!("memory_load: {why}"))),

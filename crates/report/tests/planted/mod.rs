@@ -92,6 +92,7 @@ pub fn study(across: &str, medians: &[f64], runs: u32, recommend: Option<bool>) 
                         unit: Unit::BitsPerSecond,
                     }],
                     output: String::new(),
+                    client: None,
                 }),
             }
         };

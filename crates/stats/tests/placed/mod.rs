@@ -146,6 +146,7 @@ pub fn record(trial: &Trial, block: u32, value: f64) -> Record {
         file: None,
         figures,
         output: String::new(),
+        client: None,
     };
     Record {
         trial: trial.id.clone(),

@@ -52,6 +52,7 @@ pub fn told(trial: &Trial, block: u32, value: f64, unit: Unit) -> Record {
         file: None,
         figures: vec![Figure { name: "told".into(), value, unit }],
         output: String::new(),
+        client: None,
     };
     Record { external: Some(external), ..record(trial, block, Vec::new()) }
 }

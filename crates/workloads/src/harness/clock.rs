@@ -12,7 +12,7 @@ pub(super) fn thread_ns() -> Option<u64> {
 }
 
 /// The monotonic clock in nanoseconds.
-pub(super) fn monotonic_ns() -> u64 {
+pub fn monotonic_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC).unwrap_or(0)
 }
 

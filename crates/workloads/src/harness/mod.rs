@@ -2,7 +2,7 @@
 
 pub mod buffer;
 mod calls;
-mod clock;
+pub mod clock;
 pub mod delays;
 pub mod ends;
 pub mod grant;

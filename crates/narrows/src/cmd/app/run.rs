@@ -109,6 +109,7 @@ fn external(
         file: None,
         figures,
         output: tail(said).to_owned(),
+        client: None,
     }
 }
 

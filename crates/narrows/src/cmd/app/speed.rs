@@ -60,6 +60,7 @@ pub fn of_study(found: &Found, trial: &Trial, repeat: u32, name: &str) -> Record
         file: None,
         figures: Vec::new(),
         output: String::new(),
+        client: None,
     });
     if let Some(first) = external.figures.first_mut() {
         name.clone_into(&mut first.name);

@@ -97,6 +97,7 @@ impl Sheet {
                 file: None,
                 figures,
                 output: said(carried),
+                client: None,
             }),
         };
         Ok(self.store.put_record(&record)?)
