@@ -288,6 +288,8 @@ pub enum Fault {
     Beyond,
     /// The kernel of an end let no packet out: its packet filter has a rule against it.
     Filtered,
+    /// An end has as many files open as it may have: each flow is one.
+    OutOfFiles,
     /// An application came to another result than its study asks for.
     Wrong,
     /// Other programs had the CPUs of an application.

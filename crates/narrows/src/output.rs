@@ -403,6 +403,7 @@ pub fn nothing_measured(file: &Path) -> Result<(), Failure> {
         Fault::Died | Fault::Silent => Cause::RUNS_LOST,
         Fault::Beyond => Cause::BEYOND,
         Fault::Filtered => Cause::FILTERED,
+        Fault::OutOfFiles => Cause::OUT_OF_FILES,
     };
     Err(Failure::of(cause, format!("all {} runs failed: {first}", faults.len())))
 }

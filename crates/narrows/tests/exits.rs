@@ -257,6 +257,9 @@ fn what_a_host_lacks_is_told_before_the_first_run() {
     for nodes in ["900,-", "0,900"] {
         ends(&mut direct(&format!("tcp --memory-node {nodes}")), Cause::NO_NODE);
     }
+    for of in ["no-such-nic0", "192.0.2.9", "2001:db8::9"] {
+        ends(&mut direct(&format!("tcp -B {of}")), Cause::NO_WAY_OUT);
+    }
     let mut bare = direct("udp --in bwrap");
     ends(bare.env("PATH", ""), Cause::NO_CONTAINER_PROGRAM);
     let is_there = Command::new("podman").arg("--version").output().is_ok();
@@ -269,6 +272,15 @@ fn what_a_host_lacks_is_told_before_the_first_run() {
     }
     let made = std::fs::read_dir(&dir).expect("folder").count();
     assert_eq!(made, 0, "no run was made");
+}
+
+#[test]
+fn an_end_that_may_not_open_as_many_files_as_it_has_flows_says_so() {
+    let dir = folder("exits-open-files");
+    let agent = serve(&["prlimit", "--nofile=40:40"], &["-B", "127.0.0.1"]);
+    let mut command = with("tcp 127.0.0.1 -P 64 -t 0.1 --repeats 1", Path::new(""));
+    command.args(["--key", &agent.key, "-p", &agent.port.to_string(), "--out"]);
+    ends(command.arg(&dir), Cause::OUT_OF_FILES);
 }
 
 #[test]

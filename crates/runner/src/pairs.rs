@@ -359,10 +359,11 @@ impl<'a> Run<'a> {
         self.with(connects, |end, _| arm(end, ports))?;
         let called = self.with(connects, |end, stop| armed(end, stop));
         if let Err(Broken::Told(at, why, Fault::Apart)) = called {
-            // Over UDP the end that listens has given up sooner, and knows what arrived there.
+            // The end that listens has given up sooner over UDP and soon over TCP: it knows what
+            // arrived there, or that it could not take what did.
             let is_udp = self.seats[listens].trial.kind.is_udp();
-            let heard = is_udp.then(|| self.with(listens, |end, stop| armed(end, stop)));
-            return Err(told_by_both(at, why, heard));
+            let heard = self.with(listens, |end, stop| armed(end, stop));
+            return Err(told_by_both(at, why, heard, is_udp));
         }
         called?;
         self.with(listens, |end, stop| armed(end, stop))
@@ -417,14 +418,17 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Two ends that did not meet, in the words of the one that calls and of the one that listens,
-/// where that was asked and had heard nothing either.
-fn told_by_both(at: Stage, calls: String, listens: Option<Result<(), Broken>>) -> Broken {
+/// Two ends that did not meet, in the words of the one that calls and, over UDP, of the one that
+/// listens, where that had heard nothing either. What failed there for another reason is the cause.
+fn told_by_both(at: Stage, calls: String, listens: Result<(), Broken>, is_udp: bool) -> Broken {
     match listens {
-        Some(Err(Broken::Told(_, what, Fault::Apart))) => {
+        Err(Broken::Told(_, what, Fault::Apart)) if is_udp => {
             Broken::Told(at, format!("{calls}; {what}"), Fault::Apart)
         }
-        Some(Err(Broken::Stopped)) => Broken::Stopped,
+        Err(Broken::Told(there, what, fault)) if fault != Fault::Apart => {
+            Broken::Told(there, what, fault)
+        }
+        Err(Broken::Stopped) => Broken::Stopped,
         _ => Broken::Told(at, calls, Fault::Apart),
     }
 }
@@ -492,17 +496,22 @@ mod tests {
 
     #[test]
     fn ends_that_did_not_meet_are_told_in_both_ends_words() {
-        let of = |listens| match told_by_both(Stage::Start, "no answer".into(), listens) {
-            Broken::Told(Stage::Start, why, Fault::Apart) => why,
-            _ => panic!("told as something else"),
+        let of = |listens, is_udp| {
+            let told = told_by_both(Stage::Start, "no answer".into(), listens, is_udp);
+            let Broken::Told(at, why, fault) = told else { panic!("told as something else") };
+            (at, why, fault)
         };
-        let told = |fault| Some(Err(Broken::Told(Stage::Run, "no UDP arrived".into(), fault)));
-        assert_eq!(of(told(Fault::Apart)), "no answer; no UDP arrived");
-        // TCP's, an end that has nothing to say, and one that failed of something else.
-        assert_eq!(of(None), "no answer");
-        assert_eq!(of(Some(Ok(()))), "no answer");
-        assert_eq!(of(told(Fault::Machine)), "no answer");
-        let stopped = told_by_both(Stage::Start, "no answer".into(), Some(Err(Broken::Stopped)));
+        let told = |fault| Err(Broken::Told(Stage::Run, "nothing arrived".into(), fault));
+        let apart = |why: &str| (Stage::Start, why.to_owned(), Fault::Apart);
+        assert_eq!(of(told(Fault::Apart), true), apart("no answer; nothing arrived"));
+        assert_eq!(of(told(Fault::Apart), false), apart("no answer"));
+        assert_eq!(of(Ok(()), true), apart("no answer"), "it has nothing to say");
+        for is_udp in [false, true] {
+            let cause = of(told(Fault::OutOfFiles), is_udp);
+            assert_eq!(cause, (Stage::Run, "nothing arrived".to_owned(), Fault::OutOfFiles));
+        }
+        let stopped = Err(Broken::Stopped);
+        let stopped = told_by_both(Stage::Start, "no answer".into(), stopped, false);
         assert!(matches!(stopped, Broken::Stopped), "the user stopped it");
     }
 

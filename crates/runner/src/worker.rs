@@ -113,6 +113,7 @@ impl From<LoadError> for Trouble {
             LoadError::Apart(_) | LoadError::Grant(_) => Fault::Apart,
             LoadError::Responses { .. } => Fault::Beyond,
             error if error.is_filtered() => Fault::Filtered,
+            error if error.is_out_of_files() => Fault::OutOfFiles,
             LoadError::System { .. }
             | LoadError::Order(_)
             | LoadError::Option(_)

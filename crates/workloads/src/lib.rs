@@ -108,6 +108,12 @@ impl LoadError {
         matches!(self, Self::System { doing, source }
             if doing.starts_with(SENDING) && source.raw_os_error() == Some(EPERM))
     }
+
+    /// Whether this process, or the whole host, has as many files open as it may have.
+    pub fn is_out_of_files(&self) -> bool {
+        matches!(self, Self::System { source, .. }
+            if matches!(source.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)))
+    }
 }
 
 /// What is being done begins so where payload is handed to the kernel.

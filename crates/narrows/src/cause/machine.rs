@@ -13,6 +13,11 @@ impl Cause {
     pub const RUNS_OUT_OF_MEMORY: Self = Self::machine(
         "give its control group more memory, or the runs less memory: smaller buffers, fewer flows",
     );
+    /// An end may not have as many files open as it has flows.
+    pub const OUT_OF_FILES: Self = Self::machine(
+        "raise the limit of open files where that end was started (ulimit -n, LimitNOFILE= of its \
+         unit), or use fewer flows (-P)",
+    );
     /// Every run's process ended early, or did not answer any more.
     pub const RUNS_LOST: Self =
         Self::machine("look in the kernel's log (dmesg) on both hosts for what ended it");
@@ -27,6 +32,10 @@ impl Cause {
     /// Buffers on a node that their host does not have.
     pub const NO_NODE: Self = Self::machine(
         "`narrows host` on that host lists its nodes; without --memory-node the kernel chooses",
+    );
+    /// An interface or an address to leave from that is not of this host.
+    pub const NO_WAY_OUT: Self = Self::machine(
+        "`ip -brief address` lists this host's; without -B packets leave as the kernel routes them",
     );
     /// Buffers in huge pages that nobody set aside.
     pub const NO_HUGE_PAGES: Self = Self::machine(

@@ -5,8 +5,12 @@ use crate::failure::Failure;
 use crate::said;
 use narrows_hostctl::container::{Launcher, NotStarted};
 use narrows_model::host::Host;
+use narrows_model::load::Bind;
 use narrows_model::trial::{EndHost, Trial};
 use narrows_plan::without_node;
+use nix::net::if_::if_nametoindex;
+use std::io::ErrorKind;
+use std::net::UdpSocket;
 use std::sync::atomic::AtomicBool;
 
 /// Refuses trials whose buffers are to be on a node that their end's host does not have, or in
@@ -30,6 +34,32 @@ pub fn check_memory<'a>(
         check_pages(trial)?;
     }
     Ok(())
+}
+
+/// Refuses trials that leave from an interface or an address that this host, or the namespace that
+/// this process is in, does not have.
+pub fn check_bind(trials: &[Trial]) -> Result<(), Failure> {
+    let here = trials.iter().flat_map(|trial| &trial.ends);
+    let here = here.filter(|end| end.host == EndHost::Controller && end.container.is_none());
+    for bind in here.filter_map(|end| end.bind.as_ref()) {
+        let why = missing_device(bind).or_else(|| missing_address(bind));
+        if let Some(says) = why {
+            return Err(Failure::of(Cause::NO_WAY_OUT, format!("-B: {says}")));
+        }
+    }
+    Ok(())
+}
+
+fn missing_device(bind: &Bind) -> Option<String> {
+    let device = bind.device.as_deref()?;
+    if_nametoindex(device).err().map(|_| format!("there is no interface {device} here"))
+}
+
+fn missing_address(bind: &Bind) -> Option<String> {
+    let address = bind.address?;
+    let tried = UdpSocket::bind((address, 0)).err()?;
+    let is_other = tried.kind() == ErrorKind::AddrNotAvailable;
+    is_other.then(|| format!("{address} is no address of this host"))
 }
 
 /// Refuses a trial in huge pages of which too few are set aside.

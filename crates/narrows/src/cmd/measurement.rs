@@ -271,6 +271,7 @@ pub fn open_met(measurement: &Measurement<'_>, met: Met) -> Result<Opened, Failu
         met.far.can_meet()?;
     }
     lacks::check_memory(&trials, |at| met.host_of(at))?;
+    lacks::check_bind(&trials)?;
     lacks::check_container(&measurement.launcher()?)?;
     let study = measurement.study(met.path, met.interfaces.clone(), &met.far, &met.host)?;
     begin(measurement, met, study, trials)

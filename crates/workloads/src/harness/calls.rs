@@ -2,6 +2,7 @@
 //! on the number of connections takes the last ones, a dead member of a bundle those that its hash
 //! of their ports gives it.
 
+use super::files;
 use super::meet::{self, MEET_WITHIN, Token};
 use crate::LoadError;
 use narrows_model::load::Job;
@@ -45,6 +46,7 @@ enum State {
 /// other end keeps few that say nothing.
 pub fn connect_all(to: SocketAddr, job: &Job, token: &Token) -> Result<Vec<Socket>, LoadError> {
     let until = Instant::now() + MEET_WITHIN - SOONER;
+    files::allow(job.params.flows() as usize);
     let mut calls = begin_all(to, job, token, until)?;
     wait_for_all(&mut calls, until, |call| call.greet(to, job, token))?;
     if calls.iter().any(|call| !call.stands()) {

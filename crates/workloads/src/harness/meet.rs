@@ -6,6 +6,7 @@
 //! not, and the receiver's socket is then tied to it, so that the kernel drops strangers'
 //! datagrams.
 
+use super::files;
 use super::socket::{LOOK_UP, is_pause, make, settle};
 use super::unheard;
 use crate::LoadError;
@@ -123,7 +124,16 @@ pub fn greet(
         None => [&token[..], &flow.to_be_bytes()].concat(),
     };
     let mut said = socket;
-    said.write_all(&words).map_err(LoadError::system(format!("greeting {to}")))?;
+    said.write_all(&words).map_err(|source| {
+        let doing = format!("greeting {to}");
+        match source.kind() {
+            // The other end gave up, or something between did: it may know why.
+            ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
+                LoadError::Apart(format!("{doing}: {source}"))
+            }
+            _ => LoadError::System { doing, source },
+        }
+    })?;
     settle(socket, job)
 }
 
@@ -132,6 +142,7 @@ pub fn greet(
 pub fn accept(listener: &Socket, job: &Job, token: &Token) -> Result<Vec<Socket>, LoadError> {
     let count = job.params.flows() as usize;
     let deadline = Instant::now() + MEET_WITHIN;
+    files::allow(count);
     listener.set_nonblocking(true).map_err(LoadError::system("setting how the socket waits"))?;
     let mut flows: Vec<Option<Socket>> = (0..count).map(|_| None).collect();
     let mut unproven: VecDeque<Unproven> = VecDeque::new();
@@ -143,7 +154,7 @@ pub fn accept(listener: &Socket, job: &Job, token: &Token) -> Result<Vec<Socket>
             )));
         }
         wait_for_any(listener, &unproven);
-        while let Ok((socket, from)) = listener.accept() {
+        while let Some((socket, from)) = next(listener, flows.iter().flatten().count(), count)? {
             if !may_come(job, &from) || socket.set_nonblocking(true).is_err() {
                 continue;
             }
@@ -157,6 +168,23 @@ pub fn accept(listener: &Socket, job: &Job, token: &Token) -> Result<Vec<Socket>
         take_proven(&mut unproven, token, &mut flows, job)?;
     }
     Ok(flows.into_iter().flatten().collect())
+}
+
+/// The next connection that waits, of so many that there are to be. Where no more files may be open
+/// there is no use in waiting: those that are open are flows.
+fn next(
+    listener: &Socket,
+    have: usize,
+    count: usize,
+) -> Result<Option<(Socket, SockAddr)>, LoadError> {
+    match listener.accept() {
+        Ok(one) => Ok(Some(one)),
+        Err(source) => {
+            let doing = format!("accepting connections, {have} of {count} so far");
+            let error = LoadError::System { doing, source };
+            if error.is_out_of_files() { Err(error) } else { Ok(None) }
+        }
+    }
 }
 
 /// Whether an address may be the other end's: with a grant only the one that it names.
