@@ -163,7 +163,10 @@ pub enum KeyFile {
 #[derive(Debug, Error)]
 pub enum Refusal {
     /// Told to a controller.
-    #[error("is not a narrows agent, or admits nobody from this address (--allow)")]
+    #[error(
+        "is not a narrows agent, admits nobody from this address (--allow), or has no CPU time to \
+         answer"
+    )]
     NoAgent,
     /// Told to an agent.
     #[error("is not a narrows controller")]

@@ -71,7 +71,7 @@ fn the_first_words_are_the_protocols_and_its_version_is_told_from_its_key() {
     for (says, ends) in [
         (&b"NRRW\0\0\x01\x05"[..], "speaks protocol version 261, this narrows speaks 4"),
         (b"HTTP/1.1", "does not speak narrows' protocol"),
-        (b"NR", "is not a narrows agent, or admits nobody from this address (--allow)"),
+        (b"NR", "admits nobody from this address (--allow), or has no CPU time to answer"),
     ] {
         let (mut near, far) = pair();
         let calling = thread::spawn(move || Wire::call(far, &Key::random().expect("key")).err());

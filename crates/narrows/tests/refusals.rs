@@ -96,7 +96,7 @@ fn a_wrong_key_is_told_from_a_stranger_and_from_another_version() {
     for (hello, says) in [
         (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], "does not speak narrows' protocol"),
         (&b"NRRW\x00\x00\x00\x63"[..], "speaks protocol version 99"),
-        (&b""[..], "is not a narrows agent, or admits nobody from this address"),
+        (&b""[..], "is not a narrows agent, admits nobody from this address"),
     ] {
         let stranger = TcpListener::bind("127.0.0.1:0").expect("port");
         let port = stranger.local_addr().expect("address").port().to_string();

@@ -24,6 +24,11 @@ impl Cause {
     /// The other side is no agent, or has another key or version.
     pub const REFUSED: Self =
         Self::connect("paste the command that `narrows serve` printed there; it holds the key");
+    /// What answers closed the connection and did not say why.
+    pub const TURNED_AWAY: Self = Self::connect(
+        "what `narrows serve` printed there (journalctl -u narrows) says whom it turned away and why: \
+         --allow, its limits of tasks, files or CPU; nothing there means that something else answers",
+    );
     /// The agent will not measure now.
     pub const DECLINED: Self =
         Self::connect("try again when it is free, or look at what it printed");
