@@ -392,6 +392,9 @@ pub struct EndReport {
     /// CPU time of the thread that keeps the time line and reads the counters, over the window.
     #[serde(default)]
     pub keeper_ns: Option<Nanos>,
+    /// How long that thread could run in the window and waited for a CPU; `None` in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keeper_waited_ns: Option<Nanos>,
     /// CPU time of the whole process over the window but for the keeper's: what a library's own
     /// threads use is in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

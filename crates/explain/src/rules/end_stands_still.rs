@@ -68,16 +68,17 @@ fn look(cell: &Cell<'_>) -> Looked {
 }
 
 /// The part of the window by which an end's slices were too long, as far as its threads were
-/// neither running nor waiting for a CPU.
+/// neither running nor waiting for a CPU, nor was the one that reads the clock.
 fn still_share(end: &EndReport, slice_ns: f64) -> Option<f64> {
     let window_ns = end.window_ns.0 as f64;
     let late: f64 = late_ns(end, slice_ns).map(|ns| ns - slice_ns).sum();
     let ran = end.threads.iter().map(|thread| {
         (thread.user_ns.0 as f64 + thread.system_ns.0 as f64) / thread.wall_ns.0.max(1) as f64
     });
+    let waited = end.keeper_waited_ns.map_or(0.0, |ns| ns.0 as f64);
     let busy = ran.reduce(f64::max)? + waited_share(end)?;
     (window_ns > 0.0 && !end.intervals.is_empty())
-        .then(|| (late / window_ns).min(1.0 - busy).max(0.0))
+        .then(|| ((late - waited) / window_ns).min(1.0 - busy).max(0.0))
 }
 
 /// How long slices lasted that came late, in nanoseconds.
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
-    use narrows_model::load::{Interval, Role};
+    use narrows_model::load::{Interval, Role, ThreadUsage};
     use narrows_model::{Bytes, Nanos};
 
     #[test]
@@ -129,5 +130,31 @@ mod tests {
         // A thread that waited for a CPU in all of that time was not stopped.
         assert!(is_clear(&of(&[100, 201, 100, 199, 101, 200, 99], 900)));
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn a_clock_that_is_read_late_for_want_of_a_cpu_stopped_nobody() {
+        let share = |keeper_waited_ms: Option<u64>| {
+            let mut end = EndReport {
+                window_ns: Nanos(1_000_000_000),
+                keeper_waited_ns: keeper_waited_ms.map(|ms| Nanos(ms * 1_000_000)),
+                ..EndReport::default()
+            };
+            let slice = |ms: u64| Interval {
+                start_ns: Nanos(0),
+                length_ns: Nanos(ms * 1_000_000),
+                bytes: Bytes(1000),
+            };
+            end.intervals = [100, 250, 250, 200, 200].map(slice).to_vec();
+            let wall_ns = Nanos(1_000_000_000);
+            end.threads =
+                vec![ThreadUsage { wall_ns, waited_ns: Some(Nanos(0)), ..Default::default() }];
+            still_share(&end, 1e8).map(|share| (100.0 * share).round())
+        };
+        // Late by 150, 150, 100 and 100 of 1000 ms.
+        assert_eq!(share(None), Some(50.0));
+        assert_eq!(share(Some(0)), Some(50.0));
+        assert_eq!(share(Some(400)), Some(10.0));
+        assert_eq!(share(Some(900)), Some(0.0));
     }
 }

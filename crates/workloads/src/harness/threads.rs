@@ -112,7 +112,7 @@ impl Lane {
             involuntary_switches: close
                 .involuntary_switches
                 .saturating_sub(open.involuntary_switches),
-            waited_ns: open.waited_ns.zip(close.waited_ns).map(|(open, close)| span(open, close)),
+            waited_ns: waited_between(open, close),
             pacing_ns: close.pacing_ns.map(|close| span(open.pacing_ns.unwrap_or_default(), close)),
             cycles: open.cycles.zip(close.cycles).map(|(open, close)| close.saturating_sub(open)),
         }
@@ -335,7 +335,8 @@ impl WorkerThreads {
         let last = self.tally_now();
         let window_ns = Nanos(began.elapsed().as_nanos() as u64);
         self.clockwork.set(Phase::Cooldown);
-        let keeper_ns = cpu_between(&keeper, &(self.meter)());
+        let kept = (self.meter)();
+        let keeper_ns = cpu_between(&keeper, &kept);
         let process_ns = process
             .zip(process_ns())
             .map(|(open, close)| Nanos(close.saturating_sub(open).saturating_sub(keeper_ns.0)));
@@ -355,6 +356,7 @@ impl WorkerThreads {
             intervals,
             looked_ns,
             keeper_ns: Some(keeper_ns),
+            keeper_waited_ns: waited_between(&keeper, &kept),
             process_ns,
             tracing,
             next_hop,
@@ -497,6 +499,11 @@ fn look_quickly(now: impl Fn() -> Instant, mut look: impl FnMut()) -> Instant {
 /// CPU time that a thread used between two readings.
 fn cpu_between(open: &ThreadUsage, close: &ThreadUsage) -> Nanos {
     Nanos(cpu_ns(close).saturating_sub(cpu_ns(open)))
+}
+
+fn waited_between(open: &ThreadUsage, close: &ThreadUsage) -> Option<Nanos> {
+    let waited = open.waited_ns.zip(close.waited_ns);
+    waited.map(|(open, close)| Nanos(close.0.saturating_sub(open.0)))
 }
 
 fn cpu_ns(usage: &ThreadUsage) -> u64 {

@@ -154,6 +154,7 @@ fn what_is_counted_is_what_was_moved_in_the_window_and_in_its_slices() {
     assert_eq!(report.effective.no_delay, Some(true));
     // Between two looks of each thread, the keeper of the time line's too.
     assert_eq!(report.keeper_ns, Some(Nanos(130)));
+    assert_eq!(report.keeper_waited_ns, Some(Nanos(6)));
     for usage in &report.threads {
         assert_eq!(
             (usage.wall_ns, usage.user_ns, usage.system_ns),
