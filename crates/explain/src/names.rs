@@ -50,6 +50,7 @@ names! {
     PATH_OUTAGES = "path-outages",
     PATH_PACKET_RATE = "path-packet-rate",
     PATH_POLICED = "path-policed",
+    PATH_PROXY = "path-proxy",
     PATH_RATE_LIMIT = "path-rate-limit",
     PATH_REORDERING = "path-reordering",
     PATH_SHARED = "path-shared",

@@ -208,6 +208,13 @@ impl Cell<'_> {
         })
     }
 
+    /// The largest segment that the receiver's TCP says it takes, options counted in.
+    pub fn advertised_bytes(&self) -> Option<f64> {
+        self.of_receiver(|end| {
+            each(end, keys::ADVERTISED_MSS, Moment::Closing).into_iter().reduce(f64::max)
+        })
+    }
+
     /// The smallest MTU of the flows' paths that TCP knew of as the window closed.
     pub fn path_mtu_bytes(&self) -> Option<f64> {
         self.of_sender(|end| {

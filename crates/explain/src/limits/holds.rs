@@ -6,7 +6,8 @@ use crate::rules::tcp_retransmits::Hold;
 use crate::rules::{
     acknowledgements_lost, congestion_control, congestion_window, end_traced, neighbour_changed,
     nic_shaped, other_traffic, own_queue, path_capacity, path_capacity_varies, path_duplicates,
-    path_outages, path_policed, path_reordering, path_shared, tcp_retransmits, tcp_send_buffers,
+    path_outages, path_policed, path_reordering, path_shared, segment_size, tcp_retransmits,
+    tcp_send_buffers,
 };
 use narrows_model::load::EndReport;
 use narrows_model::reading::keys;
@@ -140,7 +141,8 @@ pub fn headers_take_much(cell: &Cell<'_>) -> Holds {
 pub fn small_ones_fill_a_cpu(cell: &Cell<'_>) -> Holds {
     let is_half =
         segment_and_mtu(cell).is_some_and(|(segment, mtu)| 2.0 * (segment + HEADERS_BYTES) <= mtu);
-    if is_half && cell.is_busy() { Holds::Yes } else { Holds::No }
+    let is_small = is_half || segment_size::small_fragments(cell).is_some();
+    if is_small && cell.is_busy() { Holds::Yes } else { Holds::No }
 }
 
 /// Bytes of the segments that the sender's TCP sends, and its interface's MTU.

@@ -251,7 +251,7 @@ pub static NAMED: &[Named] = &[
     },
     Named {
         rule: names::SEGMENT_SIZE,
-        what: "CPU time that small segments take",
+        what: "CPU time that small packets take",
         sureness: Sureness::Inferred,
         holds: small_ones_fill_a_cpu,
     },
@@ -283,6 +283,12 @@ pub static NAMED: &[Named] = &[
         what: "the largest send buffer",
         sureness: Sureness::Inferred,
         holds: sent_at_once,
+    },
+    Named {
+        rule: names::PATH_PROXY,
+        what: "something between the ends that makes connections of its own (a proxy, or NAT),",
+        sureness: Sureness::Possible,
+        holds: |_| Holds::Perhaps,
     },
     // A share that counts on long paths alone, after what needs none.
     Named {

@@ -4,11 +4,15 @@
 //! end. TCP's handshake with it is over sooner than a datagram has come back from the far end,
 //! which no path can do for the far end's own answers. Then each end's counters are of its own
 //! connection alone: acknowledgements, losses and windows of the one say nothing of the other.
+//!
+//! A proxy near the far end, or on a short path, is not told so. Its own connection comes from another
+//! port than the one that it answers; so do connections through many NATs, which is said as well.
 
-use crate::measured::{self, Blind, Cell, Look, Looked, finding};
+use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::record::Record;
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
+use narrows_model::workload::Workload;
 use narrows_stats::median;
 
 /// Whether handshakes are answered from nearer than datagrams.
@@ -30,9 +34,16 @@ fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, Needed::ProbedAnyStream, None, look)
 }
 
-/// Whether it finds something in a cell.
+/// Whether handshakes say that something answers in the far end's place.
 pub fn is_found(cell: &Cell<'_>) -> bool {
-    matches!(look(cell), Ok(Look::Found(_)))
+    let all = probes(cell);
+    all.len() >= PROBES_MIN && all.iter().all(Times::is_sooner)
+}
+
+/// What the probes beside a cell took.
+fn probes(cell: &Cell<'_>) -> Vec<Times> {
+    let records = cell.study.records.iter().filter(|record| cell.is_probe_beside(record));
+    records.filter_map(times).collect()
 }
 
 /// Whether the ends do not know a flow by the same ports: something between translates addresses,
@@ -46,12 +57,35 @@ pub fn is_translated(cell: &Cell<'_>) -> bool {
     })
 }
 
+/// Whether in every run each connection comes from another port than the end has that makes it. A
+/// port that is forwarded changes the other number, that of the end which listens.
+fn is_from_another_port(cell: &Cell<'_>) -> bool {
+    let is_reverse = cell.trial.params.stream.as_ref().is_some_and(|stream| stream.reverse);
+    let mut runs = cell.done.iter().filter_map(|record| {
+        let (sender, receiver) = (record.sender()?, record.receiver()?);
+        let (connects, listens) = if is_reverse { (receiver, sender) } else { (sender, receiver) };
+        let mut flows = connects.ports.iter().zip(&listens.ports).peekable();
+        Some(flows.peek().is_some() && flows.all(|(own, seen)| own.own != seen.peer))
+    });
+    let is_tcp = cell.is_tcp_stream() || cell.trial.kind == Workload::TCP_RR;
+    is_tcp && runs.next() == Some(true) && runs.all(|is_other| is_other)
+}
+
 fn look(cell: &Cell<'_>) -> Looked {
+    if is_from_another_port(cell) && !is_found(cell) {
+        let seen = "each connection arrived from another port than it was made from";
+        let says = format!(
+            "Connections of {} arrive from another port than the end has that makes them: something \
+             between translates addresses (NAT), or ends TCP and makes connections of its own (proxy)",
+            cell.trial.label
+        );
+        let found = finding(&RULE, cell, Weight::Advice, says, seen.to_owned(), REMEDY);
+        return cell.saw(seen.to_owned(), Some(found));
+    }
     if !cell.is_network_stream() && !cell.is_probe() {
         return Err(Blind::OtherKind);
     }
-    let records = cell.study.records.iter().filter(|record| cell.is_probe_beside(record));
-    let all: Vec<Times> = records.filter_map(times).collect();
+    let all = probes(cell);
     let of = |time: fn(&Times) -> f64| median(&all.iter().map(time).collect::<Vec<f64>>());
     let both = of(|times| times.handshake_ns).zip(of(|times| times.datagram_ns));
     let Some((tcp, udp)) = both else {
@@ -64,8 +98,7 @@ fn look(cell: &Cell<'_>) -> Looked {
         udp / 1e6,
         all.len()
     );
-    let is_sooner = all.iter().all(Times::is_sooner);
-    let wrong = (is_sooner && all.len() >= PROBES_MIN).then(|| {
+    let wrong = is_found(cell).then(|| {
         let says = format!(
             "Something between the ends answers TCP in the other end's place: {seen}. What TCP \
              counts at one end is of its connection with that, and not of the whole path"
@@ -146,5 +179,28 @@ mod tests {
         assert!(is_clear(&of(&[(60, 400), (50, 300)])), "wake-ups of a short path");
         assert!(is_clear(&of(&[(300, 20_300)])), "a single probe");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn connections_from_other_ports_are_a_proxys_or_a_nats_and_a_forwarded_port_is_not() {
+        use narrows_model::load::{FlowPorts, StreamParams};
+        // Ports of the end that connects, and of the end that listens as it sees them.
+        let of = |reverse: bool, connects: (u16, u16), listens: (u16, u16)| {
+            let mut study = stream("tcp-stream");
+            study.trials[0].params.stream = Some(StreamParams { reverse, ..Default::default() });
+            let ends = [(Role::Sender, reverse), (Role::Receiver, !reverse)];
+            for record in &mut study.records {
+                for (role, is_listening) in ends {
+                    let (own, peer) = if is_listening { listens } else { connects };
+                    record.of_mut(role).for_each(|end| end.ports = vec![FlowPorts { own, peer }]);
+                }
+            }
+            of_study(&RULE, &study)
+        };
+        for reverse in [false, true] {
+            assert!(is_found(&of(reverse, (40_000, 7500), (7500, 51_000))), "{reverse}");
+            assert!(is_unknown(&of(reverse, (40_000, 7500), (7500, 40_000))), "as they are");
+            assert!(is_unknown(&of(reverse, (40_000, 80), (7500, 40_000))), "forwarded");
+        }
     }
 }

@@ -5,6 +5,9 @@
 //! a maximum segment size that the run itself asks for. 120 B of headers and options are taken as
 //! ordinary (IPv6 40, TCP 20 to 60).
 //!
+//! A stream of datagrams above a path's MTU is cut into fragments, each a packet: where that MTU is
+//! below what any link of IPv6 has, these are many and small.
+//!
 //! A level of a study may set the MTU of this host's interface and not that of the other one: then
 //! the level's MTU was never used, and its figures are not of it.
 
@@ -12,6 +15,7 @@ use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::result::{Finding, Measure, Needed, Verdict, Weight};
 use narrows_model::trial::NetworkPath;
+use narrows_model::workload::Workload;
 
 pub static RULE: Rule = Rule {
     name: "segment-size",
@@ -30,6 +34,9 @@ fn judge(case: &Case<'_>) -> Verdict {
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
+    if cell.trial.kind == Workload::UDP_STREAM {
+        return look_at_datagrams(cell);
+    }
     // Small buffers make TCP send short segments by themselves.
     if cell.trial.params.socket_buffer_bytes.is_some() {
         return Err(Blind::OtherKind);
@@ -55,7 +62,11 @@ fn look(cell: &Cell<'_>) -> Looked {
     let seen = format!("segment size {segment:.0} B{via}; {name} has MTU {mtu:.0} B");
     let is_shrunk = segment + HEADERS_BYTES < mtu.min(65_535.0);
     let why = match is_shrunk {
-        true => Some(shrunk(cell, path.filter(|path| *path + HEADERS_BYTES / 2.0 < mtu))),
+        true => {
+            let path = path.filter(|path| *path + HEADERS_BYTES / 2.0 < mtu);
+            let asked = asks(cell, segment).filter(|_| path.is_none() && !asks_itself(cell));
+            Some(asked.map_or_else(|| shrunk(cell, path), announced))
+        }
         false => (mtu < MTU_MIN_BYTES).then(|| low(cell, name)),
     };
     let wrong = why.map(|(why, remedy)| {
@@ -64,6 +75,39 @@ fn look(cell: &Cell<'_>) -> Looked {
             cell.trial.label
         );
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
+    });
+    cell.saw(seen, wrong)
+}
+
+/// Into how many fragments a path of a small MTU cuts each datagram, with that MTU in bytes; `None`
+/// where they pass whole, or the MTU is no small one.
+pub fn small_fragments(cell: &Cell<'_>) -> Option<(u64, u64)> {
+    let message = cell.trial.params.message_bytes.0;
+    let mtu = cell.summary.settings.sender().and_then(|end| end.path_mtu_bytes)?.0;
+    let payload = mtu.checked_sub(IP_BYTES)? / FRAGMENT_UNIT * FRAGMENT_UNIT;
+    let is_cut = message + UDP_BYTES + IP_BYTES > mtu && payload > 0;
+    (is_cut && (mtu as f64) < MTU_MIN_BYTES && cell.trial.kind == Workload::UDP_STREAM)
+        .then(|| ((message + UDP_BYTES).div_ceil(payload), mtu))
+}
+
+/// Headers of IPv4 (RFC 791) and UDP (RFC 768); offsets of fragments count in eights.
+const IP_BYTES: u64 = 20;
+const UDP_BYTES: u64 = 8;
+const FRAGMENT_UNIT: u64 = 8;
+
+fn look_at_datagrams(cell: &Cell<'_>) -> Looked {
+    let mtu = cell.summary.settings.sender().and_then(|end| end.path_mtu_bytes);
+    let mtu = mtu.ok_or_else(|| cell.lacks(Measure::InterfaceMtu))?;
+    let seen = format!("datagrams of {}, path MTU {mtu}", cell.trial.params.message_bytes);
+    let wrong = small_fragments(cell).map(|(fragments, mtu)| {
+        let says = format!(
+            "Each datagram of {} is sent in {fragments} fragments in {}: the path takes packets of \
+             {mtu} B, and each costs the work of a large one",
+            cell.trial.params.message_bytes, cell.trial.label
+        );
+        let remedy = "raise the MTU of the interfaces and routes on the way (ip link show, ip route \
+                      get ADDRESS: 1500 B on Ethernet), or send datagrams that fit one packet (-l)";
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
     });
     cell.saw(seen, wrong)
 }
@@ -109,19 +153,50 @@ fn unused(cell: &Cell<'_>, segment: f64) -> Option<Finding> {
     Some(finding(&RULE, cell, Weight::Caution, says, seen, &remedy))
 }
 
-/// The size of a cell's segments beside the MTUs of its ends' interfaces.
+/// The size of a cell's segments beside what the receiver asks for and the MTUs of its ends'
+/// interfaces.
 pub fn beside_mtu(cell: &Cell<'_>) -> Option<String> {
     let segment = cell.segment_bytes()?;
     let [own, far] = mtus(cell);
     let own = own?;
+    let asked = match asks(cell, segment) {
+        Some(Asks::Receiver(_)) => " as the receiver announces",
+        Some(Asks::Between(_)) => " by what changes the receiver's announcement",
+        None => "",
+    };
     Some(match far {
         Some(far) if far == own => {
-            format!("{segment:.0} B, and both interfaces have an MTU of {own:.0} B")
+            format!("{segment:.0} B{asked}, and both interfaces have an MTU of {own:.0} B")
         }
         Some(far) => {
-            format!("{segment:.0} B, and the interfaces' MTUs are {own:.0} and {far:.0} B")
+            format!("{segment:.0} B{asked}, and the interfaces' MTUs are {own:.0} and {far:.0} B")
         }
-        None => format!("{segment:.0} B, and the sender's interface has an MTU of {own:.0} B"),
+        None => {
+            format!("{segment:.0} B{asked}, and the sender's interface has an MTU of {own:.0} B")
+        }
+    })
+}
+
+/// Whose maximum segment size a sender keeps to, in bytes with options.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Asks {
+    /// The receiver's TCP announces it.
+    Receiver(f64),
+    /// The receiver announces this, which is more: a firewall, its own or one between, lowers it.
+    Between(f64),
+}
+
+/// Options that a segment may have, within what the other end announces (RFC 9293: 40 B at most).
+const OPTIONS_BYTES: f64 = 40.0;
+
+/// Who asks for segments of such a size, where the path's MTU does not.
+fn asks(cell: &Cell<'_>, segment: f64) -> Option<Asks> {
+    let is_path = path_mtu(cell).is_some_and(|path| path < segment + HEADERS_BYTES);
+    let announced = cell.advertised_bytes().filter(|_| !is_path)?;
+    Some(if announced <= segment + OPTIONS_BYTES {
+        Asks::Receiver(announced)
+    } else {
+        Asks::Between(announced)
     })
 }
 
@@ -133,6 +208,30 @@ fn mtus(cell: &Cell<'_>) -> [Option<f64>; 2] {
 fn path_mtu(cell: &Cell<'_>) -> Option<f64> {
     let first = cell.summary.settings.sender().and_then(|end| end.path_mtu_bytes);
     cell.path_mtu_bytes().or(first.map(|bytes| bytes.0 as f64))
+}
+
+/// Whether the run itself asks for a maximum segment size.
+fn asks_itself(cell: &Cell<'_>) -> bool {
+    cell.trial.params.socket.as_ref().is_some_and(|socket| socket.mss_bytes.is_some())
+}
+
+/// What the handshake asked for, and what to do about it.
+fn announced(asks: Asks) -> (String, String) {
+    match asks {
+        Asks::Receiver(bytes) => (
+            format!("the receiver's TCP announces {bytes:.0} B, and no more"),
+            "at the receiver: see advmss and mtu of its route to the sender (ip route get ADDRESS, \
+             ip route show) and the MTU of its interface, and take them off or raise them"
+                .to_owned(),
+        ),
+        Asks::Between(bytes) => (
+            format!("the receiver's TCP announces {bytes:.0} B, and a firewall lowers that on its way"),
+            "see clamping of the segment size in firewalls and routers between, and in those of the \
+             ends (nft: tcp option maxseg; iptables: TCPMSS); where it is meant for a smaller MTU, \
+             that shows with: ping -M do -s SIZE"
+                .to_owned(),
+        ),
+    }
 }
 
 /// Why segments are smaller than the interface allows, and what to do about it. Where routers

@@ -196,7 +196,7 @@ fn copies_and_headers_that_take_much_of_a_path_are_named_before_it() {
     let segments = |bytes| with(bytes, false).rule;
     // A CPU is full, and the path has room: what small ones cost is its time.
     let busy = with(200, true).to_string();
-    assert!(busy.contains("CPU time that small segments take"), "{busy}");
+    assert!(busy.contains("CPU time that small packets take"), "{busy}");
     assert!(!busy.contains("headers"), "{busy}");
     assert_eq!(segments(200).as_deref(), Some("segment-size"));
     assert_eq!(segments(1248).as_deref(), Some("path-capacity"), "4 % more headers");
