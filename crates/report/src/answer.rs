@@ -35,6 +35,8 @@ pub enum Bottleneck {
     WideOf(ResourceAt, f64),
     /// The figure is far from what this resource should allow, and no run shows why.
     Unexplained(ResourceAt, f64),
+    /// The figure is better than this resource should allow, which the model has wrong then.
+    Better(ResourceAt, f64),
     /// What the path should reach is not known, and no run shows what limits it.
     Unknown,
 }
@@ -219,6 +221,7 @@ fn by_prediction(analysis: &Analysis<'_>, summary: &Summary) -> Bottleneck {
                     Bottleneck::Likely(resource, percent)
                 }
                 Standing::AsExpected => Bottleneck::WideOf(resource, percent),
+                _ if is_better(summary, percent) => Bottleneck::Better(resource, percent),
                 _ => Bottleneck::Unexplained(resource, percent),
             }
         }
@@ -229,6 +232,10 @@ fn by_prediction(analysis: &Analysis<'_>, summary: &Summary) -> Bottleneck {
 /// What a limit should allow, in percent of which a figure must be for the limit to be likely: no
 /// less than half, and of a time no more than twice. A range of the model may be wider.
 const NEAR_PERCENT: std::ops::RangeInclusive<f64> = 50.0..=200.0;
+
+fn is_better(summary: &Summary, percent: f64) -> bool {
+    if is_time(summary) { percent < 100.0 } else { percent > 100.0 }
+}
 
 fn is_near(summary: &Summary, percent: f64) -> bool {
     let [least, most] = [*NEAR_PERCENT.start(), *NEAR_PERCENT.end()];
@@ -251,6 +258,14 @@ fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
         Bottleneck::Unexplained(_, percent) if is_time(summary) => format!(
             "inconclusive: {:.1} x the time predicted, and no run shows why",
             percent / 100.0
+        ),
+        Bottleneck::Better(_, percent) if is_time(summary) => format!(
+            "none shown: {:.1} x the time predicted, so the prediction is too long",
+            percent / 100.0
+        ),
+        Bottleneck::Better(resource, percent) => format!(
+            "none shown: {percent:.0} % of what {resource} should allow, so the prediction is too \
+             low"
         ),
         Bottleneck::Likely(resource, percent) => {
             format!("{resource} (likely: {percent:.0} % of what it should allow)")
@@ -275,7 +290,10 @@ fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
     };
     if let Some(short) = short_of_rate(analysis, summary) {
         says = match bottleneck(analysis, summary) {
-            Bottleneck::Unknown | Bottleneck::Unexplained(..) | Bottleneck::WideOf(..) => {
+            Bottleneck::Unknown
+            | Bottleneck::Unexplained(..)
+            | Bottleneck::Better(..)
+            | Bottleneck::WideOf(..) => {
                 format!("{short} (counted); no run shows what held it")
             }
             _ => format!("{short} (counted): {says}"),
@@ -365,6 +383,9 @@ fn first_action(analysis: &Analysis<'_>, summary: &Summary) -> String {
     let limit = limit(analysis, summary);
     if let Some(action) = limit.and_then(|limit| limit.action.clone()) {
         return action;
+    }
+    if matches!(bottleneck(analysis, summary), Bottleneck::Better(..)) {
+        return "nothing: the figure is better than the model expects of this path".to_owned();
     }
     let is_short = summary.estimate.is_none() && summary.labels.contains(&Label::ShortWindow);
     if limit.is_some_and(|limit| limit.sureness == Sureness::Unexplained) && !is_short {

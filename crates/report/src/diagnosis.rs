@@ -226,6 +226,11 @@ fn chosen(best: Option<&Changed>, remedy: Option<&str>) -> String {
         (Some(best), Some(remedy)) if best.change == Change::Flows => {
             format!("{remedy}; several flows, as was tried, move more too")
         }
+        // Which buffer is too small, and why, the rule knows.
+        (Some(best), Some(remedy)) if best.change == Change::Buffers => remedy.to_owned(),
+        (Some(best), Some(remedy)) if best.change == Change::ZeroCopy => {
+            format!("{remedy}; {}, as was tried, moves more too", best.says)
+        }
         (Some(best), _) => advice(best),
         (None, Some(remedy)) => remedy.to_owned(),
         (None, None) => {
