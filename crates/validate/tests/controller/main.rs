@@ -11,3 +11,5 @@ mod load;
 mod machine;
 mod outcome;
 mod parameters;
+mod regimes;
+mod simulated;
