@@ -6,10 +6,15 @@
 mod address;
 mod channel;
 mod commands;
+mod counted;
+mod drawing;
 mod known;
 mod load;
 mod machine;
 mod outcome;
+mod page;
 mod parameters;
+mod published;
 mod regimes;
 mod simulated;
+mod sources;
