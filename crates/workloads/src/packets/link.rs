@@ -177,7 +177,7 @@ fn ask(socket: &Socket, name: &str, request: libc::Ioctl) -> Result<libc::ifreq,
 }
 
 /// The interface that has an address.
-fn having(address: Ipv4Addr) -> Result<String, LoadError> {
+pub(super) fn having(address: Ipv4Addr) -> Result<String, LoadError> {
     let all = getifaddrs().map_err(io::Error::from);
     let mut all = all.map_err(LoadError::system("listing interfaces"))?;
     let found = all
@@ -223,7 +223,11 @@ pub fn route(told: &Flow, socket: &Socket, link: &Link) -> Result<Ends, LoadErro
 }
 
 /// The MAC address that frames go to: that of the peer, or, by a user who knows, another.
-fn target(peer: Option<Mac>, asked: Option<Mac>, knows: bool) -> Result<Mac, &'static str> {
+pub(super) fn target(
+    peer: Option<Mac>,
+    asked: Option<Mac>,
+    knows: bool,
+) -> Result<Mac, &'static str> {
     match (peer, asked) {
         (_, Some(mac)) if knows => Ok(mac),
         (_, Some(mac)) if mac.is_of_many() => {

@@ -9,6 +9,7 @@
 pub mod area;
 pub mod bpf;
 pub mod cable;
+pub mod foreign;
 pub mod frame;
 pub mod link;
 pub mod over;

@@ -2,6 +2,7 @@
 //! neither a compiler nor a loader is needed to build or to run narrows.
 
 mod asm;
+pub mod bystander;
 pub mod counter;
 pub mod generator;
 pub mod redirector;

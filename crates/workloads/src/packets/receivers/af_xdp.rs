@@ -110,7 +110,7 @@ fn named(mode: Mode, is_zero_copy: bool) -> &'static str {
 }
 
 /// Puts a program in front of an interface: in the driver, or else in front of the stack.
-pub(super) fn attach(program: &Program, link: &Link) -> Result<(OwnedFd, Mode), LoadError> {
+pub fn attach(program: &Program, link: &Link) -> Result<(OwnedFd, Mode), LoadError> {
     driver_or_stack(&link.name, |mode| program.attach(link.index, mode))
 }
 

@@ -6,6 +6,9 @@ mod ring;
 mod sockets;
 mod xdp;
 
+pub(super) use af_xdp::attach;
+pub(super) use xdp::name as xdp_name;
+
 use crate::LoadError;
 use crate::harness::LaneWork;
 use crate::harness::ends::Flow;

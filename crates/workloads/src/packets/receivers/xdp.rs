@@ -54,8 +54,12 @@ fn make(flows: Vec<(Socket, Flow)>) -> Result<Receivers, LoadError> {
         let attached = Arc::clone(&attached);
         works.push(Box::new(move |lane| count(lane, &attached.counter, thread, &socket, &told)));
     }
-    let name = if mode == Mode::Driver { RECEIVER.name } else { GENERIC };
-    Ok(Receivers { name, works, outwards: Vec::new() })
+    Ok(Receivers { name: name(mode), works, outwards: Vec::new() })
+}
+
+/// What it is called, by where its program sees packets.
+pub fn name(mode: Mode) -> &'static str {
+    if mode == Mode::Driver { RECEIVER.name } else { GENERIC }
 }
 
 /// Tells the tally what the program counts.
