@@ -422,6 +422,7 @@ mod tests {
                 ],
                 output: String::new(),
                 client: None,
+                packets: None,
             }),
         };
         (0..).zip(values).map(run).collect()

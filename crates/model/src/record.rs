@@ -198,6 +198,9 @@ pub struct External {
     /// How long its client ran; `None` for an imported file and studies of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientTime>,
+    /// Of a generator of packets, what it says of them and what those who saw them count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets: Option<Box<ToolPackets>>,
 }
 
 /// When an outside tool's client ran, by the monotonic clock of the host that it ran on.
@@ -207,6 +210,33 @@ pub struct ClientTime {
     pub began_ns: Nanos,
     /// When it had ended.
     pub ended_ns: Nanos,
+}
+
+/// Packets of an outside generator over its whole run, by everybody who counts them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolPackets {
+    /// Interface that they leave by.
+    pub from: String,
+    /// Interface that they come to.
+    pub to: String,
+    /// Packets that the tool says it has sent; `None` where it says nothing.
+    pub told: Option<u64>,
+    /// Packets that left by the one interface, by its counter, others' too.
+    pub out: u64,
+    /// Packets that it dropped, by its counter.
+    pub out_dropped: u64,
+    /// The tool's packets that came to the other interface, counted by narrows one by one.
+    pub came: u64,
+    /// Packets that came there, by its counter, others' too.
+    pub into: u64,
+}
+
+impl ToolPackets {
+    /// Whether the tool's count cannot be: it says that it sent more than left its interface, or
+    /// less than came.
+    pub fn is_miscounted(&self) -> bool {
+        self.told.is_some_and(|told| told > self.out || told < self.came)
+    }
 }
 
 /// One figure of an outside tool.

@@ -84,6 +84,7 @@ fn a_file_has_the_first_of_each_role_by_itself_and_the_others_after_it() {
         figures: vec![Figure { name: "sent".to_owned(), value: 1e9, unit: Unit::BitsPerSecond }],
         output: String::new(),
         client: None,
+        packets: None,
     });
     let full = json(&of);
     assert_eq!(full["beside"]["window_ns"], 3);

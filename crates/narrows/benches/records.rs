@@ -71,6 +71,7 @@ fn make(file: &Path, runs: usize) -> f64 {
             }],
             output: String::new(),
             client: None,
+            packets: None,
         }),
     };
     for chunk in (0..runs).collect::<Vec<_>>().chunks(20_000) {

@@ -348,6 +348,7 @@ mod tests {
             figures: figures.into_iter().collect(),
             output: String::new(),
             client: None,
+            packets: None,
         };
         Record {
             trial: trial.id.clone(),

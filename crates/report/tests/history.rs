@@ -50,6 +50,7 @@ fn file(hour: u64, gbps: f64, wmem: &str, trial: &str) -> StoredStudy {
                 figures,
                 output: String::new(),
                 client: None,
+                packets: None,
             }),
         });
     }

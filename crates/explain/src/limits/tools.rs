@@ -122,6 +122,7 @@ mod tests {
                 figures: vec![Figure { name: "received".into(), value, unit }],
                 output: String::new(),
                 client: None,
+                packets: None,
             });
         }
         let summaries = narrows_stats::summarise(&study);

@@ -378,6 +378,7 @@ fn external(engine: &Engine, text: &str, line: String) -> Result<External, Unrea
         figures: run.figures,
         output: text[from..].to_owned(),
         client: None,
+        packets: None,
     })
 }
 

@@ -17,6 +17,17 @@ pub static ENGINE: Opt<String> = Opt::new(Declared {
     key: "engine",
     takes: Takes::Text(Form::Any),
     help: "The outside tool that makes the load in place of narrows",
+    flags: &[Flag {
+        long: "engine",
+        value: "TOOL",
+        on: &[Command::Packets],
+        help: Some(
+            "Have another generator send in place of narrows, between two namespaces or two ports: \
+             pktgen, testpmd, testpmd-af-xdp or trafgen; what comes is counted here, beside what \
+             it says it sent",
+        ),
+        ..Flag::PLAIN
+    }],
     ..OLD
 });
 

@@ -278,6 +278,7 @@ impl Gathered {
                 figures: run.figures.clone(),
                 output: text.clone(),
                 client: None,
+                packets: None,
             };
             self.records.push(record(&trial.id, *repeat, &run, external));
             *repeat += 1;

@@ -93,6 +93,7 @@ pub fn study(across: &str, medians: &[f64], runs: u32, recommend: Option<bool>) 
                     }],
                     output: String::new(),
                     client: None,
+                    packets: None,
                 }),
             }
         };

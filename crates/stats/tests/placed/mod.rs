@@ -147,6 +147,7 @@ pub fn record(trial: &Trial, block: u32, value: f64) -> Record {
         figures,
         output: String::new(),
         client: None,
+        packets: None,
     };
     Record {
         trial: trial.id.clone(),

@@ -53,6 +53,7 @@ pub fn told(trial: &Trial, block: u32, value: f64, unit: Unit) -> Record {
         figures: vec![Figure { name: "told".into(), value, unit }],
         output: String::new(),
         client: None,
+        packets: None,
     };
     Record { external: Some(external), ..record(trial, block, Vec::new()) }
 }

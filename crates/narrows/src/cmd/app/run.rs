@@ -110,6 +110,7 @@ fn external(
         figures,
         output: tail(said).to_owned(),
         client: None,
+        packets: None,
     }
 }
 

@@ -61,6 +61,7 @@ pub fn of_study(found: &Found, trial: &Trial, repeat: u32, name: &str) -> Record
         figures: Vec::new(),
         output: String::new(),
         client: None,
+        packets: None,
     });
     if let Some(first) = external.figures.first_mut() {
         name.clone_into(&mut first.name);

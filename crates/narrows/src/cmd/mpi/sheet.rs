@@ -98,6 +98,7 @@ impl Sheet {
                 figures,
                 output: said(carried),
                 client: None,
+                packets: None,
             }),
         };
         Ok(self.store.put_record(&record)?)
