@@ -18,6 +18,16 @@ const LOOK_UP: Duration = Duration::from_millis(20);
 /// Most output that is read of a tool.
 const OUTPUT_MAX: u64 = 16 << 20;
 
+/// Most output of a tool that is kept.
+const KEPT_BYTES: usize = 64 << 10;
+
+/// The last of an output, as much as is kept.
+pub fn kept(text: &str) -> String {
+    let from = text.len().saturating_sub(KEPT_BYTES);
+    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    text[from..].to_owned()
+}
+
 /// A program that did not start.
 #[derive(Debug, Error)]
 #[error("{program}: {source}")]
@@ -37,23 +47,51 @@ pub(super) struct Running {
 impl Running {
     /// Starts it, in a process group of its own.
     pub fn start(mut command: Command) -> Result<Self, NotStarted> {
-        let program = command.get_program().to_string_lossy().into_owned();
-        let started = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .spawn();
-        let mut child = started.map_err(|source| NotStarted { program, source })?;
-        let pipe = child.stdout.take();
-        let text = pipe.map(|pipe| {
-            thread::spawn(move || {
-                let mut bytes = Vec::new();
-                let _ = pipe.take(OUTPUT_MAX).read_to_end(&mut bytes);
-                String::from_utf8_lossy(&bytes).into_owned()
-            })
-        });
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = spawned(command)?;
+        let text = child.stdout.take().map(heard);
         Ok(Self { child, grace: Duration::ZERO, text })
+    }
+
+    /// The same of a tool that is ended by a word, and whose errors are heard too.
+    pub fn start_heard(mut command: Command) -> Result<Self, NotStarted> {
+        let piped = io::pipe().and_then(|(pipe, writer)| Ok((pipe, writer.try_clone()?, writer)));
+        let (pipe, writer, errors) = piped.map_err(|source| not_started(&command, source))?;
+        command.stdout(writer).stderr(errors);
+        let child = spawned(command)?;
+        Ok(Self { child, grace: Duration::ZERO, text: Some(heard(pipe)) })
+    }
+
+    /// The process group of all that it has started.
+    pub fn group(&self) -> Pid {
+        Pid::from_raw(self.child.id().cast_signed())
+    }
+
+    /// Tells it to end, as Ctrl-C does: all that it printed, or `None` where it has not ended in
+    /// time and was killed.
+    pub fn interrupted(&mut self, within: Duration) -> Option<String> {
+        let end = Instant::now() + within;
+        let _ = killpg(self.group(), Signal::SIGINT);
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if Instant::now() >= end {
+                self.killed();
+                return None;
+            }
+            thread::sleep(LOOK_UP);
+        }
+        Some(self.said())
+    }
+
+    /// Kills it: what it had printed.
+    pub fn killed(&mut self) -> String {
+        let _ = killpg(self.group(), Signal::SIGKILL);
+        let _ = self.child.wait();
+        self.said()
+    }
+
+    /// What it printed, to the end of the last process that holds its output.
+    fn said(&mut self) -> String {
+        self.text.take().and_then(|text| text.join().ok()).unwrap_or_default()
     }
 
     /// How it ended, where it has.
@@ -76,9 +114,27 @@ impl Running {
                 Err(error) => return Err(Ended::Failed(Stage::Run, error.to_string())),
             }
         };
-        let text = self.text.take().and_then(|text| text.join().ok()).unwrap_or_default();
-        Ok((status, text))
+        Ok((status, self.said()))
     }
+}
+
+/// Starts a process in a group of its own; what it writes to is closed on this side.
+fn spawned(mut command: Command) -> Result<Child, NotStarted> {
+    let started = command.stdin(Stdio::null()).process_group(0).spawn();
+    started.map_err(|source| not_started(&command, source))
+}
+
+fn not_started(command: &Command, source: io::Error) -> NotStarted {
+    NotStarted { program: command.get_program().to_string_lossy().into_owned(), source }
+}
+
+/// Hears a tool to its end.
+fn heard(pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = pipe.take(OUTPUT_MAX).read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
 }
 
 impl Running {
@@ -97,10 +153,9 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Ok(group) = i32::try_from(self.child.id()).map(Pid::from_raw) {
-            self.ask(group);
-            let _ = killpg(group, Signal::SIGKILL);
-        }
+        let group = self.group();
+        self.ask(group);
+        let _ = killpg(group, Signal::SIGKILL);
         let _ = self.child.wait();
     }
 }
@@ -162,6 +217,26 @@ mod tests {
             assert_eq!(file.exists(), is_left, "{grace:?}");
         }
         std::fs::remove_file(file).expect("the file of the one that was killed");
+    }
+
+    #[test]
+    fn a_tool_says_its_last_words_when_it_is_interrupted_and_errors_too() {
+        let heard = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            Running::start_heard(command).expect("a shell")
+        };
+        let mut tool =
+            heard("trap 'echo sent 7; exit' INT; echo up >&2; while :; do sleep 0.02; done");
+        thread::sleep(Duration::from_millis(300));
+        assert_eq!(tool.interrupted(Duration::from_secs(30)).as_deref(), Some("up\nsent 7\n"));
+        let mut deaf = heard("trap '' INT; echo up; sleep 600 & wait");
+        thread::sleep(Duration::from_millis(300));
+        assert_eq!(deaf.interrupted(Duration::from_millis(300)), None);
+        assert!(deaf.status().is_some_and(|status| !status.success()), "killed");
+        let mut wrong = heard("echo no such thing >&2; sleep 600");
+        thread::sleep(Duration::from_millis(300));
+        assert_eq!(wrong.killed(), "no such thing\n");
     }
 
     #[test]
