@@ -62,7 +62,15 @@ pub fn trial(
 ) -> Trial {
     let (id, label) = (TrialId(String::new()), label.to_owned());
     let (levels, notes, engine) = (Vec::new(), Vec::new(), None);
-    let of = Trial { id, label, kind, params, ends, path, timeline, levels, notes, engine };
+    identified(Trial { id, label, kind, params, ends, path, timeline, levels, notes, engine })
+}
+
+/// The same trial by an outside tool.
+pub fn by_tool(of: Trial, engine: Engine) -> Trial {
+    identified(Trial { engine: Some(engine), ..of })
+}
+
+fn identified(of: Trial) -> Trial {
     // Serde writes struct fields in order of declaration, so the text is the same everywhere.
     let text = serde_json::to_string(&of.identity());
     let digest = Blake2s256::digest(text.unwrap_or_default());

@@ -1,6 +1,7 @@
 //! Which tool makes a trial's load, or why none does: a tool that cannot be told what a trial is
 //! would measure something else under its name.
 
+use super::generators::{Generator, Lack, Leaves};
 use super::{ENGINES, Engine, Runs};
 use narrows_model::options::{flows, told};
 use narrows_model::trial::{NetworkPath, Trial};
@@ -49,6 +50,42 @@ pub enum NoEngine {
         /// Key of the option.
         option: &'static str,
     },
+    /// It has no server that an agent could start.
+    #[error("{0} has no server")]
+    NoServer(&'static str),
+    /// A generator's packets stay on this host, where both its interfaces are.
+    #[error(
+        "{0} sends between two namespaces of this host (root) or two of its ports \
+         (bind = \"eth0,eth1\"): at another host nobody would count what came"
+    )]
+    Elsewhere(&'static str),
+    /// It would leave a program before a port of this host if it were killed.
+    #[error("{0} sends between namespaces alone: killed, it leaves its program before a port")]
+    LeavesProgram(&'static str),
+    /// It knows no pace.
+    #[error("{0} keeps no rate, it goes as fast as it can: rate = \"max\"")]
+    NoRate(&'static str),
+    /// Its rate is one of seconds, and the window is of no whole ones.
+    #[error(
+        "{0} sends a second's packets at once, so that a rate takes a window of whole seconds: \
+         seconds = 1"
+    )]
+    WholeSeconds(&'static str),
+    /// Its frames are smaller.
+    #[error("{tool} sends frames of {most} bytes at most here")]
+    Frame {
+        /// Name of the tool.
+        tool: &'static str,
+        /// Bytes with the check sequence.
+        most: u64,
+    },
+    /// The kernel lacks something that it needs.
+    #[error("{what}: {hint}")]
+    Lacks {
+        what: &'static str,
+        /// What brings it.
+        hint: &'static str,
+    },
     /// The program is not on the path.
     #[error("{program} is not installed: apt install {package}")]
     NotInstalled {
@@ -78,7 +115,10 @@ pub fn engine(trial: &Trial) -> Result<&'static Engine, NoEngine> {
             workload: trial.kind.clone(),
         });
     }
-    if engine.runs == Runs::Ranks {
+    if let Runs::Generator(generator) = engine.runs {
+        can_generate(engine, generator, trial)?;
+    }
+    if engine.runs.is_ranks() {
         if trial.path != NetworkPath::Peer {
             return Err(NoEngine::OneHost(engine.name));
         }
@@ -102,6 +142,38 @@ pub fn engine(trial: &Trial) -> Result<&'static Engine, NoEngine> {
     }
 }
 
+/// Whether a generator can send what a trial asks for, on this kernel.
+fn can_generate(
+    engine: &'static Engine,
+    generator: &Generator,
+    trial: &Trial,
+) -> Result<(), NoEngine> {
+    let tool = engine.name;
+    match trial.path {
+        NetworkPath::Cable if generator.leaves == Leaves::Program => {
+            return Err(NoEngine::LeavesProgram(tool));
+        }
+        NetworkPath::Cable | NetworkPath::Namespaces => {}
+        _ => return Err(NoEngine::Elsewhere(tool)),
+    }
+    if trial.params.rate_bps.is_some() && !engine.takes.contains(&RATE) {
+        return Err(NoEngine::NoRate(tool));
+    }
+    let is_whole = trial.timeline.window_ns.0.is_multiple_of(SECOND_NS);
+    if trial.params.rate_bps.is_some() && generator.bursts_by_second && !is_whole {
+        return Err(NoEngine::WholeSeconds(tool));
+    }
+    if trial.params.message_bytes.0 > generator.frame_bytes_max {
+        return Err(NoEngine::Frame { tool, most: generator.frame_bytes_max });
+    }
+    match (generator.lacks)() {
+        Some(Lack { what, hint }) => Err(NoEngine::Lacks { what, hint }),
+        None => Ok(()),
+    }
+}
+
+const SECOND_NS: u64 = 1_000_000_000;
+const RATE: &str = flows::BITRATE.declared.key;
 const PARALLEL: &str = flows::PARALLEL.declared.key;
 const CONGESTION: &str = flows::CONGESTION.declared.key;
 
@@ -214,6 +286,35 @@ mod tests {
                 None => assert_eq!(why, None, "{tool} {kind}"),
             }
         }
+    }
+
+    #[test]
+    fn a_generator_sends_on_this_host_what_it_can_and_a_rate_that_it_keeps() {
+        let of = |tool: &str, path, frame: u64, rate_bps: Option<u64>, window_ns: u64| {
+            let params = Params { rate_bps, ..Params::of_network(Bytes(frame), 1) };
+            let mut trial = of(tool, "packets", params);
+            (trial.path, trial.timeline.window_ns) = (path, Nanos(window_ns));
+            refused(&trial).unwrap_or_default()
+        };
+        let (apart, cable) = (NetworkPath::Namespaces, NetworkPath::Cable);
+        let (second, half, rate) = (1_000_000_000, 500_000_000, Some(10_240_000));
+        assert_eq!(of("trafgen", apart, 64, None, half), "");
+        assert_eq!(of("trafgen", cable, 9018, rate, 3 * second), "");
+        let says = "trafgen sends a second's packets at once";
+        assert!(of("trafgen", apart, 64, rate, half).starts_with(says));
+        for path in [NetworkPath::Loopback, NetworkPath::Peer] {
+            assert!(of("trafgen", path, 64, None, second).contains("nobody would count what came"));
+        }
+        assert_eq!(of("testpmd", cable, 1518, None, half), "");
+        assert_eq!(
+            of("testpmd", apart, 1519, None, half),
+            "testpmd sends frames of 1518 bytes at most here"
+        );
+        assert!(of("testpmd", apart, 64, rate, second).starts_with("testpmd keeps no rate"));
+        assert_eq!(of("testpmd-af-xdp", apart, 64, None, half), "");
+        assert!(of("testpmd-af-xdp", cable, 64, None, half).contains("leaves its program"));
+        let other = refused(&self::of("trafgen", "udp-stream", Params::of_network(Bytes(64), 1)));
+        assert_eq!(other.as_deref(), Some("trafgen runs packets, not udp-stream"));
     }
 
     #[test]

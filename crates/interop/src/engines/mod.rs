@@ -2,15 +2,20 @@
 //! ours for ever after. Only a study's file on this host names them; no peer can.
 
 mod choice;
+mod generators;
 mod iperf;
 mod iperf3;
 mod mpi;
 mod nuttcp;
 mod perftest;
+mod pktgen;
 mod process;
 mod qperf;
 mod redis;
+mod runs;
 mod sockperf;
+mod testpmd;
+mod trafgen;
 pub mod words;
 
 use crate::import::{self, Unusable};
@@ -23,7 +28,8 @@ use narrows_model::record::{ClientTime, External, Stage};
 use narrows_model::trial::{Placement, Trial};
 use narrows_model::workload::Workload;
 use narrows_workloads::harness::clock::monotonic_ns;
-use process::{NotStarted, Running};
+use process::{NotStarted, Running, kept};
+pub use runs::Runs;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::process::Command;
@@ -37,8 +43,6 @@ pub use words::Refused;
 const LISTEN_WITHIN: Duration = Duration::from_millis(400);
 /// How much longer than its window a client may take.
 const SPARE: Duration = Duration::from_secs(20);
-/// Most output of a tool that is kept.
-const KEPT_BYTES: usize = 64 << 10;
 
 /// A tool that can make a load.
 pub struct Engine {
@@ -70,15 +74,6 @@ pub struct Engine {
     pub reach: fn(IpAddr, u16) -> Vec<String>,
 }
 
-/// How a tool makes a load between two hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Runs {
-    /// A client that meets a server.
-    ClientAndServer,
-    /// This program, whose ranks the tool's program starts on both hosts.
-    Ranks,
-}
-
 /// All tools, by name.
 pub static ENGINES: &[&Engine] = &[
     &iperf::ENGINE,
@@ -86,15 +81,19 @@ pub static ENGINES: &[&Engine] = &[
     &mpi::ENGINE,
     &nuttcp::ENGINE,
     &perftest::ENGINE,
+    &pktgen::ENGINE,
     &qperf::ENGINE,
     &redis::ENGINE,
     &sockperf::ENGINE,
+    &testpmd::ENGINE,
+    &testpmd::ENGINE_XDP,
+    &trafgen::ENGINE,
 ];
 
 /// Whether a tool's ends are ranks, which a launcher starts on both hosts.
 pub fn has_ranks(trial: &Trial) -> bool {
     let tool = trial.engine.as_ref().map(|engine| engine.tool.as_str());
-    ENGINES.iter().any(|engine| Some(engine.name) == tool && engine.runs == Runs::Ranks)
+    ENGINES.iter().any(|engine| Some(engine.name) == tool && engine.runs.is_ranks())
 }
 
 /// Has two ranks exchange a few messages, as their runs would: one here and one at an address, or
@@ -192,6 +191,9 @@ pub struct Place<'a> {
 /// trial, and none of them names a file.
 pub fn serve(trial: &Trial) -> Result<ToolServer, ControlError> {
     let engine = engine(trial).map_err(|why| Denial::Tool(why.into()))?;
+    if !engine.runs.has_server() {
+        return Err(Denial::Tool(NoEngine::NoServer(engine.name).into()).into());
+    }
     let words = server_words(engine, trial).map_err(|why| Denial::Tool(why.into()))?;
     if let Some(word) = words.iter().find(|word| !is_plain(word)) {
         let foreign = ForeignWord { word: word.clone(), tool: engine.name };
@@ -250,6 +252,9 @@ fn start_server(engine: &Engine, command: Command) -> Result<Running, ControlErr
 /// Runs a tool's client, and its server where it is to be here.
 pub fn run(trial: &Trial, place: &Place<'_>, stop: &AtomicBool) -> Result<External, Ended> {
     let engine = engine(trial).map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
+    if let Runs::Generator(generator) = engine.runs {
+        return generators::run((engine, generator), trial, place, stop);
+    }
     let Commands { server, client, line } = commands(engine, trial, place)?;
     let server = server.map(|command| start_server(engine, command)).transpose();
     let server = server.map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
@@ -284,25 +289,25 @@ struct Commands {
 fn commands(engine: &Engine, trial: &Trial, place: &Place<'_>) -> Result<Commands, Ended> {
     let own = trial.engine.clone().unwrap_or_default();
     check_words(&own).map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
-    if engine.runs == Runs::Ranks && place.address.is_ipv6() {
+    if engine.runs.is_ranks() && place.address.is_ipv6() {
         let why = format!("{} starts ranks by IPv4 addresses: name the peer by one", engine.name);
         return Err(Ended::Failed(Stage::Start, why));
     }
-    let server = if place.serves && engine.runs == Runs::ClientAndServer {
+    let server = if place.serves && engine.runs.has_server() {
         let words = server_words(engine, trial);
         let words = words.map_err(|why| Ended::Failed(Stage::Start, why.to_string()))?;
         Some(server_command(engine, trial, &words, place.server_namespace))
     } else {
         None
     };
-    let words = if own.client.is_empty() || engine.runs == Runs::Ranks {
+    let words = if own.client.is_empty() || engine.runs.is_ranks() {
         (engine.client)(trial, place.address, engine.port)
     } else {
         [(engine.reach)(place.address, engine.port), own.client.clone()].concat()
     };
     let at = (place.client_namespace, trial.place(Role::Sender));
     let program = match engine.runs {
-        Runs::ClientAndServer => (engine.program)(trial).to_owned(),
+        Runs::ClientAndServer | Runs::Generator(_) => (engine.program)(trial).to_owned(),
         Runs::Ranks => own_program().map_err(unstarted)?,
     };
     let line = format!("{program} {}", words.join(" "));
@@ -314,7 +319,7 @@ fn commands(engine: &Engine, trial: &Trial, place: &Place<'_>) -> Result<Command
 fn within(engine: &Engine, trial: &Trial) -> Duration {
     let twice = Duration::from_nanos(trial.timeline.window_ns.0).saturating_mul(2);
     match engine.runs {
-        Runs::ClientAndServer => twice + SPARE,
+        Runs::ClientAndServer | Runs::Generator(_) => twice + SPARE,
         Runs::Ranks => twice + mpi::STARTS_WITHIN + SPARE,
     }
 }
@@ -355,7 +360,7 @@ pub enum Told {
 
 /// Reads what a client printed; its exit status says little, so figures decide.
 fn external(engine: &Engine, text: &str, line: String) -> Result<External, Unread> {
-    if engine.runs == Runs::Ranks {
+    if engine.runs.is_ranks() {
         let told = text.lines().find_map(|line| serde_json::from_str(line).ok());
         return match told.ok_or(Unread::NoRun)? {
             Told::Measured(external) => Ok(External { command: Some(line), ..external }),
@@ -368,15 +373,13 @@ fn external(engine: &Engine, text: &str, line: String) -> Result<External, Unrea
     if let Some(why) = run.failed {
         return Err(Unread::Failed(why));
     }
-    let from = text.len().saturating_sub(KEPT_BYTES);
-    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
     Ok(External {
         tool: engine.name.to_owned(),
         version: output.version,
         command: Some(line),
         file: None,
         figures: run.figures,
-        output: text[from..].to_owned(),
+        output: kept(text),
         client: None,
         packets: None,
     })
@@ -413,7 +416,7 @@ impl Engine {
     /// How long its client is given to end when it is asked to.
     fn grace(&self) -> Duration {
         match self.runs {
-            Runs::ClientAndServer => Duration::ZERO,
+            Runs::ClientAndServer | Runs::Generator(_) => Duration::ZERO,
             Runs::Ranks => GRACE,
         }
     }

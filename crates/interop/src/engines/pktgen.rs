@@ -12,6 +12,7 @@ use std::path::Path;
 pub static ENGINE: Engine = Engine {
     name: "pktgen",
     program: |_| "sh",
+    server_program: None,
     runs: Runs::Generator(&GENERATOR),
     package: "dash",
     kinds: &[Workload::Packets],

@@ -25,6 +25,7 @@ const fn engine(name: &'static str, generator: &'static Generator) -> Engine {
     Engine {
         name,
         program: |_| "dpdk-testpmd",
+        server_program: None,
         runs: Runs::Generator(generator),
         package: "dpdk-dev",
         kinds: &[Workload::Packets],

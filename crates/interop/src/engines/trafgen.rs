@@ -10,6 +10,7 @@ use narrows_model::workload::Workload;
 pub static ENGINE: Engine = Engine {
     name: "trafgen",
     program: |_| "trafgen",
+    server_program: None,
     runs: Runs::Generator(&GENERATOR),
     package: "netsniff-ng",
     kinds: &[Workload::Packets],

@@ -8,9 +8,10 @@ use narrows_model::workload::Workload;
 
 impl Settings {
     /// Tells packets that stay between namespaces or ports of this host how they are sent and
-    /// received, where that is untold: by XDP, but for what it cannot send.
+    /// received, where that is untold: by XDP, but for what it cannot send. An outside generator is
+    /// told nothing of it.
     pub fn fastest_here(&mut self) {
-        if self.kind() != Workload::Packets {
+        if self.kind() != Workload::Packets || self.engine().is_some() {
             return;
         }
         let mixes = self.told(&packets::IMIX) == Some(true);
@@ -45,5 +46,6 @@ mod tests {
         let own = "load = 'packets'\nsender = 'gso'\nreceiver = 'recvmmsg'";
         assert_eq!(of(own), told("gso", "recvmmsg"));
         assert_eq!(of("load = 'udp-stream'"), told("", ""));
+        assert_eq!(of("load = 'packets'\nengine = 'trafgen'"), told("", ""));
     }
 }

@@ -57,7 +57,8 @@ pub fn unsaid(settings: &Settings) -> Option<Unsaid> {
     if settings.kind() != Workload::Packets {
         return None;
     }
-    let sends_raw = is_raw(settings.told(&flows::SENDER));
+    // What an outside generator sends is raw, whatever it is.
+    let sends_raw = is_raw(settings.told(&flows::SENDER)) || settings.engine().is_some();
     let counts_raw = is_raw(settings.told(&flows::RECEIVER));
     let reverse = settings.told(&flows::REVERSE).unwrap_or(false);
     let both = settings.told(&flows::BIDIRECTIONAL).unwrap_or(false);
@@ -116,6 +117,9 @@ mod tests {
         let ports = "receiver='xdp' bind='eth0,eth1'";
         assert_eq!(of(&format!("sender='xdp' {ports}")), Some(Unsaid::Rate));
         assert_eq!(of(&format!("sender='xdp' {ports} rate='max' bidirectional=true")), None);
+        let tool = "engine='trafgen' bind='eth0,eth1'";
+        assert_eq!(of("engine='trafgen'"), Some(Unsaid::Interface), "what it sends is raw");
+        assert_eq!((of(tool), of(&format!("{tool} rate='max'"))), (Some(Unsaid::Rate), None));
         let tcp: Settings = toml::from_str("load = 'tcp-stream'").expect("settings");
         assert_eq!(unsaid(&tcp), None);
     }
