@@ -6,6 +6,7 @@ use crate::interface::interface;
 use crate::loss::{Way, ways};
 use crate::{median, median_interval, way_in};
 use narrows_model::reading::keys;
+use narrows_model::record::{External, Outcome, Record, ToolPackets};
 use narrows_model::result::Estimate;
 use narrows_model::trial::Trial;
 use narrows_model::units::Unit;
@@ -54,6 +55,35 @@ pub(crate) fn directions(trial: &Trial, done: &[Done<'_>]) -> Vec<Direction> {
         .into()
 }
 
+/// What a generator says it has sent over its whole runs, and what those who saw it counted.
+pub(crate) fn of_generator(runs: &[&Record]) -> Option<Direction> {
+    let runs = runs.iter().filter(|run| run.outcome == Outcome::Done);
+    let runs: Vec<&External> = runs.filter_map(|run| run.external.as_ref()).collect();
+    let counted: Vec<&ToolPackets> = runs.iter().filter_map(|run| run.packets.as_deref()).collect();
+    let first = counted.first()?;
+    Some(Direction {
+        from: Some(first.from.clone()),
+        to: Some(first.to.clone()),
+        estimate: median_interval(&figures(&runs, 0), CONFIDENCE, Unit::PacketsPerSecond),
+        // What left its interface in the window: what the tool says has no window.
+        sent_packets_per_second: median(&figures(&runs, 1)),
+        sent_packets: added(&counted, |run| run.told),
+        received_packets: added(&counted, |run| Some(run.came)).unwrap_or(u64::MAX),
+        out_packets: added(&counted, |run| Some(run.out)),
+        in_packets: added(&counted, |run| Some(run.into)),
+    })
+}
+
+/// A sum over runs; `None` where one of them has no such count.
+fn added(runs: &[&ToolPackets], of: fn(&ToolPackets) -> Option<u64>) -> Option<u64> {
+    runs.iter().try_fold(0, |all, run| sum(Some(all), of(run)))
+}
+
+/// A figure of each run, by its place.
+fn figures(runs: &[&External], at: usize) -> Vec<f64> {
+    runs.iter().filter_map(|run| run.figures.get(at)).map(|one| one.value).collect()
+}
+
 fn direction(runs: &[&Way<'_>]) -> Direction {
     // Of no run nothing is known, and no sum.
     let zero = (!runs.is_empty()).then_some(0);
@@ -97,6 +127,8 @@ fn sum(all: Option<u64>, one: Option<u64>) -> Option<u64> {
 mod tests {
     use super::*;
     use narrows_model::load::{EndReport, FlowTally, Stretch, StretchOf};
+    use narrows_model::record::{Figure, Stamp};
+    use narrows_model::trial::TrialId;
     use narrows_model::{Bytes, Nanos};
 
     const COUNTED: StretchOf = StretchOf::SenderWindow;
@@ -118,6 +150,68 @@ mod tests {
         let ways: Vec<Way<'_>> =
             ends.iter().map(|(from, to)| Way { from: Some(from), to, message: 64 }).collect();
         direction(&ways.iter().collect::<Vec<_>>())
+    }
+
+    /// A run of a generator that says so much, of which so many came, with figures a second.
+    fn of_tool(told: Option<u64>, came: u64, outcome: Outcome, figures: [f64; 2]) -> Record {
+        let figure = |value| Figure { name: String::new(), value, unit: Unit::PacketsPerSecond };
+        let packets = ToolPackets {
+            from: "a".to_owned(),
+            to: "b".to_owned(),
+            told,
+            out: 1000,
+            out_dropped: 5,
+            came,
+            into: 990,
+        };
+        let external = External {
+            tool: "trafgen".to_owned(),
+            version: None,
+            command: None,
+            file: None,
+            figures: figures.map(figure).to_vec(),
+            output: String::new(),
+            packets: Some(Box::new(packets)),
+        };
+        Record {
+            trial: TrialId(String::new()),
+            repeat: 0,
+            block: 0,
+            outcome,
+            reports: Vec::new(),
+            around: Stamp::default(),
+            session: 0,
+            external: Some(external),
+        }
+    }
+
+    #[test]
+    fn a_generators_word_stands_beside_what_was_counted() {
+        let runs = [
+            of_tool(Some(1000), 980, Outcome::Done, [98.0, 101.0]),
+            of_tool(Some(990), 990, Outcome::Done, [99.0, 102.0]),
+            of_tool(Some(9), 9, Outcome::Skipped { missing: Vec::new() }, [1.0, 1.0]),
+        ];
+        let all: Vec<&Record> = runs.iter().collect();
+        let way = of_generator(&all).expect("a direction");
+        assert_eq!((way.from.as_deref(), way.to.as_deref()), (Some("a"), Some("b")));
+        let packets = (way.sent_packets, way.received_packets, way.out_packets, way.in_packets);
+        assert_eq!(packets, (Some(1990), 1970, Some(2000), Some(1980)));
+        assert_eq!((way.lost_packets(), way.sent_packets_per_second), (Some(20), Some(101.5)));
+        assert_eq!(way.estimate.map(|rate| rate.value), Some(98.5));
+        let silent = of_tool(None, 980, Outcome::Done, [98.0, 101.0]);
+        let way = of_generator(&[&runs[0], &silent]).expect("a direction");
+        assert_eq!((way.sent_packets, way.lost_packets()), (None, None), "one says nothing");
+        assert_eq!(of_generator(&[&runs[2]]), None);
+    }
+
+    #[test]
+    fn a_generator_is_believed_between_what_came_and_what_left() {
+        let of = |told| of_tool(told, 980, Outcome::Done, [1.0, 1.0]).external;
+        let believed = |told| !of(told).and_then(|of| of.packets).expect("packets").is_miscounted();
+        assert!(believed(None) && believed(Some(980)) && believed(Some(1000)));
+        assert!(!believed(Some(979)), "more came than it says");
+        assert!(!believed(Some(1001)), "its interface saw fewer");
     }
 
     #[test]

@@ -57,6 +57,10 @@ pub enum Label {
     Imported,
     /// Another tool made the load and counted it.
     OtherTool,
+    /// Another tool sent, and narrows counted what came.
+    ToolSent,
+    /// A generator says that it sent more than left its interface, or less than came.
+    ToolMiscounts,
     /// Runs whose window held too little for a figure.
     ShortWindow,
     /// Too few runs for a 95 % interval: the range is that of the values.
@@ -66,7 +70,7 @@ pub enum Label {
 impl Label {
     /// Whether the runs were made and what they say is bad: the exit code tells.
     pub fn is_bad(self) -> bool {
-        matches!(self, Self::Corrupted | Self::Nothing | Self::NothingOneWay)
+        matches!(self, Self::Corrupted | Self::Nothing | Self::NothingOneWay | Self::ToolMiscounts)
     }
 
     /// The label as reports print it.
@@ -103,6 +107,11 @@ impl Label {
             Self::BackgroundEnded => "the background load did not last over the run",
             Self::Imported => "imported: not measured by narrows",
             Self::OtherTool => "as another tool reports its load",
+            Self::ToolSent => "sent by another tool, counted by narrows where it came",
+            Self::ToolMiscounts => {
+                "the tool's count is not to be believed: it says that it sent more than left its \
+                 interface, or less than came; the figure is what narrows counted"
+            }
             Self::ShortWindow => {
                 "windows too short for a figure (a median takes 20 round trips): give them more seconds"
             }

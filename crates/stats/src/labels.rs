@@ -5,6 +5,7 @@ use crate::reconcile::Reconciled;
 use crate::summary::{CpuUse, Summary};
 use narrows_model::calls;
 use narrows_model::load::{Role, Wait};
+use narrows_model::record::ToolPackets;
 use narrows_model::result::Method;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndHost, NetworkPath, Trial};
@@ -102,6 +103,15 @@ fn is_spliced(summary: &Summary) -> bool {
     summary.settings.receivers().any(|end| end.receiver.as_deref() == Some(calls::SPLICE))
 }
 
+/// What was counted of the packets of a trial's generator, run by run.
+fn tool_packets<'a>(
+    study: &'a StoredStudy,
+    trial: &'a Trial,
+) -> impl Iterator<Item = &'a ToolPackets> {
+    let runs = study.records.iter().filter(|record| record.trial == trial.id);
+    runs.filter_map(|record| record.external.as_ref()?.packets.as_deref())
+}
+
 pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Label> {
     let stream = summary.metric == Metric::Goodput;
     // A thread that spins, or waits for its next turn, fills its CPU whatever it does.
@@ -129,6 +139,8 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
     let memory = matches!(summary.metric, Metric::MemoryBandwidth | Metric::LoadToUse)
         && trial.engine.is_none();
     let own = trial.engine.is_none() && trial.path != NetworkPath::Imported;
+    let by_tool = trial.engine.is_some() && trial.path != NetworkPath::Imported;
+    let counted = tool_packets(study, trial).next().is_some();
     let few = summary.estimate.is_some_and(|estimate| estimate.by == Method::Range);
     let refused = summary.reconciled.iter().filter(|run| run.is_impossible()).count();
     let told = summary.values.len() + summary.corrupted.len() + refused;
@@ -156,7 +168,9 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
         (is_nothing_one_way(summary), Label::NothingOneWay),
         (summary.background_ended > 0, Label::BackgroundEnded),
         (trial.path == NetworkPath::Imported, Label::Imported),
-        (trial.engine.is_some() && trial.path != NetworkPath::Imported, Label::OtherTool),
+        (by_tool && !counted, Label::OtherTool),
+        (by_tool && counted, Label::ToolSent),
+        (tool_packets(study, trial).any(ToolPackets::is_miscounted), Label::ToolMiscounts),
         (own && summary.done as usize > told && !is_all_lost(summary), Label::ShortWindow),
         (few, Label::FewRuns),
     ];

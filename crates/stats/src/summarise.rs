@@ -1,7 +1,7 @@
 //! Makes of each trial's records what they say.
 
 use crate::corrupted::Corrupted;
-use crate::directions::directions;
+use crate::directions::{directions, of_generator};
 use crate::done::{CONFIDENCE, Done, Value, over};
 use crate::labels::labels;
 use crate::loss::loss;
@@ -193,7 +193,10 @@ fn summary(whole: &Whole<'_>, trial: &Trial, mut records: Vec<&Record>) -> Summa
             .flatten(),
         back: of_way(trial, metric, &done, |there_and_back| there_and_back.1),
         there: of_way(trial, metric, &done, |there_and_back| there_and_back.0),
-        directions: directions(trial, &done),
+        directions: match of_generator(&records) {
+            Some(one) => vec![one],
+            None => directions(trial, &done),
+        },
         traffic: traffic::traffic(&done),
         memory: memory_use(&done, is_one_host(trial.path, one_machine)),
         delays: one_machine.then(|| delays(&done)).flatten(),

@@ -4,7 +4,7 @@
 use narrows_stats::{Covers, Label, Loss, LossPlace, Missing, Open};
 
 /// Each label with its word in files, its words for people and whether it is bad.
-const LABELS: [(Label, &str, &str, bool); 26] = [
+const LABELS: [(Label, &str, &str, bool); 28] = [
     (Label::Loopback, "loopback", "loopback: not a network result", false),
     (Label::NoNic, "no-nic", "one host, no NIC: not a network result", false),
     (Label::Software, "software", "in software: no NIC does the work of RDMA", false),
@@ -80,6 +80,14 @@ const LABELS: [(Label, &str, &str, bool); 26] = [
     ),
     (Label::Imported, "imported", "imported: not measured by narrows", false),
     (Label::OtherTool, "other-tool", "as another tool reports its load", false),
+    (Label::ToolSent, "tool-sent", "sent by another tool, counted by narrows where it came", false),
+    (
+        Label::ToolMiscounts,
+        "tool-miscounts",
+        "the tool's count is not to be believed: it says that it sent more than left its \
+         interface, or less than came; the figure is what narrows counted",
+        true,
+    ),
     (
         Label::ShortWindow,
         "short-window",

@@ -8,6 +8,9 @@ use narrows_stats::{Direction, Summary};
 
 /// A line for each direction: what was sent and came, and what the interfaces counted.
 pub fn directions(summary: &Summary) -> Vec<String> {
+    if let ([way], Some(tool)) = (&summary.directions[..], &summary.engine) {
+        return vec![of_tool(way, tool)];
+    }
     let names = summary.directions.iter().filter_map(|way| way.from.as_deref());
     let names: Vec<&str> = names.collect();
     // Two hosts may call their interfaces alike.
@@ -46,6 +49,30 @@ fn names(analysis: &Analysis<'_>, summary: &Summary) -> [&'static str; 2] {
     if is_here && summary.path == NetworkPath::Peer { ["out", "in"] } else { ["there", "back"] }
 }
 
+/// What a generator says it has sent, over its whole runs, and what those who saw it counted.
+fn of_tool(way: &Direction, tool: &str) -> String {
+    let left = match (way.out_packets, &way.from) {
+        (Some(out), Some(from)) => format!("{out} left {from}"),
+        _ => "what left is unknown".to_owned(),
+    };
+    let came = match &way.to {
+        Some(to) => format!("{} came to {to}", way.received_packets),
+        None => format!("{} came", way.received_packets),
+    };
+    let told = match way.sent_packets {
+        Some(told) => format!("{told} sent by {tool}'s count"),
+        None => format!("{tool} says nothing of what it sent"),
+    };
+    let lost = match way.sent_packets.zip(way.lost_packets()) {
+        None => String::new(),
+        Some((_, 0)) => ", none lost".to_owned(),
+        Some((told, lost)) => {
+            format!(", {lost} lost ({:.3} %)", 100.0 * lost as f64 / told as f64)
+        }
+    };
+    format!("whole runs: {told}, {left} with others' packets, {came}{lost}")
+}
+
 fn line(way: &Direction, word: Option<&str>) -> String {
     let of = match (word, &way.from, &way.to) {
         (None, Some(from), Some(to)) => format!("{from} to {to}"),
@@ -81,6 +108,23 @@ mod tests {
             in_packets: Some(230_000 - lost),
             ..Direction::default()
         }
+    }
+
+    #[test]
+    fn a_generators_count_is_told_as_its_own() {
+        let said =
+            |sent_packets, lost| of_tool(&Direction { sent_packets, ..way(lost) }, "trafgen");
+        let left = "230000 left eth0 with others' packets";
+        let lost = format!(
+            "whole runs: 200000 sent by trafgen's count, {left}, 199000 came to eth1, 1000 lost (0.500 %)"
+        );
+        assert_eq!(said(Some(200_000), 1000), lost);
+        let none = format!(
+            "whole runs: 200000 sent by trafgen's count, {left}, 200000 came to eth1, none lost"
+        );
+        assert_eq!(said(Some(200_000), 0), none);
+        let silent = "whole runs: trafgen says nothing of what it sent, ";
+        assert_eq!(said(None, 0), format!("{silent}{left}, 200000 came to eth1"));
     }
 
     #[test]
