@@ -75,6 +75,11 @@ impl Cause {
         "put a narrows for that processor there under that name, or start `narrows serve` by hand",
     );
 
+    /// A generator that is not installed, or that this kernel lacks.
+    pub const NO_GENERATOR: Self = Self::machine(
+        "trafgen is in netsniff-ng, testpmd in dpdk-dev with librte-net-af-packet23, librte-net-af-xdp23 \
+         and librte-mempool-ring23; pktgen is a module of the kernel",
+    );
     /// Words about RDMA that do not go together, or that no device of this host fits.
     pub const RDMA_WORDS: Self = Self::usage("`narrows rdma --list` shows what a host has");
     /// No RDMA device, or none that can do what is asked.

@@ -29,6 +29,11 @@ impl Cause {
     pub const PORTS: Self = Self::usage(
         "`narrows host` lists the interfaces; two ports need a cable from one to the other",
     );
+    /// An outside generator that was told what it cannot do.
+    pub const GENERATOR: Self = Self::usage(
+        "trafgen and pktgen keep a --rate, testpmd goes as fast as it can; all send between \
+         namespaces of this host, or from one of its ports to another",
+    );
     /// A search for a rate without the highest one.
     pub const SEARCH_RATE: Self = Self::usage("name it: --rate 1M, or that of the link: 14.88M");
     /// Bursts with a rate of their own.

@@ -27,6 +27,9 @@ pub fn run(args: &PacketsArgs) -> Result<u8, Failure> {
     let mut settings = args.told.of_load(&Workload::Packets);
     let ports = ports(args)?;
     let is_local = args.peer.hosts.is_empty();
+    if let Some(tool) = settings.engine() {
+        return by_tool(args, settings, &tool.tool);
+    }
     if is_local && args.search.back_to_back.is_some() && settings.told(&flows::SENDER).is_none() {
         // How long they are the search chooses.
         settings.tell(&flows::SENDER, calls::RING.to_owned());
@@ -52,6 +55,38 @@ pub fn run(args: &PacketsArgs) -> Result<u8, Failure> {
         }
         (None, true) => packets_here::between_namespaces(args, &settings),
         (None, false) => to_host(args, settings),
+    }
+}
+
+/// Has an outside generator send in place of ours.
+fn by_tool(args: &PacketsArgs, mut settings: Settings, tool: &str) -> Result<u8, Failure> {
+    if args.search.zero_loss || args.search.back_to_back.is_some() {
+        let says =
+            format!("{tool} is given one rate, and a search tries many: it is of our senders");
+        return Err(Failure::of(Cause::GENERATOR, says));
+    }
+    if args.slices.interval.is_some() {
+        let says = format!("what {tool} sends is counted over the whole window, in no slices");
+        return Err(Failure::of(Cause::GENERATOR, says));
+    }
+    let ports = ports(args)?;
+    if let (Some(nic), Some(_)) = (&args.nic, &ports) {
+        settings.tell(&places::BIND, nic.clone());
+    }
+    match (ports, args.peer.hosts.is_empty()) {
+        (Some(ports), _) => {
+            check_raw(args, &settings)?;
+            packets_here::check_ports(&ports)?;
+            for port in &ports {
+                say_wire_rate(port, args, &settings)?;
+            }
+            packets_here::between_ports(args, &settings)
+        }
+        (None, true) => packets_here::between_namespaces(args, &settings),
+        (None, false) => {
+            let says = format!("{tool} sends between namespaces or two ports (--nic eth0,eth1)");
+            Err(Failure::of(Cause::GENERATOR, says))
+        }
     }
 }
 

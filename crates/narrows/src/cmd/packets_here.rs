@@ -11,6 +11,7 @@ use narrows_control::key;
 use narrows_host::Root;
 use narrows_hostctl::container::Launcher;
 use narrows_hostctl::namespaces::{MTU_BYTES, Namespaces};
+use narrows_interop::engines::{self, NoEngine};
 use narrows_model::host::Host;
 use narrows_model::options::runs;
 use narrows_model::study::Study;
@@ -73,8 +74,8 @@ fn measured(args: &PacketsArgs, settings: &Settings, here: Here<'_>) -> Result<u
     let stop = stop::flag()?;
     let host = narrows_host::read(&Root::live());
     let spot = narrows_plan::choose(&host);
-    let trial = trial(settings, &spot, here.path)?;
-    let trials = [plan::sliced(trial, args.slices.interval)];
+    let trial = plan::sliced(trial(settings, &spot, here.path)?, args.slices.interval);
+    let trials = [by_tool(trial, settings)?];
     let study = study(args, &spot, &here)?;
     let (file, store) = begun(args, &study, &host, &trials)?;
     let steps = blocks(trials.len(), study.repeats, study.seed);
@@ -122,9 +123,25 @@ fn trial(settings: &Settings, spot: &Spot, path: NetworkPath) -> Result<Trial, F
         Some(seconds) => plan::warmed(made, Nanos::from_seconds(seconds)),
         None => made,
     };
-    let job = narrows_runner::controller::sender_job(&trial)?;
-    narrows_workloads::check(&job).map_err(|why| Failure::of(Cause::LIMIT, why.to_string()))?;
+    // A generator is told less than our ends are, and is held to that by what it takes.
+    if settings.engine().is_none() {
+        let job = narrows_runner::controller::sender_job(&trial)?;
+        narrows_workloads::check(&job).map_err(|why| Failure::of(Cause::LIMIT, why.to_string()))?;
+    }
     Ok(trial)
+}
+
+/// The trial by the outside generator that was named, where one was, and can send it.
+fn by_tool(trial: Trial, settings: &Settings) -> Result<Trial, Failure> {
+    let Some(engine) = settings.engine() else { return Ok(trial) };
+    let trial = narrows_plan::by_tool(trial, engine);
+    match engines::engine(&trial) {
+        Ok(_) => Ok(trial),
+        Err(why @ NoEngine::NotInstalled { .. } | why @ NoEngine::Lacks { .. }) => {
+            Err(Failure::of(Cause::NO_GENERATOR, why.to_string()))
+        }
+        Err(why) => Err(Failure::of(Cause::GENERATOR, why.to_string())),
+    }
 }
 
 fn limit(why: StudyError) -> Failure {
