@@ -80,6 +80,15 @@ for search in study["searches"]:
         for point in won
         if point["lost_share"] != 0.0
     ]
+generators = {cell["label"]: cell for cell in read("generators.json")["results"] if cell["done"]}
+for name, cell in generators.items():
+    median = (cell["estimate"] or {}).get("value") or 0.0
+    print(f"{name}: {median:,.0f} packets/s came")
+    if not cell["engine"]:
+        continue
+    way = cell["directions"][0]
+    if way["sent_packets"] != way["received_packets"] or "tool-miscounts" in cell["labels"]:
+        wrong.append(f"{name}: {way}")
 for line in wrong:
     print(f"wrong: {line}", file=sys.stderr)
 sys.exit(1 if wrong else 0)
