@@ -345,12 +345,16 @@ mod tests {
         }
         pair.set_mtu(9000).expect("set");
         pair.set_congestion(Some("reno")).expect("set");
+        pair.set_offload("tso", false).expect("switched");
         for end in [0, 1] {
             assert!(shown(end, "link").contains(" mtu 9000 "), "{end}");
             let route = at(&pair, end, &["ip", "route", "show", "198.51.100.0/30"]);
             assert!(route.contains(&format!("dev narrows{end} ")), "{route}");
             assert!(route.contains("congctl reno"), "{route}");
+            let on = offloads::get(pair.names[end], "tso", Some(&pair.path(end)));
+            assert!(!on.expect("read"), "{end}");
         }
+        assert!(!pair.offload("tso").expect("read"));
         pair.set_congestion(None).expect("unset");
         let routes = [0, 1].map(|end| at(&pair, end, &["ip", "route"]));
         assert!(routes.iter().all(|route| !route.contains("congctl")), "{routes:?}");
@@ -367,24 +371,6 @@ mod tests {
             inside(&pair.files[1], || TcpStream::connect(to).map_err(machine("connecting")));
         let from = listener.accept().expect("a connection").1.ip();
         assert_eq!(from, ADDRESSES[1], "{caller:?}");
-    }
-
-    #[test]
-    fn an_offload_is_switched_at_both_ends() {
-        let Ok(pair) = Namespaces::make() else {
-            eprintln!("skipped: an_offload_is_switched: needs root for network namespaces");
-            return;
-        };
-        if crate::child::command("ethtool").arg("--version").output().is_err() {
-            eprintln!("skipped: an_offload_is_switched: ethtool is not there");
-            return;
-        }
-        pair.set_offload("tso", false).expect("switched");
-        for end in [0, 1] {
-            let on = offloads::get(pair.names[end], "tso", Some(&pair.path(end)));
-            assert!(!on.expect("read"), "{end}");
-        }
-        assert!(!pair.offload("tso").expect("read"));
     }
 
     #[test]
