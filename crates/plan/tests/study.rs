@@ -330,16 +330,6 @@ fn a_place_is_bound_to_as_a_whole_and_a_load_crosses_nodes() {
 }
 
 #[test]
-fn a_background_load_beside_another_tool_is_refused() {
-    let text = "name = 'x'\nrepeats = 1\n[base]\nmemory_load = 'triad:2'\nengine = 'iperf3'\n";
-    let cells = cells(&Definition::parse(text).expect("a study")).expect("cells");
-    let host = Host::default();
-    let ends = Ends { host: &host, peers: &[], path: NetworkPath::Namespaces, interface: None };
-    let why = trials(&cells, &ends).expect_err("no load would run").to_string();
-    assert!(why.contains("memory_load") && why.contains("iperf3"), "{why}");
-}
-
-#[test]
 fn interrupts_and_rdma_devices_reach_the_trials() {
     let text = "name = 'x'\nrepeats = 1\n[base]\nload = 'rdma-send-rr'\n[[factor]]\nname = 'fabric'\n\
                 levels = [{ name = 'a', irq = '0', rdma = { device = 'siw0,siw1' } },\n\

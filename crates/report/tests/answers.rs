@@ -188,18 +188,37 @@ fn what_was_asked_for_is_answered_before_a_probe_even_without_a_figure() {
     assert!(answer.action.starts_with("measure longer (-t)"), "{}", answer.action);
 }
 
-/// A time that is longer than predicted is no share of what something allows.
+/// A time that is longer than predicted is no share of what something allows, and one that is shorter
+/// needs no limit.
 #[test]
 fn a_time_is_a_multiple_of_the_predicted_one() {
     let study = measured(&[9.4]);
+    let of = |predicted: f64| {
+        let mut analysis = Analysis::of(&study);
+        analysis.limits.clear();
+        expect(&mut analysis, "wake-up", predicted);
+        if let Some(estimate) = &mut analysis.summaries[0].estimate {
+            estimate.unit = Unit::Nanos;
+        }
+        answer::of(&analysis).expect("an answer")
+    };
+    let long = of(2.0).bottleneck;
+    assert!(long.contains("4.7 x the time predicted, and no run shows why"), "{long}");
+    let short = of(40.0);
+    let says = "none shown: 0.2 x the time predicted, so the prediction is too long";
+    assert!(short.bottleneck.starts_with(says), "{}", short.bottleneck);
+    assert!(short.action.starts_with("nothing: the figure is better"), "{}", short.action);
+}
+
+#[test]
+fn a_rate_above_the_predicted_one_is_held_by_nothing_that_is_known() {
+    let study = measured(&[9.4]);
     let mut analysis = Analysis::of(&study);
     analysis.limits.clear();
-    expect(&mut analysis, "wake-up", 40.0);
-    if let Some(estimate) = &mut analysis.summaries[0].estimate {
-        estimate.unit = Unit::Nanos;
-    }
+    expect(&mut analysis, "cpu", 2.0);
     let says = answer::of(&analysis).expect("an answer").bottleneck;
-    assert!(says.contains("0.2 x the time predicted, and no run shows why"), "{says}");
+    let wanted = "none shown: 470 % of what cpu should allow, so the prediction is too low";
+    assert!(says.starts_with(wanted), "{says}");
 }
 
 /// A rate that the sender did not reach is an answer, whether or not it is known what held it.

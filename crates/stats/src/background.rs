@@ -148,6 +148,7 @@ mod tests {
                 figures: Vec::new(),
                 output: String::new(),
                 client,
+                packets: None,
             });
             of_run(&record)
         };

@@ -171,6 +171,7 @@ mod tests {
             file: None,
             figures: figures.map(figure).to_vec(),
             output: String::new(),
+            client: None,
             packets: Some(Box::new(packets)),
         };
         Record {

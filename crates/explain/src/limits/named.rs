@@ -288,7 +288,7 @@ pub static NAMED: &[Named] = &[
         rule: names::PATH_PROXY,
         what: "something between the ends that makes connections of its own (a proxy, or NAT),",
         sureness: Sureness::Possible,
-        holds: |_| Holds::Perhaps,
+        holds: |cell| if cell.trial.kind.is_tcp() { Holds::Perhaps } else { Holds::No },
     },
     // A share that counts on long paths alone, after what needs none.
     Named {

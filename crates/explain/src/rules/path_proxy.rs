@@ -57,15 +57,17 @@ pub fn is_translated(cell: &Cell<'_>) -> bool {
     })
 }
 
-/// Whether in every run each connection comes from another port than the end has that makes it. A
-/// port that is forwarded changes the other number, that of the end which listens.
+/// Whether each connection comes from another port than the end has that makes it, in every run whose
+/// ends both tell theirs: a proxy may have closed the one connection before it is asked. A port that
+/// is forwarded changes the other number, that of the end which listens.
 fn is_from_another_port(cell: &Cell<'_>) -> bool {
     let is_reverse = cell.trial.params.stream.as_ref().is_some_and(|stream| stream.reverse);
     let mut runs = cell.done.iter().filter_map(|record| {
         let (sender, receiver) = (record.sender()?, record.receiver()?);
         let (connects, listens) = if is_reverse { (receiver, sender) } else { (sender, receiver) };
         let mut flows = connects.ports.iter().zip(&listens.ports).peekable();
-        Some(flows.peek().is_some() && flows.all(|(own, seen)| own.own != seen.peer))
+        flows.peek()?;
+        Some(flows.all(|(own, seen)| own.own != seen.peer))
     });
     let is_tcp = cell.is_tcp_stream() || cell.trial.kind == Workload::TCP_RR;
     is_tcp && runs.next() == Some(true) && runs.all(|is_other| is_other)

@@ -97,7 +97,7 @@ const FRAGMENT_UNIT: u64 = 8;
 
 fn look_at_datagrams(cell: &Cell<'_>) -> Looked {
     let mtu = cell.summary.settings.sender().and_then(|end| end.path_mtu_bytes);
-    let mtu = mtu.ok_or_else(|| cell.lacks(Measure::InterfaceMtu))?;
+    let mtu = mtu.ok_or(Blind::OtherKind)?;
     let seen = format!("datagrams of {}, path MTU {mtu}", cell.trial.params.message_bytes);
     let wrong = small_fragments(cell).map(|(fragments, mtu)| {
         let says = format!(

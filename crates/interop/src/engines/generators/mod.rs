@@ -10,10 +10,12 @@ use super::process::{NotStarted, Running, kept};
 use super::{Ended, Engine, Place};
 use ground::{Ground, Looked};
 use held::{AsItWas, contained, put_on};
+use narrows_model::Nanos;
 use narrows_model::load::Role;
-use narrows_model::record::{External, Figure, Stage, ToolPackets};
+use narrows_model::record::{ClientTime, External, Figure, Stage, ToolPackets};
 use narrows_model::trial::Trial;
 use narrows_model::units::Unit;
+use narrows_workloads::harness::clock::monotonic_ns;
 use narrows_workloads::packets::foreign::{Watch, target};
 use narrows_workloads::packets::frame::Mac;
 use std::net::Ipv4Addr;
@@ -114,7 +116,9 @@ pub fn run(
     let command = contained(program, &words, &ground);
     let tool = Running::start_heard(command).map_err(not_started)?;
     let mut one = Run { name: engine.name, tool, watch, stop };
+    let began_ns = Nanos(monotonic_ns());
     let (window, text) = one.measure(&ground, generator, trial, order.cpu)?;
+    let client = Some(ClientTime { began_ns, ended_ns: Nanos(monotonic_ns()) });
     drop(guarded);
     let told = (generator.told)(&text);
     let after = ground.settled(&one.watch, before.out + told.unwrap_or(0))?;
@@ -128,6 +132,7 @@ pub fn run(
             window.figure(format!("left {}", ground.near.link.name), window.out),
         ],
         output: kept(&text),
+        client,
         packets: Some(Box::new(counts(&ground, told, [before, after]))),
     })
 }
