@@ -1,8 +1,9 @@
 //! MPI through a library that is loaded when it is needed: the same program runs under Open MPI and
 //! under MPICH and what shares its ABI, and a host without either runs all else of narrows.
 //!
-//! The two differ in what a handle is: a pointer to a symbol of the library in [`openmpi`], a
-//! number in [`mpich`]. What is above them is one.
+//! They differ in what a handle is: a pointer to a symbol of the library in [`openmpi`], a number
+//! in [`mpich`], a number as a pointer in [`standard`], which either has too from MPI 5.0 on. What
+//! is above them is one.
 
 mod calls;
 pub mod carried;
@@ -12,6 +13,7 @@ mod mpich;
 mod openmpi;
 pub mod pattern;
 pub mod samples;
+mod standard;
 mod symbols;
 
 pub use library::{Flavour, Loaded, load, ready};
@@ -33,6 +35,16 @@ pub enum MpiError {
         /// The file that was loaded.
         library: String,
         symbol: String,
+    },
+    /// A library with an ABI of the standard that is later than the one that is known.
+    #[error("{library} has the standard's ABI {major}.{minor}, and narrows knows 1")]
+    NewerAbi {
+        /// The file that was loaded.
+        library: String,
+        /// Version of the ABI, before the point.
+        major: i32,
+        /// Version of the ABI, after the point.
+        minor: i32,
     },
     /// A launcher of one implementation, and the library of another: each rank is alone.
     #[error("the launcher is {launcher}'s and the library {library}: each rank would be alone")]

@@ -3,13 +3,15 @@
 use crate::calls::World;
 use crate::mpich::Mpich;
 use crate::openmpi::{self, OpenMpi};
+use crate::standard::{self, Standard};
 use crate::symbols::symbol;
 use crate::{Mpi, MpiError};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::ffi::{c_char, c_int};
 use std::fmt;
+use std::path::Path;
 
-/// What a handle is: a pointer or a number.
+/// Whose implementation it is: its launcher, its settings, and its own ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
     /// That of Open MPI.
@@ -22,9 +24,19 @@ impl Flavour {
     /// File names of its libraries, the likeliest first.
     fn files(self) -> &'static [&'static str] {
         match self {
-            Self::OpenMpi => &["libmpi.so.40"],
-            Self::Mpich => &["libmpich.so.12", "libmpi.so.12"],
+            Self::OpenMpi => &["libmpi.so.40", STANDARD_FILE],
+            Self::Mpich => &["libmpich.so.12", "libmpi.so.12", STANDARD_FILE],
         }
+    }
+
+    /// Its library in the folder tree that a program of its launcher lies in, `bin` beside `lib`:
+    /// of several installations a launcher's own one fits.
+    pub fn beside(self, program: &Path) -> Option<String> {
+        let prefix = program.canonicalize().ok()?.parent()?.parent()?.to_owned();
+        let folders = ["lib", "lib64"].map(|folder| prefix.join(folder));
+        let mut files =
+            self.files().iter().flat_map(|file| folders.iter().map(move |at| at.join(file)));
+        Some(files.find(|file| file.is_file())?.display().to_string())
     }
 
     /// Whose launcher set these variables: the implementation, and how many ranks it started.
@@ -51,12 +63,20 @@ impl fmt::Display for Flavour {
     }
 }
 
+/// File name of a library that has the standard's ABI, whoever made it.
+const STANDARD_FILE: &str = "libmpi_abi.so.1";
+/// The version of the standard's ABI whose numbers are known; a higher one breaks with it.
+const STANDARD_MAJOR: c_int = 1;
+
 /// A library that is loaded and not yet started.
 pub struct Loaded {
     library: &'static Library,
     pub flavour: Flavour,
-    /// What it says that it is, one line: `Open MPI v4.1.4`, `MPICH 4.0.2, ch4:ucx`.
+    /// What it says that it is, one line: `Open MPI v4.1.4`, `MPICH 4.0.2, ch4:ucx`,
+    /// `MPICH 5.0.2, ch4:ucx ofi, standard ABI 1.0`.
     pub version: String,
+    /// Version of the standard's ABI, where it has that and not its own.
+    standard: Option<(c_int, c_int)>,
 }
 
 /// Loads a library: the file that is named, else one that fits the launcher, else any.
@@ -83,23 +103,30 @@ fn told_by(file: &str, error: &dyn std::error::Error) -> String {
 }
 
 fn known_as(file: &str, library: Library) -> Result<Loaded, MpiError> {
-    let version = version(&library).map_err(|error| match error {
-        MpiError::Strange { symbol, .. } => MpiError::Strange { library: file.to_owned(), symbol },
+    let strange = |symbol: String| MpiError::Strange { library: file.to_owned(), symbol };
+    let text = version(&library).map_err(|error| match error {
+        MpiError::Strange { symbol, .. } => strange(symbol),
         other => other,
     })?;
-    let is_mpich = ["MPICH", "Intel(R) MPI"].iter().any(|name| version.contains(name));
+    let standard = standard::version(&library);
+    if let Some((major, minor)) = standard.filter(|(major, _)| *major > STANDARD_MAJOR) {
+        return Err(MpiError::NewerAbi { library: file.to_owned(), major, minor });
+    }
     let has_mark = symbol::<*const u8>(&library, openmpi::MARK).is_ok();
-    let flavour = match (has_mark, is_mpich) {
-        (true, _) => Flavour::OpenMpi,
-        (false, true) => Flavour::Mpich,
-        (false, false) => {
-            let symbol = openmpi::MARK.to_owned();
-            return Err(MpiError::Strange { library: file.to_owned(), symbol });
-        }
-    };
+    let flavour = maker(&text, has_mark).ok_or_else(|| strange(openmpi::MARK.to_owned()))?;
     // Never unloaded: threads of its transports run until the process ends.
     let library: &'static Library = Box::leak(Box::new(library));
-    Ok(Loaded { library, flavour, version: told(&version) })
+    Ok(Loaded { library, flavour, version: told(&text, standard), standard })
+}
+
+/// Whose a library is, by what it says of itself and by the symbol that only Open MPI's own ABI
+/// has.
+fn maker(text: &str, has_mark: bool) -> Option<Flavour> {
+    if has_mark || text.contains("Open MPI") {
+        return Some(Flavour::OpenMpi);
+    }
+    let is_mpich = ["MPICH", "Intel(R) MPI"].iter().any(|name| text.contains(name));
+    is_mpich.then_some(Flavour::Mpich)
 }
 
 /// The library's own text, which may be asked for before it is started (MPI 4.1, section 9.1.1).
@@ -115,8 +142,17 @@ fn version(library: &Library) -> Result<String, MpiError> {
     Ok(String::from_utf8_lossy(&text).trim_end_matches('\0').to_owned())
 }
 
-/// One line of it: Open MPI's up to the first comma, MPICH's version and device.
-fn told(text: &str) -> String {
+/// One line of it: Open MPI's up to the first comma, MPICH's version and device; and the standard's
+/// ABI where it has that.
+fn told(text: &str, standard: Option<(c_int, c_int)>) -> String {
+    let own = own_words(text);
+    standard.map_or_else(
+        || own.clone(),
+        |(major, minor)| format!("{own}, standard ABI {major}.{minor}"),
+    )
+}
+
+fn own_words(text: &str) -> String {
     let field = |name: &str| {
         let line = text.lines().find_map(|line| line.trim().strip_prefix(name))?;
         Some(line.trim_start_matches(':').trim().to_owned())
@@ -142,9 +178,11 @@ impl Loaded {
     /// Starts it; `launched` is the number of ranks that the launcher says there are.
     pub fn start(self, launched: Option<usize>) -> Result<Box<dyn Mpi>, MpiError> {
         let version = self.version.clone();
-        let world: Box<dyn Mpi> = match self.flavour {
-            Flavour::OpenMpi => Box::new(World::<OpenMpi>::start(self.library, self.version)?),
-            Flavour::Mpich => Box::new(World::<Mpich>::start(self.library, self.version)?),
+        let (library, own) = (self.library, self.version);
+        let world: Box<dyn Mpi> = match (self.standard, self.flavour) {
+            (Some(_), _) => Box::new(World::<Standard>::start(library, own)?),
+            (None, Flavour::OpenMpi) => Box::new(World::<OpenMpi>::start(library, own)?),
+            (None, Flavour::Mpich) => Box::new(World::<Mpich>::start(library, own)?),
         };
         match launched.filter(|ranks| *ranks != world.size()) {
             Some(launched) => {
@@ -162,10 +200,55 @@ mod tests {
     #[test]
     fn versions_are_one_line() {
         let open = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1.4";
-        assert_eq!(told(open), "Open MPI v4.1.4");
+        assert_eq!(told(open, None), "Open MPI v4.1.4");
         let mpich = "MPICH Version:\t4.0.2\nMPICH Release date:\tThu\nMPICH Device:\tch4:ucx\n";
-        assert_eq!(told(mpich), "MPICH 4.0.2, ch4:ucx");
-        assert_eq!(told(""), "");
+        assert_eq!(told(mpich, None), "MPICH 4.0.2, ch4:ucx");
+        let both = "MPICH Version:      5.0.2\nMPICH Device:       ch4:ucx ofi\n";
+        assert_eq!(told(both, Some((1, 0))), "MPICH 5.0.2, ch4:ucx ofi, standard ABI 1.0");
+        assert_eq!(told("", None), "");
+    }
+
+    #[test]
+    fn a_library_is_its_makers_whichever_abi_it_has() {
+        let open = "Open MPI v6.0.0, package: Open MPI user@host Distribution, ident: 6.0.0";
+        // The symbol is not in libmpi_abi, the words are.
+        assert_eq!([true, false].map(|mark| maker(open, mark)), [Some(Flavour::OpenMpi); 2]);
+        assert_eq!(maker("", true), Some(Flavour::OpenMpi));
+        assert_eq!(maker("MPICH Version:\t5.0.2\n", false), Some(Flavour::Mpich));
+        assert_eq!(maker("Intel(R) MPI Library 2021.12", false), Some(Flavour::Mpich));
+        assert_eq!(maker("another", false), None);
+    }
+
+    #[test]
+    fn the_library_beside_a_launcher_is_its_own() {
+        let prefix =
+            std::env::temp_dir().join(format!("narrows-mpi-beside-{}", std::process::id()));
+        let folders = ["bin", "lib", "lib64"].map(|folder| prefix.join(folder));
+        for folder in &folders {
+            std::fs::create_dir_all(folder).expect("a folder");
+        }
+        let prefix = prefix.canonicalize().expect("it is there");
+        let [bin, lib, lib64] = folders;
+        let put = |at: &Path, name: &str| {
+            std::fs::write(at.join(name), "").expect("a file");
+            at.join(name)
+        };
+        let program = put(&bin, "prterun");
+        // A launcher is often a link to it, from a folder of links.
+        let link = prefix.join("mpirun");
+        std::os::unix::fs::symlink(&program, &link).expect("a link");
+        assert_eq!(Flavour::OpenMpi.beside(&link), None);
+        put(&lib64, "libmpi_abi.so.1");
+        let of = |flavour: Flavour| {
+            let file = flavour.beside(&link).map(std::path::PathBuf::from);
+            file.and_then(|file| Some(file.strip_prefix(&prefix).ok()?.display().to_string()))
+        };
+        assert_eq!(of(Flavour::Mpich).as_deref(), Some("lib64/libmpi_abi.so.1"));
+        put(&lib, "libmpi.so.40");
+        assert_eq!(of(Flavour::OpenMpi).as_deref(), Some("lib/libmpi.so.40"));
+        assert_eq!(of(Flavour::Mpich).as_deref(), Some("lib64/libmpi_abi.so.1"));
+        assert_eq!(Flavour::OpenMpi.beside(&prefix.join("gone")), None);
+        std::fs::remove_dir_all(prefix).expect("removed");
     }
 
     #[test]

@@ -7,8 +7,9 @@ impl Cause {
     pub const NO_MPI: Self =
         Self::machine("install one: libopenmpi3 or libmpich12, or name its file with --libmpi");
     /// A library whose ABI is not known.
-    pub const STRANGE_MPI: Self =
-        Self::machine("Open MPI 3 to 5 and what has MPICH's ABI are known: name one with --libmpi");
+    pub const STRANGE_MPI: Self = Self::machine(
+        "Open MPI 3 to 5, what has MPICH's ABI and libmpi_abi of version 1 are known: name one with --libmpi",
+    );
     /// The launcher of one implementation and the library of another.
     pub const MIXED_MPI: Self = Self::machine(
         "take launcher and library of one implementation: --launcher, --libmpi, `mpirun --version`",

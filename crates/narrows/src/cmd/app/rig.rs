@@ -44,7 +44,7 @@ impl<'a> Rig<'a> {
         }
         let of_places = definition.places.iter().map(|place| hosts(&place.hosts));
         let launcher = Launcher::find(args.launcher.as_deref(), stop)?;
-        let loaded = narrows_mpi::load(None, Some(launcher.flavour))?;
+        let loaded = narrows_mpi::load(launcher.library().as_deref(), Some(launcher.flavour))?;
         let with_pair = definition.places.iter().any(|place| place.namespaces);
         Ok(Self {
             definition,

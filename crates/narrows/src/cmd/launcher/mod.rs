@@ -11,7 +11,7 @@ use crate::cause::Cause;
 use crate::failure::Failure;
 use narrows_mpi::Flavour;
 use nix::sched::{CpuSet, sched_getaffinity};
-use nix::unistd::{Pid, geteuid};
+use nix::unistd::{Pid, geteuid, getppid};
 use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,8 @@ pub struct Launcher {
     /// Its file, or its name.
     pub program: PathBuf,
     pub flavour: Flavour,
+    /// Its name for reaching hosts by ssh, or by what stands in for it.
+    by_ssh: &'static str,
 }
 
 /// What it is to start.
@@ -52,14 +54,25 @@ impl Launcher {
     /// The one that is named, else the one that there is.
     pub fn find(named: Option<&Path>, stop: &AtomicBool) -> Result<Self, Failure> {
         let program = named.map_or_else(installed, |named| Ok(named.to_owned()))?;
-        let flavour = flavour(&program, stop)?;
-        Ok(Self { program, flavour })
+        let (flavour, by_ssh) = kind(&program, stop)?;
+        Ok(Self { program, flavour, by_ssh })
+    }
+
+    /// The library of its own installation; `None` where its folders have none, and the loader's
+    /// may. A rank of that launcher finds the same: see [`beside_parent`].
+    pub fn library(&self) -> Option<String> {
+        let file = if self.program.components().count() > 1 {
+            self.program.clone()
+        } else {
+            on_path(&[&self.program.to_string_lossy()])?
+        };
+        self.flavour.beside(&file)
     }
 
     /// The command that starts ranks; the program and its words follow.
     pub fn command(&self, start: &Start<'_>) -> Result<Command, Failure> {
         let mut command = with_us(start.joined.map(Joined::first))?;
-        command.arg(&self.program).args(words(start, self.flavour));
+        command.arg(&self.program).args(words(start, self));
         if let Some(joined) = start.joined {
             command.env(HOPS, joined.hops());
         }
@@ -77,18 +90,30 @@ fn with_us(net: Option<&str>) -> Result<Command, Failure> {
     Ok(command)
 }
 
-fn installed() -> Result<PathBuf, Failure> {
+/// The library of the installation whose launcher started this rank: the program that did so, on
+/// this host, lies beside it.
+pub fn beside_parent(flavour: Flavour) -> Option<String> {
+    let parent = std::fs::read_link(format!("/proc/{}/exe", getppid())).ok()?;
+    flavour.beside(&parent)
+}
+
+/// The first of these names in a folder of the path.
+fn on_path(names: &[&str]) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = env::split_paths(&path).collect();
-    let mut all = NAMES.iter().flat_map(|name| folders.iter().map(move |at| at.join(name)));
-    all.find(|file| file.is_file()).ok_or_else(|| {
+    let mut all = names.iter().flat_map(|name| folders.iter().map(move |at| at.join(name)));
+    all.find(|file| file.is_file())
+}
+
+fn installed() -> Result<PathBuf, Failure> {
+    on_path(&NAMES).ok_or_else(|| {
         let says = format!("no launcher of MPI is there: none of {}", NAMES.join(", "));
         Failure::of(Cause::NO_MPI_LAUNCHER, says)
     })
 }
 
-/// Whose launcher it is, by what it says of itself.
-fn flavour(launcher: &Path, stop: &AtomicBool) -> Result<Flavour, Failure> {
+/// Whose launcher it is, by what it says of itself, and its name for reaching hosts by ssh.
+fn kind(launcher: &Path, stop: &AtomicBool) -> Result<(Flavour, &'static str), Failure> {
     let mut command = with_us(None)?;
     command.arg(launcher).arg("--version");
     let ended = ended(&mut command, VERSION_TIME, stop)?;
@@ -101,12 +126,21 @@ fn flavour(launcher: &Path, stop: &AtomicBool) -> Result<Flavour, Failure> {
     })
 }
 
-fn of_version(said: &str) -> Option<Flavour> {
+fn of_version(said: &str) -> Option<(Flavour, &'static str)> {
     let says = |names: &[&str]| names.iter().any(|name| said.contains(name));
-    if says(&["Open MPI", "OpenRTE", "PRTE", "prte"]) {
-        return Some(Flavour::OpenMpi);
+    if says(&["PRTE", "PRRTE", "prte"]) || open_mpi_major(said).is_some_and(|major| major > 4) {
+        return Some((Flavour::OpenMpi, "ssh"));
     }
-    says(&["HYDRA", "MPICH", "Intel(R) MPI", "MVAPICH"]).then_some(Flavour::Mpich)
+    if says(&["Open MPI", "OpenRTE"]) {
+        return Some((Flavour::OpenMpi, "rsh"));
+    }
+    says(&["HYDRA", "MPICH", "Intel(R) MPI", "MVAPICH"]).then_some((Flavour::Mpich, "ssh"))
+}
+
+/// 5 of `mpirun (Open MPI) 5.0.11`: from that on its launcher is PRRTE.
+fn open_mpi_major(said: &str) -> Option<u32> {
+    let (_, version) = said.split_once("(Open MPI) ")?;
+    version.split('.').next()?.parse().ok()
 }
 
 /// The hosts of a set: `n1,n2` or `n[1-8]`.
@@ -115,18 +149,18 @@ pub fn hosts(sets: &[String]) -> Result<Vec<String>, Failure> {
 }
 
 /// The launcher's words before the program.
-fn words(start: &Start<'_>, flavour: Flavour) -> Vec<String> {
+fn words(start: &Start<'_>, launcher: &Launcher) -> Vec<String> {
     let addresses = start.joined.map(Joined::addresses);
     let hosts = addresses.as_deref().unwrap_or(start.hosts);
-    let mut words = match flavour {
-        Flavour::OpenMpi => of_open_mpi(start, hosts),
-        Flavour::Mpich => of_mpich(start, hosts),
+    let mut words = match launcher.flavour {
+        Flavour::OpenMpi => of_open_mpi(start, hosts, launcher.by_ssh),
+        Flavour::Mpich => of_mpich(start, hosts, launcher.by_ssh),
     };
     words.extend(start.more.iter().cloned());
     words
 }
 
-fn of_open_mpi(start: &Start<'_>, hosts: &[String]) -> Vec<String> {
+fn of_open_mpi(start: &Start<'_>, hosts: &[String], by_ssh: &str) -> Vec<String> {
     let ranks = start.ranks.to_string();
     let bind = if start.bind { "core" } else { "none" };
     let mut words = owned(&["-n", &ranks, "--bind-to", bind]);
@@ -143,22 +177,23 @@ fn of_open_mpi(start: &Start<'_>, hosts: &[String]) -> Vec<String> {
         words.push("--oversubscribe".to_owned());
     }
     if let Some(joined) = start.joined {
-        // Not the launcher of an allocation that this may run in.
-        words.extend(owned(&["--mca", "plm", "rsh", "--mca", "plm_rsh_agent", joined.agent()]));
+        // Not the launcher of an allocation that this may run in. PRRTE knows the older names of
+        // all but the module.
+        words.extend(owned(&["--mca", "plm", by_ssh, "--mca", "plm_rsh_agent", joined.agent()]));
         words.extend(owned(&["--mca", "oob_tcp_if_include", Joined::INTERFACE]));
     }
     words.extend(start.passed.iter().flat_map(|name| owned(&["-x", name])));
     words
 }
 
-fn of_mpich(start: &Start<'_>, hosts: &[String]) -> Vec<String> {
+fn of_mpich(start: &Start<'_>, hosts: &[String], by_ssh: &str) -> Vec<String> {
     let bind = if start.bind { "core" } else { "none" };
     let mut words = owned(&["-n", &start.ranks.to_string(), "-bind-to", bind]);
     if !hosts.is_empty() {
         words.extend(owned(&["-hosts", &hosts.join(","), "-ppn", "1"]));
     }
     if let Some(joined) = start.joined {
-        words.extend(owned(&["-launcher", "ssh", "-launcher-exec", joined.agent()]));
+        words.extend(owned(&["-launcher", by_ssh, "-launcher-exec", joined.agent()]));
         words.extend(owned(&["-iface", Joined::INTERFACE]));
     }
     words
@@ -194,8 +229,17 @@ mod tests {
 
     #[test]
     fn launchers_are_told_apart_by_their_words() {
-        assert_eq!(of_version("mpirun (Open MPI) 4.1.4\n"), Some(Flavour::OpenMpi));
-        assert_eq!(of_version("HYDRA build details:\n  Version: 4.0.2"), Some(Flavour::Mpich));
+        let (open, mpich) = (Flavour::OpenMpi, Flavour::Mpich);
+        for (said, kind) in [
+            ("mpirun (Open MPI) 4.1.4\n", (open, "rsh")),
+            ("mpirun (OpenRTE) 1.6.5\n", (open, "rsh")),
+            ("mpirun (Open MPI) 5.0.11\n", (open, "ssh")),
+            ("mpirun (Open MPI) 10.0.0rc1\n", (open, "ssh")),
+            ("prterun (PRRTE) 3.0.11\n", (open, "ssh")),
+            ("HYDRA build details:\n  Version: 4.0.2", (mpich, "ssh")),
+        ] {
+            assert_eq!(of_version(said), Some(kind), "{said}");
+        }
         assert_eq!(of_version("true (GNU coreutils) 9.1"), None);
     }
 
@@ -213,7 +257,8 @@ mod tests {
         let plain =
             Start { ranks: 4, hosts: &[], joined: None, bind: true, passed: &[], more: &[] };
         let said = |start: Start<'_>, flavour: Flavour| {
-            let mut words = words(&start, flavour);
+            let program = PathBuf::from("mpirun");
+            let mut words = words(&start, &Launcher { program, flavour, by_ssh: "ssh" });
             // As root alone, and on few cores alone.
             words.retain(|word| {
                 !["--allow-run-as-root", "--oversubscribe"].contains(&word.as_str())
@@ -237,7 +282,8 @@ mod tests {
         assert_eq!(said(plain, Flavour::Mpich), "-n 4 -bind-to core");
         assert_eq!(said(far, Flavour::Mpich), "-n 7 -bind-to none -hosts n1,n2,n3 -ppn 1 --tag x");
         let all = |ranks: u32, hosts: &[String]| {
-            of_open_mpi(&Start { ranks, hosts, ..plain }, hosts).contains(&"--oversubscribe".into())
+            of_open_mpi(&Start { ranks, hosts, ..plain }, hosts, "rsh")
+                .contains(&"--oversubscribe".into())
         };
         let cores = own_cores() as u32;
         assert_eq!(

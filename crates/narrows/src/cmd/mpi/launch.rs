@@ -21,7 +21,8 @@ pub fn run(args: &MpiArgs, out: &Path) -> Result<Option<PathBuf>, Failure> {
     output::check_folder(out)?;
     let launcher = Launcher::find(args.launcher.as_deref(), &stop)?;
     // Both are seen before a rank is started: the words are plainer than those of a rank.
-    let loaded = narrows_mpi::load(args.libmpi.as_deref(), Some(launcher.flavour))?;
+    let library = args.libmpi.clone().or_else(|| launcher.library());
+    let loaded = narrows_mpi::load(library.as_deref(), Some(launcher.flavour))?;
     narrows_mpi::ready(&loaded, Some((launcher.flavour, args.ranks as usize)))?;
     let joined = args.namespaces.then(Joined::make).transpose()?;
     let folder = out.canonicalize().unwrap_or_else(|_| out.to_owned());

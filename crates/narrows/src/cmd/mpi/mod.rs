@@ -47,7 +47,7 @@ impl From<MpiError> for Failure {
     fn from(error: MpiError) -> Self {
         let cause = match error {
             MpiError::Missing { .. } => Cause::NO_MPI.of_library(Cause::IS_STATIC),
-            MpiError::Strange { .. } => Cause::STRANGE_MPI,
+            MpiError::Strange { .. } | MpiError::NewerAbi { .. } => Cause::STRANGE_MPI,
             MpiError::Mixed { .. } | MpiError::Alone { .. } => Cause::MIXED_MPI,
             MpiError::NotStarted { .. } => Cause::MPI_FABRIC,
         };
