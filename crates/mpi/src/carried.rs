@@ -11,6 +11,14 @@ pub const TELLING_BYTES: u64 = 1 << 20;
 const CARRIED_SHARE: f64 = 0.95;
 /// Interfaces that sent no more than this share of it have not.
 const BESIDE_SHARE: f64 = 0.05;
+/// Why a run of nobody's wish has no proof.
+const NO_NAME: &str = "no interface of one name sent the payload on every host";
+/// Why a run by a provider without a device has none.
+const CHOSE: &str = "the provider chose its device, and no interface of one name sent the payload \
+                     on every host: name it with @INTERFACE";
+/// Why a run by a provider that passes the kernel has none: the interface's counter sees nothing.
+const NO_PORT: &str = "the provider passes the kernel and its interface's counter, and no port of \
+                       an RDMA device of one name sent the payload on every host";
 /// Ports of RDMA devices count in words of four bytes.
 const WORD_BYTES: u64 = 4;
 
@@ -91,41 +99,49 @@ pub fn judge(asked: Option<&Fabric>, hosts: &[HostSeen]) -> Carried {
     if asked == Some(&Fabric::Shm) {
         return Carried::Not { why: "the ranks are on several hosts".to_owned() };
     }
-    let device = asked.and_then(Fabric::device);
-    if asked.is_some() && device.is_none() {
-        return unproven("the provider chooses its device: name it with @INTERFACE");
-    }
-    let telling = || hosts.iter().filter(|host| host.away_bytes >= TELLING_BYTES);
-    // The least over the hosts: each of them must have used it.
-    let least = |name: &str| {
-        telling()
-            .map(|host| share_of(host, name))
-            .collect::<Option<Vec<f64>>>()?
-            .into_iter()
-            .reduce(f64::min)
+    let telling: Vec<&HostSeen> =
+        hosts.iter().filter(|host| host.away_bytes >= TELLING_BYTES).collect();
+    let Some(device) = asked.and_then(Fabric::device) else {
+        let why = if asked.is_some() { CHOSE } else { NO_NAME };
+        return most(&telling, |_| true).unwrap_or_else(|| unproven(why));
     };
-    match device {
-        Some(device) => match least(device) {
-            None => unproven(&format!("{device} has no counter on every host")),
-            Some(share) if share >= CARRIED_SHARE => {
-                Carried::By { what: device.to_owned(), share: Some(share) }
-            }
-            Some(share) => {
-                let percent = 100.0 * share;
-                let why = format!("{device} sent {percent:.1} % of the payload that left its host");
-                Carried::Not { why }
-            }
-        },
-        None => {
-            let names = telling().flat_map(|host| host.sent_bytes.keys());
-            let shares = names.filter_map(|name| Some((name, least(name)?)));
-            let most = shares.max_by(|a, b| a.1.total_cmp(&b.1));
-            match most.filter(|(_, share)| *share >= CARRIED_SHARE) {
-                Some((name, share)) => Carried::By { what: name.clone(), share: Some(share) },
-                None => unproven("no interface of one name sent the payload on every host"),
-            }
+    let own = least(&telling, device);
+    if let Some(share) = own.filter(|share| *share >= CARRIED_SHARE) {
+        return Carried::By { what: device.to_owned(), share: Some(share) };
+    }
+    if asked.is_some_and(Fabric::passes_the_kernel) {
+        return most(&telling, is_port).unwrap_or_else(|| unproven(NO_PORT));
+    }
+    match own {
+        None => unproven(&format!("{device} has no counter on every host")),
+        Some(share) => {
+            let percent = 100.0 * share;
+            let why = format!("{device} sent {percent:.1} % of the payload that left its host");
+            Carried::Not { why }
         }
     }
+}
+
+/// The share of the payload that what has this name sent, the least over the hosts: each of them
+/// must have used it. `None` where a host has no counter of that name.
+fn least(hosts: &[&HostSeen], name: &str) -> Option<f64> {
+    let shares = hosts.iter().map(|host| share_of(host, name)).collect::<Option<Vec<f64>>>()?;
+    shares.into_iter().reduce(f64::min)
+}
+
+/// What sent the payload on every host by one name, of the names that may have; `None` where
+/// nothing did.
+fn most(hosts: &[&HostSeen], may: impl Fn(&str) -> bool) -> Option<Carried> {
+    let names = hosts.iter().flat_map(|host| host.sent_bytes.keys()).filter(|name| may(name));
+    let shares = names.filter_map(|name| Some((name, least(hosts, name)?)));
+    let (name, share) = shares.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let is_enough = share >= CARRIED_SHARE;
+    is_enough.then(|| Carried::By { what: name.clone(), share: Some(share) })
+}
+
+/// Whether a counter is of an RDMA device's port: `mlx5_0:1`.
+fn is_port(name: &str) -> bool {
+    name.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u8>().is_ok())
 }
 
 fn unproven(why: &str) -> Carried {
@@ -200,7 +216,29 @@ mod tests {
         let one_way = [both[0].clone(), host(40, 0, &[("eth1", 900)])];
         assert!(matches!(judge(None, &one_way), Carried::By { what, .. } if what == "eth1"));
         assert!(matches!(judge(Some(&Fabric::Shm), &both), Carried::Not { .. }));
-        assert!(matches!(judge(Some(&fabric("ofi:tcp")), &both), Carried::Unproven { .. }));
+        // A provider that chooses its device is told which it chose.
+        let chose = judge(Some(&fabric("ofi:tcp")), &both);
+        assert!(matches!(chose, Carried::By { what, .. } if what == "eth1"));
+        let elsewhere = [host(10 * M, 0, &[("eth0", 9)]), host(10 * M, 0, &[("eth0", 9)])];
+        let chose = judge(Some(&fabric("ofi:psm3")), &elsewhere);
+        assert_eq!(chose, Carried::Unproven { why: CHOSE.to_owned() });
+    }
+
+    #[test]
+    fn what_passes_the_kernel_is_seen_at_its_port_and_never_called_another_fabric() {
+        let asked = fabric("ofi:verbs;ofi_rxm@eth1");
+        let seen = |port: u64| host(10 * M, 0, &[("eth1", 900), ("mlx5_0:1", port)]);
+        let by_port = judge(Some(&asked), &[seen(11 * M), seen(11 * M)]);
+        assert!(matches!(by_port, Carried::By { what, .. } if what == "mlx5_0:1"));
+        let nothing = Carried::Unproven { why: NO_PORT.to_owned() };
+        assert_eq!(judge(Some(&asked), &[seen(11 * M), seen(9)]), nothing);
+        // Another interface is no port, whatever it sent.
+        let beside = host(10 * M, 0, &[("eth0", 11 * M), ("eth1", 900), ("mlx5_0:1", 9)]);
+        assert_eq!(judge(Some(&asked), &[beside.clone(), beside]), nothing);
+        // RDMA in software goes through the interface.
+        let soft = host(10 * M, 0, &[("eth1", 11 * M)]);
+        let by = judge(Some(&asked), &[soft.clone(), soft]);
+        assert!(matches!(by, Carried::By { what, .. } if what == "eth1"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::Flavour;
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -98,6 +99,27 @@ impl Fabric {
         }
     }
 
+    /// The interface that it names, where that is none of those that are there. A device of RDMA and
+    /// a network in place of a name are the library's to judge.
+    pub fn absent(&self, is_there: impl Fn(&str) -> bool) -> Option<&str> {
+        let name = match self {
+            Self::Tcp { interface } => interface,
+            Self::Ofi { interface: Some(at), .. } if !self.passes_the_kernel() => at,
+            _ => return None,
+        };
+        let is_network = name.contains('/') || name.parse::<IpAddr>().is_ok();
+        (!is_network && !is_there(name)).then_some(name)
+    }
+
+    /// Whether an interface that it is held to is passed by: then the interface's counter sees
+    /// nothing of it, but where RDMA is made in software.
+    pub fn passes_the_kernel(&self) -> bool {
+        match self {
+            Self::Ofi { provider, .. } => PAST_THE_KERNEL.contains(&held_by(provider)),
+            _ => false,
+        }
+    }
+
     /// Whether UCX drives its device through verbs, and not as an interface.
     fn is_verbs(device: &str) -> bool {
         device.contains(':')
@@ -127,7 +149,7 @@ impl Fabric {
                     setting("OMPI_MCA_mtl", "ofi"),
                     setting("OMPI_MCA_mtl_ofi_provider_include", provider),
                 ];
-                all.extend(interface.iter().map(|at| setting("FI_TCP_IFACE", at)));
+                all.extend(interface.iter().map(|at| setting(held_by(provider), at)));
                 all
             }
             Self::Ucx { device } => {
@@ -152,7 +174,9 @@ impl Fabric {
     }
 
     fn of_mpich(&self, version: &str) -> Result<Variables, NotBuilt> {
-        let (ucx, ofi) = (version.contains("ch4:ucx"), version.contains("ch4:ofi"));
+        let modules = modules(version);
+        let has = |name: &str| modules.contains(&name);
+        let (ucx, ofi) = (has("ucx"), has("ofi"));
         let not_local = ("MPIR_CVAR_NOLOCAL", "1".to_owned());
         let built = match self {
             Self::Shm => Some(Vec::new()),
@@ -164,7 +188,7 @@ impl Fabric {
             Self::Ucx { device } if ucx => Some(Self::of_ucx(device)),
             Self::Ofi { provider, interface } if ofi => {
                 let mut all = vec![("FI_PROVIDER", provider.clone())];
-                all.extend(interface.iter().map(|at| ("FI_TCP_IFACE", at.clone())));
+                all.extend(interface.iter().map(|at| setting(held_by(provider), at)));
                 Some(all)
             }
             _ => None,
@@ -174,8 +198,48 @@ impl Fabric {
         if *self != Self::Shm {
             all.push(not_local);
         }
+        // The first that it was built with is taken where none is named.
+        if let (2.., Some(own)) = (modules.len(), self.module(ucx)) {
+            all.push(("MPIR_CVAR_CH4_NETMOD", own.to_owned()));
+        }
         Ok(all)
     }
+
+    /// The network module of MPICH that drives it; `None` of memory.
+    fn module(&self, has_ucx: bool) -> Option<&'static str> {
+        match self {
+            Self::Shm => None,
+            Self::Ofi { .. } => Some("ofi"),
+            Self::Ucx { .. } => Some("ucx"),
+            Self::Tcp { .. } => Some(if has_ucx { "ucx" } else { "ofi" }),
+        }
+    }
+}
+
+/// What holds the providers that do without the kernel's interfaces.
+const PAST_THE_KERNEL: [&str; 3] = ["FI_VERBS_IFACE", "FI_EFA_IFACE", "PSM3_NIC"];
+
+/// The variable that holds a provider of libfabric to an interface, or to a device: each has its
+/// own. What is over another, as in `udp;ofi_rxd`, uses that one's.
+fn held_by(provider: &str) -> &'static str {
+    let all = [
+        ("sockets", "FI_SOCKETS_IFACE"),
+        ("net", "FI_NET_IFACE"),
+        ("udp", "FI_UDP_IFACE"),
+        ("verbs", "FI_VERBS_IFACE"),
+        ("efa", "FI_EFA_IFACE"),
+        ("psm3", "PSM3_NIC"),
+    ];
+    let mut parts = provider.split(';');
+    parts
+        .find_map(|part| all.iter().find(|(name, _)| *name == part))
+        .map_or("FI_TCP_IFACE", |(_, variable)| variable)
+}
+
+/// Network modules that an MPICH was built with: `ch4:ucx ofi` has two.
+fn modules(version: &str) -> Vec<&str> {
+    let device = version.split_once("ch4:").map_or("", |(_, device)| device);
+    device.split(',').next().unwrap_or_default().split_whitespace().collect()
 }
 
 fn setting(name: &'static str, value: &str) -> (&'static str, String) {
@@ -213,19 +277,84 @@ mod tests {
         assert!(!set.iter().any(|(name, _)| *name == "UCX_TLS"), "{set:?}");
     }
 
+    /// What a fabric sets, in one line.
+    fn set(word: &str, version: &str) -> Result<String, NotBuilt> {
+        let is_open = version.starts_with("Open MPI");
+        let flavour = if is_open { Flavour::OpenMpi } else { Flavour::Mpich };
+        let set = word.parse::<Fabric>().expect("a fabric").variables(flavour, version)?;
+        let words = set.iter().map(|(name, value)| format!("{name}={value}"));
+        Ok(words.collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn an_mpich_of_two_network_modules_is_told_which() {
+        let both = "MPICH 5.0.2, ch4:ucx ofi, standard ABI 1.0";
+        for (word, variables) in [
+            ("shm", ""),
+            (
+                "ofi:tcp@nic0",
+                "FI_PROVIDER=tcp FI_TCP_IFACE=nic0 MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi",
+            ),
+            (
+                "tcp:nic0",
+                "UCX_NET_DEVICES=nic0 UCX_TLS=tcp,self MPIR_CVAR_NOLOCAL=1 \
+                 MPIR_CVAR_CH4_NETMOD=ucx",
+            ),
+            (
+                "ucx:mlx5_0:1",
+                "UCX_NET_DEVICES=mlx5_0:1 MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ucx",
+            ),
+        ] {
+            assert_eq!(set(word, both).expect("built"), variables, "{word}");
+        }
+    }
+
+    #[test]
+    fn an_interface_that_is_not_there_is_named_and_a_device_is_not_asked_for() {
+        let absent = |word: &str| {
+            let fabric: Fabric = word.parse().expect("a fabric");
+            fabric.absent(|name| name == "eth0").map(str::to_owned)
+        };
+        assert_eq!(absent("tcp:eth7").as_deref(), Some("eth7"));
+        assert_eq!(absent("ofi:tcp;ofi_rxm@eth0.7").as_deref(), Some("eth0.7"));
+        for word in [
+            "tcp:eth0",
+            "tcp:198.51.100.0/24",
+            "ofi:tcp@198.51.100.1",
+            "ofi:tcp",
+            "ofi:verbs;ofi_rxm@mlx5_0",
+            "ucx:mlx5_0:1",
+            "ucx:mlx5_0",
+            "shm",
+        ] {
+            assert_eq!(absent(word), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn each_provider_is_held_to_its_interface_in_its_own_words() {
+        for (provider, variable) in [
+            ("tcp", "FI_TCP_IFACE"),
+            ("tcp;ofi_rxm", "FI_TCP_IFACE"),
+            ("net;ofi_rxm", "FI_NET_IFACE"),
+            ("udp;ofi_rxd", "FI_UDP_IFACE"),
+            ("sockets", "FI_SOCKETS_IFACE"),
+            ("ofi_rxm;verbs", "FI_VERBS_IFACE"),
+            ("efa", "FI_EFA_IFACE"),
+            ("psm3", "PSM3_NIC"),
+        ] {
+            assert_eq!(held_by(provider), variable, "{provider}");
+        }
+        let passes = |word: &str| word.parse::<Fabric>().expect("a fabric").passes_the_kernel();
+        assert!(passes("ofi:verbs;ofi_rxm@eth1") && passes("ofi:psm3@mlx5_0"));
+        assert!(!passes("ofi:tcp@eth1") && !passes("ucx:mlx5_0:1") && !passes("tcp:eth1"));
+    }
+
     /// Every variable of every fabric, as the documentation of each implementation has it.
     #[test]
     fn a_fabric_is_what_its_variables_say_and_no_others() {
         let (open, ucx, ofi) = ("Open MPI v4.1.4", "MPICH 4.0.2, ch4:ucx", "MPICH 4.2, ch4:ofi");
-        let of = |word: &str, version: &str| {
-            let flavour = if version == open { Flavour::OpenMpi } else { Flavour::Mpich };
-            let set = word.parse::<Fabric>().expect("a fabric").variables(flavour, version);
-            set.map(|set| {
-                let words = set.iter().map(|(name, value)| format!("{name}={value}"));
-                words.collect::<Vec<_>>().join(" ")
-            })
-        };
-        for (word, version, set) in [
+        for (word, version, variables) in [
             ("shm", open, "OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader"),
             (
                 "tcp:nic0",
@@ -236,7 +365,7 @@ mod tests {
                 "ofi:psm3@nic0",
                 open,
                 "OMPI_MCA_pml=cm OMPI_MCA_mtl=ofi OMPI_MCA_mtl_ofi_provider_include=psm3 \
-                 FI_TCP_IFACE=nic0",
+                 PSM3_NIC=nic0",
             ),
             (
                 "ucx:nic0",
@@ -248,15 +377,20 @@ mod tests {
             ("tcp:nic0", ucx, "UCX_NET_DEVICES=nic0 UCX_TLS=tcp,self MPIR_CVAR_NOLOCAL=1"),
             ("ucx:mlx5_0:1", ucx, "UCX_NET_DEVICES=mlx5_0:1 MPIR_CVAR_NOLOCAL=1"),
             ("tcp:nic0", ofi, "FI_PROVIDER=tcp;ofi_rxm FI_TCP_IFACE=nic0 MPIR_CVAR_NOLOCAL=1"),
-            ("ofi:psm3@nic0", ofi, "FI_PROVIDER=psm3 FI_TCP_IFACE=nic0 MPIR_CVAR_NOLOCAL=1"),
+            ("ofi:psm3@nic0", ofi, "FI_PROVIDER=psm3 PSM3_NIC=nic0 MPIR_CVAR_NOLOCAL=1"),
+            (
+                "ofi:udp;ofi_rxd@nic0",
+                ofi,
+                "FI_PROVIDER=udp;ofi_rxd FI_UDP_IFACE=nic0 MPIR_CVAR_NOLOCAL=1",
+            ),
             ("ofi:psm3", ofi, "FI_PROVIDER=psm3 MPIR_CVAR_NOLOCAL=1"),
         ] {
-            assert_eq!(of(word, version).expect("built"), set, "{word} of {version}");
+            assert_eq!(set(word, version).expect("built"), variables, "{word} of {version}");
         }
         for (word, version) in
             [("ucx:nic0", ofi), ("ofi:psm3", ucx), ("tcp:nic0", "MPICH 3.4, ch3:nemesis")]
         {
-            let why = of(word, version).expect_err("not built").to_string();
+            let why = set(word, version).expect_err("not built").to_string();
             assert_eq!(why, format!("{version} was built without what {word} needs"));
         }
         let device = |word: &str| word.parse::<Fabric>().ok()?.device().map(str::to_owned);

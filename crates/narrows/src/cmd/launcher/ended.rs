@@ -213,7 +213,7 @@ fn judged(said: &str) -> (Cause, Option<String>) {
         return (Cause::MPI_DIED, Some(died));
     }
     let absent = ["attempted:", "No components were able to be opened", "unable to be opened"];
-    let absent_too = ["UCX  ERROR", "none of the available", "no usable transports"];
+    let absent_too = ["UCX  ERROR", "none of the available", "no usable transports", "OFI call"];
     if let Some(fabric) = line(&absent).or_else(|| line(&absent_too)) {
         return (Cause::MPI_FABRIC, Some(fabric));
     }
@@ -264,6 +264,11 @@ mod tests {
         assert_eq!(judged(died).0, Cause::MPI_DIED);
         let fabric = "  Process 1 is unable to reach\n  BTLs attempted: self\n";
         assert_eq!(judged(fabric), (Cause::MPI_FABRIC, Some("BTLs attempted: self".to_owned())));
+        let provider = "Abort(6): Fatal error in internal_Init: Other MPI error, error stack:\n\
+                        find_provider(132): OFI call getinfo failed (No data available)\n\
+                        =   EXIT CODE: 143\n";
+        let line = "find_provider(132): OFI call getinfo failed (No data available)".to_owned();
+        assert_eq!(judged(provider), (Cause::MPI_FABRIC, Some(line)));
         let own = "error: no MPI library can be loaded: gone\nhint: install\n";
         let (cause, line) = judged(own);
         assert_eq!(

@@ -4,17 +4,21 @@ use super::sheet::{Sheet, cells};
 use super::world::{World, gathered};
 use crate::args::MpiArgs;
 use crate::cause::Cause;
+use crate::cmd::launcher::beside_parent;
 use crate::failure::{Failure, MACHINE};
 use narrows_control::key;
 use narrows_model::Nanos;
 use narrows_mpi::carried::{self, HostSeen};
+use narrows_mpi::fabric::Fabric;
 use narrows_mpi::pattern::{self, Message, Pattern, RankRole};
 use narrows_mpi::samples::{self, Summary};
 use narrows_mpi::{Flavour, Mpi};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::env;
+use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::thread;
@@ -29,7 +33,8 @@ const INTERFACES_TOLD: usize = 8;
 pub fn run(args: &MpiArgs, launched: (Flavour, usize)) -> Result<u8, Failure> {
     // It ends with what started it, whatever ends that.
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
-    let loaded = narrows_mpi::load(args.libmpi.as_deref(), Some(launched.0))?;
+    let library = args.libmpi.clone().or_else(|| beside_parent(launched.0));
+    let loaded = narrows_mpi::load(library.as_deref(), Some(launched.0))?;
     narrows_mpi::ready(&loaded, Some(launched))?;
     if let Some(fabric) = args.fabric.as_ref().filter(|_| env::var_os(SET).is_none()) {
         let variables = fabric
@@ -40,6 +45,7 @@ pub fn run(args: &MpiArgs, launched: (Flavour, usize)) -> Result<u8, Failure> {
         let error = again.args(env::args_os().skip(1)).envs(variables).env(SET, "1").exec();
         return Err(Failure::of(Cause::MACHINE, format!("starting itself again: {error}")));
     }
+    is_there(args)?;
     let limit = Duration::from_secs_f64(args.limit_seconds());
     let mpi = loaded.start(Some(launched.1))?;
     if mpi.size() < 2 {
@@ -59,6 +65,16 @@ pub fn run(args: &MpiArgs, launched: (Flavour, usize)) -> Result<u8, Failure> {
         (Some(file), None) => super::present(args, &file),
         _ => Ok(0),
     }
+}
+
+/// Refuses a fabric whose interface this host lacks: some libraries take another in silence.
+fn is_there(args: &MpiArgs) -> Result<(), Failure> {
+    let sent = carried::sent();
+    let absent = args.fabric.as_ref().and_then(|it| it.absent(|name| sent.contains_key(name)));
+    let Some(name) = absent else { return Ok(()) };
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let says = format!("there is no interface {name} on {}", host.trim());
+    Err(Failure::of(Cause::MPI_FABRIC, says))
 }
 
 /// Makes all runs; rank 0 gives the file that they are in.
@@ -102,7 +118,8 @@ fn run_once(args: &MpiArgs, world: &World, pattern: Pattern, message: &Message) 
     let before = carried::sent();
     let summary = pattern::run(mpi, pattern, message, &part, Duration::from_secs_f64(args.seconds));
     let ranks = summaries(mpi, &summary);
-    let told = gathered(mpi, &told(&carried::since(&before)));
+    let device = args.fabric.as_ref().and_then(Fabric::device);
+    let told = gathered(mpi, &told(&carried::since(&before), device));
     if mpi.rank() != 0 {
         return None;
     }
@@ -133,9 +150,10 @@ fn summaries(mpi: &dyn Mpi, own: &Summary) -> Vec<Summary> {
         .collect()
 }
 
-fn told(sent: &BTreeMap<String, u64>) -> String {
+/// The interface that was asked for, whatever it sent, and those that sent most.
+fn told(sent: &BTreeMap<String, u64>, asked: Option<&str>) -> String {
     let mut most: Vec<(&String, &u64)> = sent.iter().collect();
-    most.sort_by_key(|(_, bytes)| std::cmp::Reverse(**bytes));
+    most.sort_by_key(|(name, bytes)| (asked != Some(name.as_str()), Reverse(**bytes)));
     let most = most.into_iter().take(INTERFACES_TOLD);
     most.map(|(name, bytes)| format!("{name} {bytes}\n")).collect()
 }
@@ -157,7 +175,9 @@ mod tests {
     #[test]
     fn interfaces_that_sent_most_are_told_and_read_again() {
         let sent: BTreeMap<String, u64> = (0..12).map(|n| (format!("eth{n}"), 100 * n)).collect();
-        let text = told(&sent);
+        let asked = told(&sent, Some("eth3"));
+        assert!(asked.starts_with("eth3 300\neth11 1100\n"), "{asked}");
+        let text = told(&sent, None);
         assert!(text.starts_with("eth11 1100\neth10 1000\n"), "{text}");
         let read = interfaces(&text);
         assert_eq!(read.len(), INTERFACES_TOLD);
