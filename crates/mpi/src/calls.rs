@@ -171,10 +171,12 @@ impl<A: Abi> Mpi for World<A> {
     }
 
     fn exchange(&self, window: Window<'_>, with: usize) {
-        let Window { out, into, each, sends, receives } = window;
-        if out.len() < each * sends || into.len() < each * receives {
+        if window.out.len() < window.span(window.sends)
+            || window.into.len() < window.span(window.receives)
+        {
             std::process::abort();
         }
+        let Window { out, into, each, stride, sends, receives } = window;
         let Handles { world, byte, no_request, ignore, .. } = self.handles;
         let (length, with) = (count(each), count(with));
         let mut requests = self.requests.borrow_mut();
@@ -182,16 +184,17 @@ impl<A: Abi> Mpi for World<A> {
         requests.resize(sends + receives, no_request);
         let (coming, going) = requests.split_at_mut(receives);
         for (n, request) in coming.iter_mut().enumerate() {
-            // SAFETY: the slices of `into` do not overlap, lie inside it as was just checked, and
-            // are borrowed until MPI_Waitall below has come back.
-            let at = unsafe { into.as_mut_ptr().add(n * each) }.cast();
+            // SAFETY: each place lies inside `into`, as was just checked, and that is borrowed until
+            // MPI_Waitall below has come back. Where all are one, the library writes bytes over
+            // bytes, which nobody reads.
+            let at = unsafe { into.as_mut_ptr().add(n * stride) }.cast();
             // SAFETY: as above; the request's place does not move before MPI_Waitall.
             let code = unsafe { (self.calls.irecv)(at, length, byte, with, TAG, world, request) };
             self.held(code);
         }
         for (n, request) in going.iter_mut().enumerate() {
             // SAFETY: inside `out`, as was just checked; it is only read.
-            let at = unsafe { out.as_ptr().add(n * each) }.cast();
+            let at = unsafe { out.as_ptr().add(n * stride) }.cast();
             // SAFETY: as above.
             let code = unsafe { (self.calls.isend)(at, length, byte, with, TAG, world, request) };
             self.held(code);
@@ -418,8 +421,12 @@ mod tests {
     #[test]
     fn messages_of_a_window_lie_one_after_the_other() {
         let (out, mut into) = ([10, 11, 12, 13, 14, 15], [20, 21, 22, 23]);
-        let window = Window { out: &out, into: &mut into, each: 2, sends: 3, receives: 2 };
-        world(0, 2).exchange(window, 1);
+        let mut exchange = |stride| {
+            let into = &mut into;
+            let window = Window { out: &out, into, each: 2, stride, sends: 3, receives: 2 };
+            world(0, 2).exchange(window, 1);
+        };
+        exchange(2);
         let calls = [
             "expect 2 of 2 from 1: 20",
             "expect 2 of 2 from 1: 22",
@@ -429,5 +436,9 @@ mod tests {
             "wait for 5",
         ];
         assert_eq!(called(), calls);
+        // Or all in one place.
+        exchange(0);
+        let (coming, going) = ("expect 2 of 2 from 1: 20", "begin 2 of 2 to 1: 10, 5");
+        assert_eq!(called(), [coming, coming, going, going, going, "wait for 5"]);
     }
 }

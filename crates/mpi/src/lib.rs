@@ -11,6 +11,7 @@ pub mod fabric;
 mod library;
 mod mpich;
 mod openmpi;
+mod paged;
 pub mod pattern;
 pub mod samples;
 mod standard;
@@ -90,8 +91,8 @@ pub trait Mpi {
     fn send(&self, bytes: &[u8], to: usize);
     /// Waits for a message of exactly that length.
     fn receive(&self, into: &mut [u8], from: usize);
-    /// Has a message under way for each slice of `out` of `each` bytes, and one coming for each of
-    /// `into`, and waits for all of them.
+    /// Has messages of `each` bytes under way from places in `out`, and as many as are told coming to
+    /// places in `into`, and waits for all of them.
     fn exchange(&self, window: Window<'_>, with: usize);
     /// The sums over all ranks, at all ranks.
     fn sum(&self, of: &[f64], into: &mut [f64]);
@@ -113,8 +114,18 @@ pub struct Window<'a> {
     pub into: &'a mut [u8],
     /// Bytes of a message.
     pub each: usize,
+    /// Bytes from the beginning of one message to that of the next: `each`, or 0 where all are in
+    /// one place.
+    pub stride: usize,
     /// Messages that are sent.
     pub sends: usize,
     /// Messages that come.
     pub receives: usize,
+}
+
+impl Window<'_> {
+    /// Bytes that so many messages take, the last one whole.
+    fn span(&self, messages: usize) -> usize {
+        messages.checked_sub(1).map_or(0, |before| before * self.stride + self.each)
+    }
 }

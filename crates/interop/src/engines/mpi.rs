@@ -38,7 +38,11 @@ pub static ENGINE: Engine = Engine {
     port: 0,
     server: |_, _| Vec::new(),
     client: |trial, address, _| words(trial, &with_here(address)),
-    client_words: &[(Takes::Fabric, &["--fabric"]), (Takes::Number, &["--messages"])],
+    client_words: &[
+        (Takes::Fabric, &["--fabric"]),
+        (Takes::Number, &["--messages"]),
+        (Takes::Nothing, &["--one-buffer"]),
+    ],
     server_words: &[],
     reach: |address, _| reach(&with_here(address)),
 };

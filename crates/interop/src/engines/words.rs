@@ -152,7 +152,7 @@ mod tests {
             ("perftest", "-d mlx5_0 -x 3 -s 65536 -q 4 -D 2 -R --report_gbits"),
             ("qperf", "-t 1 -m 64K tcp_bw"),
             ("sockperf", "-t 1 -m 64 --tcp"),
-            ("mpi", "--fabric ofi:tcp;ofi_rxm@eth0 --messages 16"),
+            ("mpi", "--fabric ofi:tcp;ofi_rxm@eth0 --messages 16 --one-buffer"),
         ] {
             assert_eq!(says(tool, words), None, "{tool} {words}");
         }

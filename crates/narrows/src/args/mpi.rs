@@ -39,6 +39,10 @@ pub struct MpiArgs {
     #[arg(long, value_name = "N", default_value_t = 64,
         value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub messages: u32,
+    /// Send all of these messages from one buffer and receive them into one, as the OSU benchmarks
+    /// do: what fits into a cache is copied in it. Without it each has a buffer of its own
+    #[arg(long)]
+    pub one_buffer: bool,
     /// Repeats of each pattern and size
     #[arg(long, value_name = "N", default_value_t = 6,
         value_parser = repeats())]

@@ -118,7 +118,10 @@ pub fn cells(args: &MpiArgs) -> Vec<(Pattern, Message)> {
         let sizes = args.sizes.iter().filter(|bytes| bytes.0 >= pattern.least_bytes());
         for bytes in sizes {
             let window = if pattern.is_rate() { args.messages as usize } else { 1 };
-            let cell = (*pattern, Message::of(bytes.0 as usize, window));
+            let bytes = bytes.0 as usize;
+            let one = args.one_buffer && pattern.is_rate();
+            let message = if one { Message::in_one_buffer } else { Message::of };
+            let cell = (*pattern, message(bytes, window));
             if !cells.contains(&cell) {
                 cells.push(cell);
             }
@@ -136,7 +139,9 @@ fn trial(
 ) -> Trial {
     let fabric = args.fabric.as_ref().map_or_else(|| "any fabric".to_owned(), ToString::to_string);
     let (ranks, length) = (world.mpi.size().to_string(), Bytes(message.bytes as u64).to_string());
+    let buffer = if message.one_buffer { ", one buffer" } else { "" };
     let window = if pattern.is_rate() { format!(" x {}", message.window) } else { String::new() };
+    let window = window + buffer;
     let label = format!("{} {fabric} {ranks} ranks {length}{window}", pattern.name());
     let window = Nanos::from_seconds(args.seconds);
     let none = Nanos(0);
@@ -149,7 +154,8 @@ fn trial(
     if world.oversubscribed {
         notes.push(level(OVERSUBSCRIBED, "a host has more ranks than CPUs for them".to_owned()));
     }
-    let levels = vec![level("fabric", fabric), level("ranks", ranks), level("length", length)];
+    let mut levels = vec![level("fabric", fabric), level("ranks", ranks), level("length", length)];
+    levels.extend(message.one_buffer.then(|| level("buffers", "one for all messages".to_owned())));
     Trial { levels, notes, ..trial }
 }
 
@@ -221,6 +227,16 @@ mod tests {
         let rates = of("mpi bandwidth alltoall --sizes 0,64K --messages 9");
         assert!(rates.contains(&("bandwidth", 65_536, 9)), "{rates:?}");
         assert!(!rates.contains(&("bandwidth", 0, 9)), "no bytes have no rate: {rates:?}");
+        let one = args("mpi pingpong bandwidth --sizes 8 --one-buffer");
+        let labels = cells(&one).into_iter().map(|(pattern, message)| {
+            trial(&one, &world(vec![0, 1], false), NetworkPath::Peer, pattern, &message).label
+        });
+        let labels: Vec<_> = labels.collect();
+        let wanted = [
+            "pingpong any fabric 2 ranks 8 B",
+            "bandwidth any fabric 2 ranks 8 B x 64, one buffer",
+        ];
+        assert_eq!(labels, wanted, "a ping-pong has one buffer anyway");
     }
 
     fn summary(times: u64) -> Summary {
