@@ -27,9 +27,26 @@ const KEPT: [&str; 18] = [
     "XDG_DATA_HOME",
     "XDG_RUNTIME_DIR",
 ];
-/// Beginnings of the names that podman and the libraries of fabrics and devices read.
-const KEPT_FAMILIES: [&str; 10] =
-    ["CONTAINERS_", "FI_", "IBV_", "LC_", "MLX4_", "MLX5_", "MPIR_", "OMPI_", "RDMAV_", "UCX_"];
+/// Beginnings of the names that podman, launchers of MPI and the libraries of fabrics and devices
+/// read. What a launcher tells its ranks of themselves is none of these.
+const KEPT_FAMILIES: [&str; 16] = [
+    "CONTAINERS_",
+    "FI_",
+    "HYDRA_",
+    "IBV_",
+    "I_MPI_",
+    "LC_",
+    "MLX4_",
+    "MLX5_",
+    "MPIR_",
+    "OMPI_",
+    "OPAL_",
+    "PMIX_MCA_",
+    "PRTE_MCA_",
+    "PSM3_",
+    "RDMAV_",
+    "UCX_",
+];
 
 /// The variable by which a worker is told how much memory it may take.
 const MEMORY: &str = "NARROWS_WORKER_BYTES";
@@ -131,7 +148,12 @@ mod tests {
         for name in kept.into_iter().chain(["OMPI_MCA_btl", "LC_ALL", "MLX5_SINGLE_THREADED"]) {
             assert!(is_kept(OsStr::new(name)), "{name}");
         }
-        for name in ["PATHS", "LD_PRELOAD", "XFI_PROVIDER", "HOM"] {
+        // How a launcher reaches hosts, by MPICH's and Open MPI 5's.
+        for name in ["HYDRA_LAUNCHER_EXEC", "HYDRA_IFACE", "PRTE_MCA_plm_ssh_agent", "OPAL_PREFIX"]
+        {
+            assert!(is_kept(OsStr::new(name)), "{name}");
+        }
+        for name in ["PATHS", "LD_PRELOAD", "XFI_PROVIDER", "HOM", "PMIX_RANK", "PMI_SIZE"] {
             assert!(!is_kept(OsStr::new(name)), "{name}");
         }
     }

@@ -183,35 +183,50 @@ fn slow_datagrams_are_named() {
 /// program in place of ssh. No agent runs.
 #[test]
 fn ranks_of_an_mpi_are_pairs_of_a_mesh() {
-    let launcher = Path::new("/usr/bin/mpirun.openmpi");
-    if !is_root() || !launcher.exists() {
-        return skip("ranks_of_an_mpi_are_pairs", "needs root, ip and mpirun.openmpi");
+    for launcher in ["mpirun.openmpi", "mpiexec.mpich"] {
+        if !is_root() || !Path::new("/usr/bin").join(launcher).exists() {
+            skip("ranks_of_an_mpi_are_pairs", &format!("needs root, ip and {launcher}"));
+            continue;
+        }
+        patiently("ranks_of_an_mpi_are_pairs", || ranks_are_pairs(launcher));
     }
-    patiently("ranks_of_an_mpi_are_pairs", ranks_are_pairs);
 }
 
-fn ranks_are_pairs() {
-    let hosts = Bridged::new("meshmpi", 3);
-    let dir = folder("mesh-mpi");
+/// A file that can be started.
+fn program(file: &Path, script: &str) {
+    fs::write(file, script).expect("script");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(file, mode).expect("mode");
+}
+
+/// A mesh whose launcher is the first on the path, and takes its words from the environment.
+fn mesh_of_ranks(hosts: &Bridged, dir: &Path, launcher: &str, words: &[&str]) -> Value {
+    let (binary, reach) = (env!("CARGO_BIN_EXE_narrows"), dir.join("reach"));
     let hop = |n: usize| format!("{}=/run/netns/{}", address(n), hosts.0[n + 1]);
     let hops: Vec<String> = (0..3).map(hop).collect();
-    let (binary, reach) = (env!("CARGO_BIN_EXE_narrows"), dir.join("reach"));
     let script = format!(
         "#!/bin/sh\nexport NARROWS_HOPS={}\nexec '{binary}' become --agent -- \"$@\"\n",
         hops.join(",")
     );
-    fs::write(&reach, script).expect("script");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(&reach, mode).expect("mode");
-    let mesh = |words: &[&str]| {
-        let mut command = Command::new("nsenter");
-        command.arg(hosts.inside(0)).args([binary, "mesh", "--mpi", "-J", "--pairs", "quick"]);
-        command.args(["--fabric", "tcp:uplink", "--once", "-t", "0.2", "--out"]).arg(&dir);
-        command.env("OMPI_MCA_plm", "rsh").env("OMPI_MCA_plm_rsh_agent", &reach);
-        command.env("OMPI_MCA_oob_tcp_if_include", "198.51.100.0/24");
-        let ran = run(command.args(words));
-        serde_json::from_str(&out(&ran)).unwrap_or_else(|_| panic!("{}", err(&ran)))
-    };
+    program(&reach, &script);
+    program(&dir.join("mpirun"), &format!("#!/bin/sh\nexec {launcher} \"$@\"\n"));
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new("nsenter");
+    command.arg(hosts.inside(0)).args([binary, "mesh", "--mpi", "-J", "--pairs", "quick"]);
+    command.args(["--fabric", "tcp:uplink", "--once", "-t", "0.2", "--out"]).arg(dir);
+    command.env("PATH", format!("{}:{path}", dir.display()));
+    command.env("OMPI_MCA_plm", "rsh").env("OMPI_MCA_plm_rsh_agent", &reach);
+    command.env("OMPI_MCA_oob_tcp_if_include", "198.51.100.0/24");
+    command.env("HYDRA_LAUNCHER", "ssh").env("HYDRA_LAUNCHER_EXEC", &reach);
+    command.env("HYDRA_IFACE", "bridge");
+    let ran = run(command.args(words));
+    serde_json::from_str(&out(&ran)).unwrap_or_else(|_| panic!("{launcher}: {}", err(&ran)))
+}
+
+fn ranks_are_pairs(launcher: &str) {
+    let hosts = Bridged::new("meshmpi", 3);
+    let dir = folder(&format!("mesh-{launcher}"));
+    let mesh = |words: &[&str]| mesh_of_ranks(&hosts, &dir, launcher, words);
     let rates: Value = mesh(&["198.51.100.[2-5]"]);
     assert_eq!(rates["mesh"]["unit"], "bit/s", "{rates}");
     let gone: Vec<bool> =
