@@ -183,6 +183,14 @@ fn worst(mesh: &Mesh, names: &[String]) -> Vec<Vec<String>> {
     std::iter::once(head).chain(rows).collect()
 }
 
+/// What became of rounds whose windows lay apart.
+fn again(mesh: &Mesh) -> String {
+    match mesh.made_again() {
+        0 => String::new(),
+        made => format!(", {made} of them run again"),
+    }
+}
+
 fn rounds(mesh: &Mesh) -> String {
     let shares = mesh.rounds.iter().filter_map(|round| round.overlap_share);
     let least = shares.reduce(f64::min);
@@ -196,7 +204,7 @@ fn rounds(mesh: &Mesh) -> String {
     };
     let apart = match mesh.apart() {
         0 => String::new(),
-        apart => format!("; in {apart} rounds less than half"),
+        apart => format!("; in {} less than half{}", words::counted(apart, "round"), again(mesh)),
     };
     let rounds = words::counted(mesh.rounds.len(), "round");
     format!("{rounds} of up to {most} pairs at once; {overlap}{apart}")

@@ -157,6 +157,12 @@ pub struct Round {
     pub overlap_share: Option<f64>,
 }
 
+impl Round {
+    fn is_apart(&self) -> bool {
+        self.overlap_share.is_some_and(|share| share < OVERLAP_MIN)
+    }
+}
+
 /// A mesh, evaluated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mesh {
@@ -199,6 +205,9 @@ impl Mesh {
             cell.failed = record.outcome.why().or(cell.failed.take());
         }
         let unit = unit.or_else(|| cells.values().next().map(|_| Unit::BitsPerSecond))?;
+        let apart: BTreeSet<u32> =
+            rounds.iter().filter(|round| round.is_apart()).map(|round| round.round).collect();
+        cells.values_mut().for_each(|cell| cell.looks = that_met(&cell.looks, &apart));
         let mut cells: Vec<MeshPair> = cells.into_values().collect();
         let values = cells.iter().flat_map(|cell| &cell.looks).filter_map(|look| look.value);
         let best = values.reduce(if is_time(unit) { f64::min } else { f64::max });
@@ -226,11 +235,33 @@ impl Mesh {
 
     /// Rounds whose pairs did not all run at the same time.
     pub fn apart(&self) -> usize {
-        self.rounds
-            .iter()
-            .filter(|round| round.overlap_share.is_some_and(|s| s < OVERLAP_MIN))
-            .count()
+        self.rounds.iter().filter(|round| round.is_apart()).count()
     }
+
+    /// Of those the rounds that no figure is of, since their pairs ran again.
+    pub fn made_again(&self) -> usize {
+        let looks = self.cells.iter().flat_map(|cell| &cell.looks);
+        let counts: BTreeSet<u32> = looks.map(|look| look.round).collect();
+        let apart = self.rounds.iter().filter(|round| round.is_apart());
+        apart.filter(|round| !counts.contains(&round.round)).count()
+    }
+}
+
+/// Whether the pairs of a round did not all run at the same time, by its records: then each had
+/// less beside it than the round was to give it. False where nothing tells.
+pub fn lie_apart(records: &[Record]) -> bool {
+    let all: Vec<&Record> = records.iter().collect();
+    overlap_in(&all).is_some_and(|share| share < OVERLAP_MIN)
+}
+
+/// The runs of a pair without those of rounds that lay apart and were made again.
+fn that_met(looks: &[Look], apart: &BTreeSet<u32>) -> Vec<Look> {
+    let is_again = |look: &Look, of: &Look| {
+        look.at_once == of.at_once && look.value.is_some() && !apart.contains(&look.round)
+    };
+    let counts =
+        |of: &&Look| !apart.contains(&of.round) || !looks.iter().any(|look| is_again(look, of));
+    looks.iter().filter(counts).copied().collect()
 }
 
 /// The figures of one round.
@@ -275,13 +306,19 @@ fn rounds(records: &[Record], pairs: &BTreeMap<&str, (usize, usize, &Trial)>) ->
     by_round
         .into_iter()
         .map(|(round, records)| {
-            let done: Vec<&&Record> =
-                records.iter().filter(|record| record.outcome == Outcome::Done).collect();
-            let reports: Vec<_> = done.iter().flat_map(|record| &record.reports).collect();
-            let overlap_share = if done.len() > 1 { overlap_of(&reports) } else { None };
-            Round { round, done: done.len(), pairs: records.len(), overlap_share }
+            let done = records.iter().filter(|record| record.outcome == Outcome::Done).count();
+            Round { round, done, pairs: records.len(), overlap_share: overlap_in(&records) }
         })
         .collect()
+}
+
+/// Share of the shortest window that those of a round's runs had in common; `None` where fewer
+/// than two ran, or nothing tells.
+fn overlap_in(records: &[&Record]) -> Option<f64> {
+    let done: Vec<&&Record> =
+        records.iter().filter(|record| record.outcome == Outcome::Done).collect();
+    let reports: Vec<_> = done.iter().flat_map(|record| &record.reports).collect();
+    if done.len() > 1 { overlap_of(&reports) } else { None }
 }
 
 fn state(cell: &MeshPair, best: Option<f64>, unit: Unit, limits: Limits) -> State {

@@ -85,3 +85,33 @@ fn a_pair_that_is_slow_among_many_alone_is_told_apart() {
     assert_eq!(of(&cell(vec![failed])), State::Failed);
     assert_eq!(of(&cell(vec![look(4, 9.9), failed])), State::Good, "one figure is enough");
 }
+
+#[test]
+fn a_round_that_lay_apart_does_not_count_where_its_pairs_met_later() {
+    let look = |round, at_once, value| Look { round, at_once, value };
+    let (first, again, alone) =
+        (look(0, 4, Some(9.0)), look(1, 4, Some(5.0)), look(2, 1, Some(8.0)));
+    let apart = BTreeSet::from([0]);
+    assert_eq!(that_met(&[first, again, alone], &apart), [again, alone]);
+    // Fewer pairs at once are no second try, and neither is a run that failed or lay apart too.
+    assert_eq!(that_met(&[first, alone], &apart), [first, alone]);
+    let failed = look(1, 4, None);
+    assert_eq!(that_met(&[first, failed], &apart), [first, failed]);
+    assert_eq!(that_met(&[first, again], &BTreeSet::from([0, 1])), [first, again]);
+    assert_eq!(that_met(&[first, again], &BTreeSet::new()), [first, again]);
+    let cells =
+        vec![MeshPair { from: 0, to: 1, looks: vec![again], state: State::Good, failed: None }];
+    let round = |round, share| Round { round, done: 4, pairs: 4, overlap_share: Some(share) };
+    let rounds = vec![round(0, 0.2), round(1, 0.9), round(2, 0.3)];
+    let mesh = |cells| Mesh {
+        unit: Unit::BitsPerSecond,
+        cells,
+        best: None,
+        rounds: rounds.clone(),
+        named: Vec::new(),
+        limits: Limits::default(),
+    };
+    assert_eq!((mesh(cells.clone()).apart(), mesh(cells).made_again()), (2, 2));
+    let of_both = MeshPair { from: 0, to: 1, looks: vec![first], state: State::Good, failed: None };
+    assert_eq!(mesh(vec![of_both]).made_again(), 1, "the first still counts");
+}

@@ -23,7 +23,7 @@ use narrows_plan::{direct as timing, hostset};
 use narrows_report::mesh as report;
 use narrows_runner::launch::{Brought, is_ssh};
 use narrows_runner::{Crowd, RANK_PAIRS_AT_ONCE, Ranks};
-use narrows_stats::mesh::{Figures, Limits, Mesh};
+use narrows_stats::mesh::{Figures, Limits, Mesh, lie_apart};
 use narrows_store::Store;
 use rounds::Rounds;
 use std::collections::BTreeMap;
@@ -227,10 +227,26 @@ impl<'a> Meshed<'a> {
         Ok(Self { args, store, trials, repeats: BTreeMap::new(), rounds, block: 0, seen })
     }
 
+    /// A round, and once more where its windows lay apart: then pairs had less beside them than they
+    /// were to have. Whether the user stopped it.
+    fn until_met(
+        &mut self,
+        crew: &mut Crew,
+        round: &[Pair],
+        stop: &AtomicBool,
+    ) -> Result<bool, Failure> {
+        let (stopped, is_apart) = self.round(crew, round, stop)?;
+        if stopped || !is_apart {
+            return Ok(stopped);
+        }
+        self.seen.add(1);
+        Ok(self.round(crew, round, stop)?.0)
+    }
+
     /// All rounds, and suspects again; whether the user stopped it.
     fn measure(&mut self, crew: &mut Crew, stop: &AtomicBool) -> Result<bool, Failure> {
         for round in std::mem::take(&mut self.rounds) {
-            if self.round(crew, &round, stop)? {
+            if self.until_met(crew, &round, stop)? {
                 return Ok(true);
             }
         }
@@ -252,7 +268,7 @@ impl<'a> Meshed<'a> {
             let alone = rounds.iter().all(|round| round.len() == 1);
             self.seen.add(rounds.len());
             for round in rounds {
-                if self.round(crew, &round, stop)? {
+                if self.until_met(crew, &round, stop)? {
                     return Ok(true);
                 }
             }
@@ -263,13 +279,14 @@ impl<'a> Meshed<'a> {
         }
     }
 
-    /// One round, and its records to disk.
+    /// One round, and its records to disk; whether the user stopped it, and whether its windows lay
+    /// apart.
     fn round(
         &mut self,
         crew: &mut Crew,
         round: &[Pair],
         stop: &AtomicBool,
-    ) -> Result<bool, Failure> {
+    ) -> Result<(bool, bool), Failure> {
         let mut trials = Vec::new();
         for pair in round {
             let Some(trial) = self.trials.get(pair) else { continue };
@@ -285,7 +302,7 @@ impl<'a> Meshed<'a> {
         if !stopped {
             self.store.put_records(&records)?;
         }
-        Ok(stopped)
+        Ok((stopped, lie_apart(&records)))
     }
 
     /// Pairs that were slow the last time, of what is stored.
