@@ -175,12 +175,18 @@ struct Buffers {
     sums: Vec<f64>,
 }
 
-/// Iterations before those that count.
+/// Iterations before those that count, twice.
 const WARM: usize = 10;
+/// Bytes of a rank after which fewer of them do: a window of long messages takes a second over a
+/// slow network.
+const WARM_BYTES: usize = 64 << 20;
 /// The most iterations of a run; each is kept until its end.
 const ITERATIONS_MAX: u64 = 1_000_000;
-/// The fewest, whatever they take.
+/// The fewest, while they take no longer than so many times what was asked for.
 const ITERATIONS_MIN: u64 = 20;
+const LONGEST_TIMES: u64 = 25;
+/// The fewest, whatever they take.
+const ITERATIONS_LEAST: u64 = 3;
 
 /// Runs a pattern for about so long, and says how long this rank's iterations took. All ranks call
 /// it with the same words.
@@ -208,9 +214,10 @@ pub fn run(
     let mut iterations = 0;
     let mut times = Vec::new();
     if takes_part {
-        timed(mpi, pattern, message, part, &mut buffers, WARM);
-        times = timed(mpi, pattern, message, part, &mut buffers, WARM);
-        iterations += 2 * WARM as u64;
+        let warm = warm(pattern, message);
+        timed(mpi, pattern, message, part, &mut buffers, warm);
+        times = timed(mpi, pattern, message, part, &mut buffers, warm);
+        iterations += 2 * warm as u64;
     }
     let mut planned = planned(&times, time).to_ne_bytes();
     mpi.share(&mut planned);
@@ -225,11 +232,20 @@ pub fn run(
     payload(summary, pattern, message, part, iterations, mpi.size())
 }
 
+/// Iterations before those that count: the same at all ranks, which know nothing of each other yet.
+fn warm(pattern: Pattern, message: &Message) -> usize {
+    let at_once = if pattern.is_rate() { message.window } else { 1 };
+    (WARM_BYTES / (message.bytes * at_once).max(1)).clamp(1, WARM)
+}
+
 /// How many iterations fill the time, from those that were tried; only rank 0's answer counts, and
 /// it takes part in every pattern.
 fn planned(tried: &[u64], time: Duration) -> u64 {
     let median = Summary::of(tried.to_vec()).p50_ns.max(1);
-    (time.as_nanos() as u64 / median).clamp(ITERATIONS_MIN, ITERATIONS_MAX)
+    let time = time.as_nanos() as u64;
+    let is_long = median.saturating_mul(ITERATIONS_MIN) > time.saturating_mul(LONGEST_TIMES);
+    let least = if is_long { ITERATIONS_LEAST } else { ITERATIONS_MIN };
+    (time / median).clamp(least, ITERATIONS_MAX)
 }
 
 /// What the rank sent, in all iterations.
@@ -469,8 +485,9 @@ mod tests {
         assert_eq!((calls.first(), calls.last(), edges), (calls.last(), calls.first(), 2));
         let at = calls.iter().position(|call| call == "share 8").expect("the number is shared");
         let (warm, timed) = (&calls[1..at], &calls[at + 1..calls.len() - 1]);
-        assert_eq!(warm.len(), timed.len(), "twice ten before, twenty that count");
-        let once = timed[..timed.len() / 20].to_vec();
+        let once = timed[..timed.len() / 3].to_vec();
+        let each = once.len();
+        assert_eq!([warm.len(), timed.len()], [20 * each, 3 * each], "twice ten, then three");
         for iteration in warm.chunks(once.len().max(1)).chain(timed.chunks(once.len().max(1))) {
             assert_eq!(iteration, once);
         }
@@ -500,21 +517,30 @@ mod tests {
         let message = Message::in_one_buffer(100, 4);
         let (calls, told) = run_with(&message, Pattern::Bandwidth, true, Some(2));
         assert_eq!(calls, ["4 there, 0 back of 100 with 2 in one place", "receive 1 from 2"]);
-        assert_eq!((told.count, told.away_bytes), (20, 16_000));
+        assert_eq!((told.count, told.away_bytes), (3, 9200));
         let (calls, _) = run_with(&message, Pattern::BothWays, false, Some(2));
         assert_eq!(calls, ["4 there, 4 back of 100 with 2 in one place"]);
     }
 
     #[test]
-    fn who_leads_counts_twenty_and_sends_forty() {
+    fn who_leads_counts_three_and_sends_twenty_three() {
         let of = |pattern, leads| {
             let told = run_of(pattern, leads, Some(2)).1;
             (told.count, told.away_bytes, told.within_bytes)
         };
-        assert_eq!(of(Pattern::PingPong, true), (20, 4000, 0));
-        assert_eq!(of(Pattern::PingPong, false), (0, 4000, 0), "the other end counts");
-        assert_eq!(of(Pattern::Bandwidth, true), (20, 16_000, 0));
-        assert_eq!(of(Pattern::Alltoall, false), (20, 8000, 0), "to two ranks elsewhere");
+        assert_eq!(of(Pattern::PingPong, true), (3, 2300, 0));
+        assert_eq!(of(Pattern::PingPong, false), (0, 2300, 0), "the other end counts");
+        assert_eq!(of(Pattern::Bandwidth, true), (3, 9200, 0));
+        assert_eq!(of(Pattern::Alltoall, false), (3, 4600, 0), "to two ranks elsewhere");
+    }
+
+    #[test]
+    fn a_window_of_long_messages_is_warmed_up_with_few() {
+        let of = |pattern, bytes, window| warm(pattern, &Message::of(bytes, window));
+        assert_eq!([0, 8, 1 << 20].map(|bytes| of(Pattern::PingPong, bytes, 1)), [10; 3]);
+        let windows = [8, 64 << 10, 128 << 10, 1 << 20, 4 << 20, 1 << 30];
+        let warm = windows.map(|bytes| of(Pattern::Bandwidth, bytes, 64));
+        assert_eq!(warm, [10, 10, 8, 1, 1, 1]);
     }
 
     #[test]
@@ -522,7 +548,14 @@ mod tests {
         let of = |each_ns: u64, time| planned(&[each_ns, each_ns, 9 * each_ns], time);
         assert_eq!(of(1000, Duration::from_secs(1)), 1_000_000, "no more than are kept");
         assert_eq!(of(10_000, Duration::from_secs(1)), 100_000);
-        assert_eq!(of(1_000_000_000, Duration::from_secs(1)), 20, "never fewer");
+        assert_eq!(of(1_000_000_000, Duration::from_secs(1)), 20, "no fewer for twenty seconds");
+        assert_eq!(of(1_250_000_000, Duration::from_secs(1)), 20);
+        assert_eq!(
+            of(1_250_000_001, Duration::from_secs(1)),
+            3,
+            "more than 25 times what was asked"
+        );
+        assert_eq!(of(5_000_000_000, Duration::from_millis(200)), 3);
     }
 
     #[test]
