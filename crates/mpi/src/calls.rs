@@ -184,9 +184,9 @@ impl<A: Abi> Mpi for World<A> {
         requests.resize(sends + receives, no_request);
         let (coming, going) = requests.split_at_mut(receives);
         for (n, request) in coming.iter_mut().enumerate() {
-            // SAFETY: each place lies inside `into`, as was just checked, and that is borrowed until
-            // MPI_Waitall below has come back. Where all are one, the library writes bytes over
-            // bytes, which nobody reads.
+            // SAFETY: each place lies inside `into`, as was just checked, and that is borrowed
+            // until MPI_Waitall below has come back. Where all are one, the library writes bytes
+            // over bytes, which nobody reads.
             let at = unsafe { into.as_mut_ptr().add(n * stride) }.cast();
             // SAFETY: as above; the request's place does not move before MPI_Waitall.
             let code = unsafe { (self.calls.irecv)(at, length, byte, with, TAG, world, request) };

@@ -99,8 +99,8 @@ impl Fabric {
         }
     }
 
-    /// The interface that it names, where that is none of those that are there. A device of RDMA and
-    /// a network in place of a name are the library's to judge.
+    /// The interface that it names, where that is none of those that are there. A device of RDMA
+    /// and a network in place of a name are the library's to judge.
     pub fn absent(&self, is_there: impl Fn(&str) -> bool) -> Option<&str> {
         let name = match self {
             Self::Tcp { interface } => interface,

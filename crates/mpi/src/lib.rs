@@ -11,7 +11,6 @@ pub mod fabric;
 mod library;
 mod mpich;
 mod openmpi;
-mod paged;
 pub mod pattern;
 pub mod samples;
 mod standard;
@@ -91,8 +90,8 @@ pub trait Mpi {
     fn send(&self, bytes: &[u8], to: usize);
     /// Waits for a message of exactly that length.
     fn receive(&self, into: &mut [u8], from: usize);
-    /// Has messages of `each` bytes under way from places in `out`, and as many as are told coming to
-    /// places in `into`, and waits for all of them.
+    /// Has messages of `each` bytes under way from places in `out`, and as many as are told coming
+    /// to places in `into`, and waits for all of them.
     fn exchange(&self, window: Window<'_>, with: usize);
     /// The sums over all ranks, at all ranks.
     fn sum(&self, of: &[f64], into: &mut [f64]);

@@ -1,6 +1,5 @@
 //! Who sends what to whom, and how long each iteration takes.
 
-use crate::paged::Paged;
 use crate::samples::Summary;
 use crate::{Mpi, Window};
 use std::time::{Duration, Instant};
@@ -169,8 +168,8 @@ impl RankRole {
 
 /// Buffers of a rank, touched before anything is timed.
 struct Buffers {
-    out: Paged,
-    into: Paged,
+    out: Vec<u8>,
+    into: Vec<u8>,
     numbers: Vec<f64>,
     sums: Vec<f64>,
 }
@@ -204,8 +203,8 @@ pub fn run(
     let length = (message.bytes * slots).max(1);
     let numbers = message.bytes.div_ceil(size_of::<f64>());
     let mut buffers = Buffers {
-        out: Paged::of(b'n', length),
-        into: Paged::of(b'-', length),
+        out: vec![b'n'; length],
+        into: vec![b'-'; length],
         numbers: vec![1.0; numbers],
         sums: vec![0.0; numbers],
     };
@@ -308,25 +307,35 @@ fn once(
     let with = part.partner.unwrap_or_default();
     match pattern {
         Pattern::PingPong if part.leads => {
-            mpi.send(buffers.out.first(bytes), with);
-            mpi.receive(buffers.into.first_mut(bytes), with);
+            mpi.send(first(&buffers.out, bytes), with);
+            mpi.receive(first_mut(&mut buffers.into, bytes), with);
         }
         Pattern::PingPong => {
-            mpi.receive(buffers.into.first_mut(bytes), with);
-            mpi.send(buffers.out.first(bytes), with);
+            mpi.receive(first_mut(&mut buffers.into, bytes), with);
+            mpi.send(first(&buffers.out, bytes), with);
         }
         Pattern::Bandwidth | Pattern::Pairs if part.leads => {
             exchange(mpi, message, buffers, [window, 0], with);
-            mpi.receive(buffers.into.first_mut(1), with);
+            mpi.receive(first_mut(&mut buffers.into, 1), with);
         }
         Pattern::Bandwidth | Pattern::Pairs => {
             exchange(mpi, message, buffers, [0, window], with);
-            mpi.send(buffers.out.first(1), with);
+            mpi.send(first(&buffers.out, 1), with);
         }
         Pattern::BothWays => exchange(mpi, message, buffers, [window; 2], with),
         Pattern::Allreduce => mpi.sum(&buffers.numbers, &mut buffers.sums),
-        Pattern::Alltoall => mpi.to_all(buffers.out.all(), buffers.into.all_mut(), bytes),
+        Pattern::Alltoall => mpi.to_all(&buffers.out, &mut buffers.into, bytes),
     }
+}
+
+/// The first message of a buffer.
+fn first(buffer: &[u8], bytes: usize) -> &[u8] {
+    buffer.get(..bytes).unwrap_or_default()
+}
+
+/// The same, to be written.
+fn first_mut(buffer: &mut [u8], bytes: usize) -> &mut [u8] {
+    buffer.get_mut(..bytes).unwrap_or_default()
 }
 
 /// So many messages there and so many back at once.
@@ -337,7 +346,7 @@ fn exchange(
     [sends, receives]: [usize; 2],
     with: usize,
 ) {
-    let (out, into) = (buffers.out.all(), buffers.into.all_mut());
+    let Buffers { out, into, .. } = buffers;
     let stride = message.stride();
     mpi.exchange(Window { out, into, each: message.bytes, stride, sends, receives }, with);
 }

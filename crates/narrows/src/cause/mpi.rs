@@ -8,7 +8,8 @@ impl Cause {
         Self::machine("install one: libopenmpi3 or libmpich12, or name its file with --libmpi");
     /// A library whose ABI is not known.
     pub const STRANGE_MPI: Self = Self::machine(
-        "Open MPI 3 to 5, what has MPICH's ABI and libmpi_abi of version 1 are known: name one with --libmpi",
+        "Open MPI 3 to 5, what has MPICH's ABI and libmpi_abi of version 1 are known: name one with \
+         --libmpi",
     );
     /// The launcher of one implementation and the library of another.
     pub const MIXED_MPI: Self = Self::machine(

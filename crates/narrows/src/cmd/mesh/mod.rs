@@ -227,8 +227,8 @@ impl<'a> Meshed<'a> {
         Ok(Self { args, store, trials, repeats: BTreeMap::new(), rounds, block: 0, seen })
     }
 
-    /// A round, and once more where its windows lay apart: then pairs had less beside them than they
-    /// were to have. Whether the user stopped it.
+    /// A round, and once more where its windows lay apart: then pairs had less beside them than
+    /// they were to have. Whether the user stopped it.
     fn until_met(
         &mut self,
         crew: &mut Crew,
