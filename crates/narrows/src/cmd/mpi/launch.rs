@@ -43,6 +43,11 @@ pub fn run(args: &MpiArgs, out: &Path) -> Result<Option<PathBuf>, Failure> {
     {
         return Ok(Some(file));
     }
+    // Ranks that a library does not let go end without its leave, which launchers call a failure.
+    if matches!(ended.how, How::Ended(_)) && is_whole(&file) {
+        note!("{} did not end well; all runs were made by then", launcher.program.display());
+        return Ok(Some(file));
+    }
     let failure = why(&ended, &launcher.program, limit);
     if file.exists() {
         let why = failure.says().to_owned();
@@ -52,6 +57,11 @@ pub fn run(args: &MpiArgs, out: &Path) -> Result<Option<PathBuf>, Failure> {
         }
     }
     if matches!(ended.how, How::Stopped) { Ok(None) } else { Err(failure) }
+}
+
+/// Whether a file has all the runs that rank 0 was to make.
+pub fn is_whole(file: &Path) -> bool {
+    narrows_store::read(file).is_ok_and(|stored| stored.ended == Some(Ended::Complete))
 }
 
 /// Refuses to be one of many that a launcher without MPI has started: each would start its own.

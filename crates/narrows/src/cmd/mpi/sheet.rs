@@ -204,6 +204,7 @@ fn said(carried: &Carried) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::alone::{Alone, args};
+    use super::super::launch::is_whole;
     use super::super::said;
     use super::*;
     use crate::kept;
@@ -281,7 +282,10 @@ mod tests {
                 let times = [Nanos(1_000_000 * u64::from(step.repeat)), Nanos(5)];
                 sheet.put(step, (cell.0, &cell.1), &ranks, &carried[which], times).expect("put");
             }
+            let begun = sheet.store.path().to_owned();
+            assert!(!is_whole(&begun), "its ranks are not done");
             let file = sheet.end().expect("an end");
+            assert!(is_whole(&file) && !is_whole(&dir), "a file of all runs");
             let mut stored = narrows_store::read(&file).expect("a study");
             stored.records.sort_by_key(|record| (record.trial.clone(), record.repeat));
             let study = &stored.study;
