@@ -3,7 +3,7 @@
 use crate::cause::{Cause, Exit};
 use crate::said::say_error;
 use narrows_bmc::BmcError;
-use narrows_control::{ControlError, Denial, Gone};
+use narrows_control::{ControlError, Denial, Gone, Refusal};
 use narrows_hostctl::HostError;
 use narrows_interop::iperf3::Iperf3Error;
 use narrows_rdma::NativeError;
@@ -163,13 +163,12 @@ impl From<ControlError> for Failure {
         let says = error.to_string();
         let cause = match error {
             ControlError::UnknownHost { .. } => Cause::UNKNOWN_HOST,
-            ControlError::HungUp { .. } | ControlError::Unreachable { why: Gone::Closed, .. } => {
-                Cause::TURNED_AWAY
-            }
+            ControlError::HungUp { why: Refusal::NoAgent | Refusal::Gone(_), .. }
+            | ControlError::Unreachable { why: Gone::Closed, .. } => Cause::TURNED_AWAY,
             ControlError::Unreachable { .. } => Cause::UNREACHABLE,
             ControlError::Listen { error, .. } => unheard(error.kind()),
             ControlError::Vanished { .. } => Cause::VANISHED,
-            ControlError::Refused { .. } => Cause::REFUSED,
+            ControlError::Refused { .. } | ControlError::HungUp { .. } => Cause::REFUSED,
             ControlError::Declined(Denial::MeetsNobody { .. }) => Cause::MEETS_NOBODY,
             ControlError::Declined(_) => Cause::DECLINED,
             ControlError::Key(_) => Cause::BAD_KEY,

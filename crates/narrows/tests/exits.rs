@@ -309,7 +309,7 @@ fn runs_that_an_agents_owner_does_not_allow_are_told() {
     let agent = serve(&[], &["-B", "127.0.0.1", "--allow", "192.0.2.0/24"]);
     let mut command = narrows();
     command.args(["tcp", "127.0.0.1", "--key", &agent.key, "-p", &agent.port.to_string()]);
-    ends(&mut command, Cause::REFUSED);
+    ends(&mut command, Cause::TURNED_AWAY);
 }
 
 /// The port of a server that speaks iperf3's protocol, and says this to all in place of a test.

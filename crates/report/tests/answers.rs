@@ -188,8 +188,8 @@ fn what_was_asked_for_is_answered_before_a_probe_even_without_a_figure() {
     assert!(answer.action.starts_with("measure longer (-t)"), "{}", answer.action);
 }
 
-/// A time that is longer than predicted is no share of what something allows, and one that is shorter
-/// needs no limit.
+/// A time that is longer than predicted is no share of what something allows, and one that is
+/// shorter needs no limit.
 #[test]
 fn a_time_is_a_multiple_of_the_predicted_one() {
     let study = measured(&[9.4]);

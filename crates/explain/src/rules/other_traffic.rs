@@ -147,8 +147,8 @@ fn most(all: &[Seen], way: Way) -> Option<&Seen> {
 
 const REMEDY: &str = "see who sends (ss -tunp, nethogs, iftop at that end; of a router or switch \
                       its counters by flow) and stop or limit it (tc, the program's own limit), or \
-                      measure when the link is free; copies of the flows' own packets are as much (iptables \
-                      TEE, nft dup, tc mirred); tuning TCP does not help";
+                      measure when the link is free; copies of the flows' own packets are as much \
+                      (iptables TEE, nft dup, tc mirred); tuning TCP does not help";
 
 fn says(cell: &Cell<'_>, one: &Seen) -> String {
     let verb = if one.way == Way::Out { "leaves" } else { "comes in" };

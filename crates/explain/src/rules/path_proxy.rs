@@ -5,8 +5,9 @@
 //! which no path can do for the far end's own answers. Then each end's counters are of its own
 //! connection alone: acknowledgements, losses and windows of the one say nothing of the other.
 //!
-//! A proxy near the far end, or on a short path, is not told so. Its own connection comes from another
-//! port than the one that it answers; so do connections through many NATs, which is said as well.
+//! A proxy near the far end, or on a short path, is not told so. Its own connection comes from
+//! another port than the one that it answers; so do connections through many NATs, which is said as
+//! well.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
@@ -57,9 +58,9 @@ pub fn is_translated(cell: &Cell<'_>) -> bool {
     })
 }
 
-/// Whether each connection comes from another port than the end has that makes it, in every run whose
-/// ends both tell theirs: a proxy may have closed the one connection before it is asked. A port that
-/// is forwarded changes the other number, that of the end which listens.
+/// Whether each connection comes from another port than the end has that makes it, in every run
+/// whose ends both tell theirs: a proxy may have closed the one connection before it is asked. A
+/// port that is forwarded changes the other number, that of the end which listens.
 fn is_from_another_port(cell: &Cell<'_>) -> bool {
     let is_reverse = cell.trial.params.stream.as_ref().is_some_and(|stream| stream.reverse);
     let mut runs = cell.done.iter().filter_map(|record| {

@@ -6,8 +6,8 @@ use super::{Engine, Runs, options};
 use narrows_model::trial::Trial;
 use narrows_model::workload::{Transport, Workload};
 
-/// Requests for each second of a window: the benchmark has no time, and a path of 100 us takes about
-/// so many.
+/// Requests for each second of a window: the benchmark has no time, and a path of 100 us takes
+/// about so many.
 const REQUESTS_PER_SECOND: f64 = 10_000.0;
 
 /// How Redis is called at both ends, and what it tells.
