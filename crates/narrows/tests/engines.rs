@@ -185,8 +185,8 @@ fn conditions_are_set_read_back_and_refused_in_words() {
     bench.result("tcp", &["-B", "198.51.100.2"]);
     bench.result("udp", &["-B", "narrows1", "-b", "5M"]);
     for (more, code, says) in [
-        (&["-B", "no-such-if"][..], 5, "binding to the interface no-such-if"),
-        (&["-B", "203.0.113.7"], 5, "binding to 203.0.113.7"),
+        (&["-B", "no-such-if"][..], 5, "-B: there is no interface no-such-if here"),
+        (&["-B", "203.0.113.7"], 5, "-B: 203.0.113.7 is no address of this host"),
         (&["--memory-node", "900,-"], 5, "--memory-node: there is no node 900 here"),
         (&["-6"], 3, "the name has no such address"),
         (&["--netns", "no-such-netns"], 2, "entering the network namespace no-such-netns"),
