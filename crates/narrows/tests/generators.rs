@@ -285,7 +285,7 @@ fn what_a_generator_cannot_do_is_said_before_anything_is_sent() {
     refused("192.0.2.1 --engine trafgen --rate 1k", 2, "sends between namespaces or two ports");
     refused("--engine trafgen --interval 0.5", 2, "counted over the whole window");
     if !is_root() {
-        return skip("refused", "the rest needs root for network namespaces");
+        return skip("refused", "needs root for network namespaces");
     }
     refused("--engine trafgen --rate 1k -t 0.5", 2, "a window of whole seconds");
     refused("--engine testpmd --rate 1k", 2, "testpmd keeps no rate");
