@@ -30,7 +30,6 @@ fn run(command: &str, text: &str) -> Run {
     let rate = before(text, " requests per second");
     let each = clients.zip(rate).map(|(clients, rate)| clients * 1e9 / rate);
     let [_, _, median, _, most, longest] = latencies(text);
-    let ns = |ms: Option<f64>| ms.map(|ms| ms * 1e6);
     let mut run = Run::new("tcp-latency");
     run = run.level("command", command);
     for (name, value) in [("clients", clients), ("message size", bytes)] {
@@ -39,10 +38,14 @@ fn run(command: &str, text: &str) -> Run {
         }
     }
     run.figure("average request", each, Unit::Nanos)
-        .figure("median request", ns(median), Unit::Nanos)
-        .figure("99 % of requests", ns(most), Unit::Nanos)
-        .figure("longest request", ns(longest), Unit::Nanos)
+        .figure("median request", nanos(median), Unit::Nanos)
+        .figure("99 % of requests", nanos(most), Unit::Nanos)
+        .figure("longest request", nanos(longest), Unit::Nanos)
         .figure("requests", rate, Unit::PerSecond)
+}
+
+fn nanos(ms: Option<f64>) -> Option<f64> {
+    ms.map(|ms| ms * 1e6)
 }
 
 /// The number that stands before these words.

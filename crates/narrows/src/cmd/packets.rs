@@ -44,18 +44,27 @@ pub fn run(args: &PacketsArgs) -> Result<u8, Failure> {
     if args.search.zero_loss || args.search.back_to_back.is_some() {
         return searched(args, settings);
     }
-    match (ports, is_local) {
-        (Some(ports), _) => {
-            check_raw(args, &settings)?;
-            packets_here::check_ports(&ports)?;
-            for port in &ports {
-                say_wire_rate(port, args, &settings)?;
-            }
-            packets_here::between_ports(args, &settings)
-        }
-        (None, true) => packets_here::between_namespaces(args, &settings),
-        (None, false) => to_host(args, settings),
+    if ports.is_some() || is_local {
+        return here(args, &settings, ports.as_ref());
     }
+    to_host(args, settings)
+}
+
+/// Both ends are on this host: two ports that a cable joins, or two namespaces.
+fn here(
+    args: &PacketsArgs,
+    settings: &Settings,
+    ports: Option<&[String; 2]>,
+) -> Result<u8, Failure> {
+    let Some(ports) = ports else {
+        return packets_here::between_namespaces(args, settings);
+    };
+    check_raw(args, settings)?;
+    packets_here::check_ports(ports)?;
+    for port in ports {
+        say_wire_rate(port, args, settings)?;
+    }
+    packets_here::between_ports(args, settings)
 }
 
 /// Has an outside generator send in place of ours.
@@ -73,21 +82,11 @@ fn by_tool(args: &PacketsArgs, mut settings: Settings, tool: &str) -> Result<u8,
     if let (Some(nic), Some(_)) = (&args.nic, &ports) {
         settings.tell(&places::BIND, nic.clone());
     }
-    match (ports, args.peer.hosts.is_empty()) {
-        (Some(ports), _) => {
-            check_raw(args, &settings)?;
-            packets_here::check_ports(&ports)?;
-            for port in &ports {
-                say_wire_rate(port, args, &settings)?;
-            }
-            packets_here::between_ports(args, &settings)
-        }
-        (None, true) => packets_here::between_namespaces(args, &settings),
-        (None, false) => {
-            let says = format!("{tool} sends between namespaces or two ports (--nic eth0,eth1)");
-            Err(Failure::of(Cause::GENERATOR, says))
-        }
+    if ports.is_none() && !args.peer.hosts.is_empty() {
+        let says = format!("{tool} sends between namespaces or two ports (--nic eth0,eth1)");
+        return Err(Failure::of(Cause::GENERATOR, says));
     }
+    here(args, &settings, ports.as_ref())
 }
 
 /// The two ports of this host that send to each other, where two are named.
