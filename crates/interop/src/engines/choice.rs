@@ -176,6 +176,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const RATE: &str = flows::BITRATE.declared.key;
 const PARALLEL: &str = flows::PARALLEL.declared.key;
 const CONGESTION: &str = flows::CONGESTION.declared.key;
+const WAIT: &str = flows::WAIT.declared.key;
 
 /// Where a trial puts its ends, which the launcher of ranks decides.
 fn placed_by_launcher(trial: &Trial) -> Option<&'static str> {
@@ -199,6 +200,8 @@ impl Engine {
             PARALLEL => trial.params.streams <= 1 || self.takes.contains(&key),
             // Routes of namespaces ask for it in a tool's place, and UDP has none.
             CONGESTION if trial.path == NetworkPath::Namespaces || !trial.kind.is_tcp() => true,
+            // No tool's sockets spin where ours would.
+            WAIT => trial.kind.is_rdma() && self.takes.contains(&key),
             _ => self.takes.contains(&key),
         };
         told(&trial.params).map(|(option, _)| option.key).find(|key| !is_said(key))
@@ -208,7 +211,7 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::load::{Params, StreamParams, Timeline};
+    use narrows_model::load::{Params, SocketParams, StreamParams, Timeline, Wait};
     use narrows_model::options::runs;
     use narrows_model::trial::{EndSpec, TrialId};
     use narrows_model::{Bytes, Nanos};
@@ -254,6 +257,11 @@ mod tests {
         let prompt = || told(|of| of.told.tell(&flows::QUICKACK, true));
         let cubic = || told(|of| of.congestion = Some("cubic".to_owned()));
         let several = || Params::of_network(Bytes(1000), 4);
+        let spins = || {
+            told(|of| {
+                of.socket = Some(SocketParams { wait: Some(Wait::Spin), ..SocketParams::default() })
+            })
+        };
         let ranks = || told(|of| of.told.tell(&runs::RANKS, 8));
         for (tool, kind, params, option) in [
             ("iperf3", "tcp-stream", reversed(), None),
@@ -266,6 +274,9 @@ mod tests {
             ("nuttcp", "tcp-stream", reversed(), Some("reverse")),
             ("qperf", "tcp-stream", several(), Some("parallel")),
             ("qperf", "tcp-stream", paced(), Some("bitrate")),
+            ("qperf", "tcp-latency", spins(), Some("wait")),
+            ("qperf", "rdma-send-latency", spins(), None),
+            ("perftest", "rdma-read-stream", spins(), None),
             ("iperf3", "tcp-stream", cubic(), None),
             ("nuttcp", "tcp-stream", cubic(), Some("congestion")),
             ("nuttcp", "udp-stream", cubic(), None),
