@@ -98,7 +98,7 @@ for name in ["rxe-write", "rxe-read", "siw-write", "siw-read"]:
 
 # What cannot be done says why; exit code and a part of the words.
 REFUSED = {
-    "rxe-huge-missing": (5, "huge pages"),
+    "rxe-huge-missing": (5, "vm.nr_hugepages"),
     "siw-write-imm": (5, "no write with immediate"),
     "siw-atomic": (5, "no atomic operations"),
     "siw-write-uc": (5, "reliable connections only"),
