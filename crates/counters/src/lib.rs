@@ -42,7 +42,7 @@ pub struct Registered {
 /// Sources that tell of the whole host.
 pub const HOST: [Source; 2] = [Source::Cpu, Source::Pressure];
 /// Sources that tell of one end of a network trial, read in its own namespace.
-pub const END: [Source; 12] = [
+pub const END: [Source; 13] = [
     Source::Cpu,
     Source::Group,
     Source::Interface,
@@ -55,6 +55,7 @@ pub const END: [Source; 12] = [
     Source::Softnet,
     Source::TcpInfo,
     Source::Udp,
+    Source::UserQueue,
 ];
 
 #[cfg(test)]

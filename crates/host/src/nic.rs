@@ -92,6 +92,9 @@ fn nic(
             Some(Rings { rx, rx_max, tx, tx_max })
         }),
         coalescing: coalescing(&ethtool),
+        gro_flush_ns: of
+            .number("gro_flush_timeout")
+            .and_then(|ns| u64::try_from(ns).map_err(|_| format!("{ns} is not a time"))),
         pause: ask::fact(&ethtool, "pause", |words| {
             let [negotiated, rx, tx] = ask::numbers(words)?.map(|word: u32| word != 0);
             Some(Pause { negotiated, rx, tx })

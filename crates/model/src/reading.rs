@@ -38,10 +38,12 @@ pub enum Source {
     TcpInfo,
     /// Datagrams that sockets took or lost, from `/proc/net/snmp`.
     Udp,
+    /// Packets that wait for a program, from `/proc/net/netfilter/nfnetlink_queue`.
+    UserQueue,
 }
 
 impl Source {
-    const WORDS: [(Self, &'static str); 12] = [
+    const WORDS: [(Self, &'static str); 13] = [
         (Self::Cpu, "cpu"),
         (Self::Group, "group"),
         (Self::Interface, "interface"),
@@ -54,6 +56,7 @@ impl Source {
         (Self::Softnet, "softnet"),
         (Self::TcpInfo, "tcp-info"),
         (Self::Udp, "udp"),
+        (Self::UserQueue, "user-queue"),
     ];
 
     pub fn word(self) -> &'static str {
@@ -290,9 +293,12 @@ fn scope_of(source: Source, text: &str) -> Option<(Scope, &str)> {
             let at = [".received:", ".sent:"].iter().filter_map(|way| text.find(way)).min()?;
             Some(of_nic((&text[..at], &text[at + 1..])))
         }
-        Source::Group | Source::Netstat | Source::Pressure | Source::Softnet | Source::Udp => {
-            Some((Scope::Host, text))
-        }
+        Source::Group
+        | Source::Netstat
+        | Source::Pressure
+        | Source::Softnet
+        | Source::Udp
+        | Source::UserQueue => Some((Scope::Host, text)),
     }
 }
 
@@ -418,6 +424,7 @@ mod tests {
             ("softnet", "squeezed_polls", Scope::Host, "squeezed", Unit::Polls),
             ("tcp-info", "flow7.rtt_ns", Scope::Flow(7), "rtt", Unit::Nanos),
             ("udp", "in_datagrams", Scope::Host, "in", Unit::Datagrams),
+            ("user-queue", "queued_packets", Scope::Host, "queued", Unit::Packets),
         ] {
             let key = read(source, text);
             assert_eq!((&key.scope, &*key.name, key.unit), (&scope, name, unit), "{text}");

@@ -12,6 +12,7 @@ mod socket;
 mod softnet;
 mod tcp_info;
 mod udp;
+mod user_queue;
 
 use crate::Registered;
 
@@ -29,4 +30,5 @@ pub static SOURCES: &[&Registered] = &[
     &softnet::SOURCE,
     &tcp_info::SOURCE,
     &udp::SOURCE,
+    &user_queue::SOURCE,
 ];

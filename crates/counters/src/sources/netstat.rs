@@ -146,6 +146,7 @@ mod tests {
             keys::CAME_TWICE_EARLY,
             keys::TCP_CHECKSUM,
             keys::UDP_CHECKSUM,
+            keys::UDP_NO_PORT,
             keys::TCP_OUT,
             keys::FRAGMENTS_IN,
             keys::FRAGMENTS_FAILED,

@@ -56,6 +56,10 @@ pub struct Nic {
     /// When an interrupt is raised.
     #[serde(default)]
     pub coalescing: Fact<Coalescing>,
+    /// How long the kernel holds received packets back that more may join, in nanoseconds
+    /// (`gro_flush_timeout`); 0 is not at all.
+    #[serde(default)]
+    pub gro_flush_ns: Fact<u64>,
     /// Offloads by the kernel's names, switched on or not.
     #[serde(default)]
     pub offloads: Fact<BTreeMap<String, bool>>,

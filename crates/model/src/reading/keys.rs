@@ -1,6 +1,6 @@
 //! The counters that something asks for by name, and all gauges.
 
-use super::Source::{Cpu, Group, Interface, Netstat, Qdisc, Socket, Softnet, TcpInfo};
+use super::Source::{Cpu, Group, Interface, Netstat, Qdisc, Socket, Softnet, TcpInfo, UserQueue};
 use super::Unit::{Bytes, Events, Nanos, Options, Packets, Segments};
 use super::{Counter, Gauge};
 
@@ -50,6 +50,10 @@ pub const SOCKET_DROPPED: Counter = Counter::of(Socket, "dropped", Packets);
 pub const BACKLOG_DROPPED: Counter = Counter::of(Softnet, "dropped", Packets);
 /// Packets that CPUs took from devices.
 pub const PROCESSED: Counter = Counter::of(Softnet, "processed", Packets);
+/// Packets that a firewall's rule handed to a program (NFQUEUE).
+pub const USER_QUEUED: Counter = Counter::of(UserQueue, "queued", Packets);
+/// Packets that found such a program's queue full, or could not be told to it.
+pub const USER_QUEUE_DROPPED: Counter = Counter::of(UserQueue, "dropped", Packets);
 /// Payload that a connection received.
 pub const TCP_RECEIVED: Counter = Counter::of(TcpInfo, "received", Bytes);
 /// Segments that a connection sent, those that it sent again included.
@@ -102,6 +106,8 @@ pub const CAME_TWICE_EARLY: Counter = kernel("TcpExt.TCPDSACKOfoSent");
 pub const TCP_CHECKSUM: Counter = kernel("Tcp.InCsumErrors");
 /// Datagrams whose checksum was wrong.
 pub const UDP_CHECKSUM: Counter = kernel("Udp.InCsumErrors");
+/// Datagrams that came for a port where nobody listens.
+pub const UDP_NO_PORT: Counter = kernel("Udp.NoPorts");
 /// Segments that a TCP socket sent, as the namespace counts them.
 pub const TCP_OUT: Counter = kernel("Tcp.OutSegs");
 /// Fragments that came and were to be joined.

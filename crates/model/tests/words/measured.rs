@@ -5,7 +5,7 @@ use narrows_model::memory_traffic::Uncounted;
 use narrows_model::profile::NotProfiled;
 use narrows_model::result::{Activity, Measure, Needed, Unmeasured};
 
-const MEASURES: [(Measure, &str); 63] = [
+const MEASURES: [(Measure, &str); 64] = [
     (Measure::TcpSegments, "TCP's count of its segments"),
     (Measure::TcpRoundTrips, "TCP's round trips"),
     (Measure::TcpShortestRoundTrip, "TCP's shortest round trip"),
@@ -29,6 +29,7 @@ const MEASURES: [(Measure, &str); 63] = [
     (Measure::FirstPackets, "the kernel's count of first packets"),
     (Measure::Handshakes, "the time of its handshakes"),
     (Measure::Softnet, "counts of /proc/net/softnet_stat"),
+    (Measure::UserQueue, "what the ends' kernels queue to programs (root; NFQUEUE)"),
     (Measure::SoftirqTime, "time of each CPU in software interrupts"),
     (Measure::SoftirqTimeAndPackets, "time in software interrupts, and packets"),
     (Measure::ThreadTime, "CPU time of the ends' threads"),
