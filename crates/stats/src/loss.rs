@@ -293,8 +293,12 @@ impl Way<'_> {
         let (packets, by_bytes) = self.through(self.to, [keys::RX_PACKETS, keys::RX_BYTES])?;
         let arrived = if is_joined(messages, packets) { by_bytes } else { by_bytes.min(packets) };
         let in_window = (arrived as f64 * window as f64 / looked as f64) as u64;
-        let told =
-            messages.saturating_add(self.received(|flow| flow.duplicates)).saturating_add(dropped);
+        // What came for ports where nobody listens, others sent.
+        let strays = self.to.readings.total(keys::UDP_NO_PORT).unwrap_or(0);
+        let told = messages
+            .saturating_add(self.received(|flow| flow.duplicates))
+            .saturating_add(dropped)
+            .saturating_add(strays);
         let error = arrived - in_window.min(arrived);
         // As much as the looks may have seen beyond the window is not sure.
         Some((in_window.saturating_sub(told).saturating_sub(error), error))
@@ -385,6 +389,17 @@ mod tests {
     fn of(from: Option<&EndReport>, to: &EndReport) -> Loss {
         let none = Loss { last_datagrams_known: true, ..Loss::default() };
         none.add(&Way { from, to, message: MESSAGE })
+    }
+
+    #[test]
+    fn what_others_send_to_closed_ports_is_no_drop_of_the_receivers_host() {
+        let sent = end(true, 10_000, 10_000, 10_000);
+        // 4,000 of 10,000 came, and 5,000 of somebody else's by the same interface.
+        let mut came = end(false, 4_000, 4_000, 9_000);
+        assert_eq!(of(Some(&sent), &came).main_place().0, LossPlace::ReceiverHost);
+        came.readings.put_words("netstat", "Udp.NoPorts_events", 5_000);
+        let loss = of(Some(&sent), &came);
+        assert_eq!(loss.main_place(), (LossPlace::Path, 6_000), "{loss:?}");
     }
 
     #[test]
