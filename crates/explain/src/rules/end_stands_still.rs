@@ -3,7 +3,8 @@
 //! A process that is stopped, frozen by its control group or suspended with its virtual machine
 //! neither runs nor waits for a CPU: data waits for it, TCP's window closes or datagrams find its
 //! socket full, and CPU, path and settings look sound. The thread that reads the clock at each end
-//! stands still with it, so that slices of the window last far longer than they were to.
+//! stands still with it, so that slices of the window last far longer than they were to. Of stops
+//! that are shorter than a slice TCP's own clock tells, which had nothing to send meanwhile.
 
 use crate::measured::{self, Blind, Cell, Looked, finding, waited_share};
 use crate::{Case, Rule};
@@ -46,7 +47,8 @@ fn look(cell: &Cell<'_>) -> Looked {
         ("receiver", cell.of_receiver(still(Role::Receiver))),
         ("sender", cell.of_sender(still(Role::Sender))),
     ];
-    let told = ends.into_iter().filter_map(|(name, share)| Some((name, share?)));
+    let unheard = ("sender", silent_share(cell).filter(|share| *share >= SILENT_SHARE));
+    let told = ends.into_iter().chain([unheard]).filter_map(|(name, share)| Some((name, share?)));
     let worst = told.max_by(|a, b| a.1.total_cmp(&b.1));
     let (name, share) = worst.ok_or_else(|| cell.lacks(Measure::Slices))?;
     let percent = 100.0 * share;
@@ -65,6 +67,26 @@ fn look(cell: &Cell<'_>) -> Looked {
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
     });
     cell.saw(seen, wrong)
+}
+
+/// Shorter silences are those of other calls than the ones that send.
+const SILENT_SHARE: f64 = 0.3;
+
+/// Share of the window in which a program that writes all that TCP takes had written nothing, and
+/// its threads neither ran nor waited for a CPU: stops that are shorter than a slice are not seen
+/// by the clock. A call that waits for room is one of TCP's busy times.
+fn silent_share(cell: &Cell<'_>) -> Option<f64> {
+    if !cell.is_tcp_stream() || cell.is_paced() {
+        return None;
+    }
+    let silent = 1.0 - cell.engaged_share()?;
+    let away = cell.of_sender(|end| {
+        let ran = end.threads.iter().map(|thread| {
+            (thread.user_ns.0 as f64 + thread.system_ns.0 as f64) / thread.wall_ns.0.max(1) as f64
+        });
+        Some(1.0 - ran.reduce(f64::max)? - waited_share(end)?)
+    })?;
+    Some(silent.min(away))
 }
 
 /// The part of the window by which an end's slices were too long, as far as its threads were
@@ -130,6 +152,36 @@ mod tests {
         // A thread that waited for a CPU in all of that time was not stopped.
         assert!(is_clear(&of(&[100, 201, 100, 199, 101, 200, 99], 900)));
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn stops_shorter_than_a_slice_are_told_by_tcp_which_had_nothing_to_send() {
+        let of = |busy_ms: u64, ran_ms: u64, waited_ms: u64| {
+            let mut study = stream("tcp-stream");
+            for record in &mut study.records {
+                for role in [Role::Receiver, Role::Sender] {
+                    let end = record.of_mut(role).next().expect("an end");
+                    let slice = Interval {
+                        start_ns: Nanos(0),
+                        length_ns: Nanos(104_000_000),
+                        bytes: Bytes(1000),
+                    };
+                    end.intervals = vec![slice; 9];
+                    end.threads[0].user_ns = Nanos(0);
+                    end.threads[0].system_ns = Nanos(ran_ms * 1_000_000);
+                    end.threads[0].wall_ns = Nanos(1_000_000_000);
+                    end.threads[0].waited_ns = Some(Nanos(waited_ms * 1_000_000));
+                    let busy = busy_ms * 1_000_000;
+                    end.readings.put_words("tcp-info", "flow0.busy_ns", busy);
+                }
+            }
+            of_study(&RULE, &study)
+        };
+        let stopped = of(380, 350, 50);
+        assert!(format!("{stopped:?}").contains("sender's program stood still for 60 %"));
+        assert!(is_clear(&of(1000, 350, 50)), "it waits for room");
+        assert!(is_clear(&of(380, 900, 50)), "it works");
+        assert!(is_clear(&of(380, 350, 600)), "it waits for a CPU");
     }
 
     #[test]

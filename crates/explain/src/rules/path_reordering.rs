@@ -10,7 +10,8 @@ use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::probe::WayProbe;
-use narrows_model::reading::keys;
+use narrows_model::reading::{Counter, keys};
+use narrows_model::record::Record;
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
 use narrows_stats::reordered_share;
 
@@ -58,6 +59,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     // All that was on the way when a segment was lost comes before it is sent again.
     // Where every second run lost one segment, the median of neither count is of the same run.
     let lost = losses.lost.max(mean_lost(cell).unwrap_or(0.0));
+    let lost = missing_share(cell).map_or(lost, |missing| missing.min(lost));
     let wrong = losses.early >= EARLY_SHARE
         && lost <= LOST_OF_EARLY_MAX * losses.early
         && losses.early > by_loss(cell, lost);
@@ -72,6 +74,26 @@ fn look(cell: &Cell<'_>) -> Looked {
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
     });
     cell.saw(seen, wrong)
+}
+
+/// Share of the segments with payload of all runs together that the receiver's TCP never had, by
+/// both ends' counts. A sender learns of few of those that it sent in vain where acknowledgements
+/// tell of the last one only.
+pub fn missing_share(cell: &Cell<'_>) -> Option<f64> {
+    let apart = cell.apart_share()?;
+    let sent: u64 = of_all(cell, Record::sender, keys::DATA_OUT)?;
+    let came: u64 = of_all(cell, Record::receiver, keys::DATA_IN)?;
+    (sent > 0).then(|| sent.saturating_sub(came) as f64 / sent as f64 + apart)
+}
+
+/// The sum of what one end of each run counted; `None` where one did not.
+fn of_all(
+    cell: &Cell<'_>,
+    end: fn(&Record) -> Option<&EndReport>,
+    counter: Counter,
+) -> Option<u64> {
+    let counts = cell.done.iter().map(|record| end(record)?.readings.total(counter));
+    counts.sum::<Option<u64>>()
 }
 
 /// Share of the segments of all runs together that were lost.
@@ -143,6 +165,29 @@ mod tests {
         assert!(is_clear(&of(20, 0, 0)));
         assert!(is_clear(&of(900, 45, 0)), "each loss lets a window come early");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn what_the_receiver_had_was_not_lost_whatever_the_sender_heard_of_it() {
+        let of = |sent: u64, came: u64| {
+            let mut study = stream("tcp-stream");
+            for (key, value) in [
+                ("sent_segments", sent),
+                ("sent_data_segments", sent),
+                ("retransmitted_segments", 7_000),
+                ("duplicates_reported_segments", 5_400),
+            ] {
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+            }
+            for (key, value) in
+                [("received_data_segments", came), ("received_out_of_order_segments", 14_300)]
+            {
+                read_receiver(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(36_800, 36_800)));
+        assert!(is_clear(&of(36_800, 35_200)), "as many are missing as the sender says");
     }
 
     #[test]

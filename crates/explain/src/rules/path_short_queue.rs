@@ -28,6 +28,9 @@ const REACHED_SHARE: f64 = 0.85;
 const WAITED_MIN_NS: f64 = 1e6;
 /// And of some weight beside the path itself.
 const WAITED_SHARE: f64 = 0.2;
+/// What a stream has under way fills a queue in which packets wait for this share of the time at the
+/// least.
+const WAITED_OF_QUEUE: f64 = 0.3;
 
 fn judge(case: &Case<'_>) -> Verdict {
     let idle = Some(Activity::LosesSegments);
@@ -74,7 +77,9 @@ fn look(cell: &Cell<'_>) -> Looked {
     // One that is always full shows no connection a round trip without it, and another may have.
     let is_never_empty = cell.trips().is_some_and(|trips| {
         let base_ns = cell.shortest_ns().unwrap_or(trips.shortest_ns);
-        trips.least_ns - base_ns >= WAITED_MIN_NS.max(WAITED_SHARE * base_ns)
+        let waited_ns = trips.least_ns - base_ns;
+        waited_ns >= WAITED_MIN_NS.max(WAITED_SHARE * base_ns)
+            && (is_filled(cell, rate.middle, waited_ns) || others_wait(cell, base_ns, waited_ns))
     });
     let holds_enough = limited.room_bytes.zip(needed_bytes(cell, rate.middle));
     let is_long = holds_enough.is_some_and(|(room, needed)| room >= needed);
@@ -101,6 +106,26 @@ fn look(cell: &Cell<'_>) -> Looked {
     cell.saw(seen, wrong)
 }
 
+/// Whether what a stream has under way fills a queue in which packets wait so long: acknowledgements
+/// that are late are no queue of it.
+fn is_filled(cell: &Cell<'_>, rate_bps: f64, waited_ns: f64) -> bool {
+    let under_way_ns = cell.under_way().zip(cell.segment_bytes()).map(|(segments, bytes)| {
+        8e9 * segments * bytes * f64::from(cell.trial.params.streams.max(1)) / rate_bps
+    });
+    under_way_ns.is_none_or(|ns| ns >= WAITED_OF_QUEUE * waited_ns)
+}
+
+/// Whether a probe, which runs without the stream, waited in that queue too: others fill it. Without
+/// round trips of probes they may.
+fn others_wait(cell: &Cell<'_>, base_ns: f64, waited_ns: f64) -> bool {
+    let beside = cell.study.records.iter().filter(|record| cell.is_probe_beside(record));
+    let shortest = beside.filter_map(|record| {
+        let trips = record.sender()?.round_trips.iter();
+        trips.map(|(ns, _)| ns.0).min()
+    });
+    shortest.min().is_none_or(|ns| ns as f64 - base_ns >= WAITED_OF_QUEUE * waited_ns)
+}
+
 /// What a queue before a link of so many bits a second holds that keeps it busy: the bytes of a
 /// round trip, over the root of the number of flows (Appenzeller et al., SIGCOMM 2004).
 fn needed_bytes(cell: &Cell<'_>, rate_bps: f64) -> Option<f64> {
@@ -115,6 +140,7 @@ mod tests {
     use crate::measured::testing::{of_study, read, stream};
     use crate::probes::testing::{way, with_probes};
     use crate::setting::testing::{is_clear, is_unknown};
+    use narrows_model::Nanos;
     use narrows_model::load::Role;
     use narrows_model::probe::PathProbe;
 
@@ -172,6 +198,21 @@ mod tests {
         };
         assert!(is_clear(&at_least(27_000_000)), "a queue that never empties");
         assert!(matches!(at_least(10_500_000), Verdict::Found { .. }), "one that does");
+        // Ten segments of the stream take 6 ms, and a probe finds the queue empty.
+        read(&mut filled, "tcp-info", "flow0.rtt_ns", 47_000_000);
+        read(&mut filled, "tcp-info", "flow0.lowest:rtt_ns", 47_000_000);
+        let beside_probe = |ns: u64| {
+            let mut study = filled.clone();
+            let runs = study.records.len();
+            with_probes(&mut study, &[PathProbe { there: queue(), ..PathProbe::default() }]);
+            for record in study.records.iter_mut().skip(runs) {
+                let ends = record.of_mut(Role::Sender);
+                ends.for_each(|end| end.round_trips = vec![(Nanos(ns), 3)]);
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(matches!(beside_probe(11_000_000), Verdict::Found { .. }), "late answers");
+        assert!(is_clear(&beside_probe(46_000_000)), "others fill it");
         let mut lacks = stream("tcp-stream");
         read(&mut lacks, "tcp-info", "flow0.sent_segments", 1_000);
         read(&mut lacks, "tcp-info", "flow0.retransmitted_segments", 50);

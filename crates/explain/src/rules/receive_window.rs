@@ -95,7 +95,7 @@ const REWRITTEN: f64 = 2.0;
 
 /// What the receiver offers of a flow as its window closes, and the most that the sender had of it,
 /// where something between made it smaller (Linux 6.2: `tcpi_rcv_wnd`).
-fn rewritten(cell: &Cell<'_>) -> Option<(f64, f64)> {
+pub fn rewritten(cell: &Cell<'_>) -> Option<(f64, f64)> {
     let offered = cell.of_receiver(|end| {
         let all = end.readings.each(keys::RECEIVE_WINDOW, Moment::Closing);
         all.map(|(_, bytes)| bytes as f64).reduce(f64::min)
