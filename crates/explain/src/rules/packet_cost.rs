@@ -8,7 +8,7 @@
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
-use narrows_model::reading::keys;
+use narrows_model::reading::{Counter, Scope, keys};
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
 use narrows_model::workload::Workload;
 
@@ -117,16 +117,74 @@ fn look(cell: &Cell<'_>) -> Looked {
         || cell.is_busy()
         || cell.engaged_share().is_some_and(|share| share < ENGAGED_MAX);
     let dear = cost.softirq >= SOFTIRQ_MIN && cost.packet_ns >= ordinary_ns && is_held;
+    if let Some(copies) = copies(cell).filter(|_| is_held && cost.softirq >= COPIES_SOFTIRQ) {
+        return of_copies(cell, copies, cost.softirq);
+    }
     let wrong = dear.then(|| {
         let says = format!(
             "The kernel spends {:.0} us on each packet at the {end}'s host in {}, where 1 to 3 are \
-             ordinary: long lists of filter rules, bridges, tunnels or encryption on the way",
+             ordinary: long lists of filter rules, bridges, tunnels or encryption on the way, or a \
+             profiler that interrupts it",
             cost.packet_ns / 1e3,
             cell.trial.label
         );
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY)
     });
     cell.saw(seen, wrong)
+}
+
+/// Packets that a host's CPUs handle for each one of the stream.
+struct Copies {
+    /// For each packet that the receiver's interface counts, which may be many segments.
+    packets: f64,
+    /// For each segment.
+    segments: f64,
+}
+
+/// Many more packets than the stream has; `None` where that is not counted or not so.
+fn copies(cell: &Cell<'_>) -> Option<Copies> {
+    let segment = cell.segment_bytes()?.max(1.0);
+    let of = |packets: fn(&EndReport) -> Option<f64>| cell.of_receiver(packets);
+    let own = of(|end| {
+        let counted = [keys::RX_PACKETS, keys::TX_PACKETS].map(|key| interface(end, key));
+        Some(counted.into_iter().sum::<Option<u64>>()?.max(1) as f64)
+    })?;
+    let segments = of(|end| Some(bytes(end)))? / segment;
+    let all = of(packets)?;
+    let copies = Copies { packets: all / own, segments: all / segments.max(1.0) };
+    (copies.packets >= COPIES_OF_PACKETS && copies.segments >= COPIES_OF_SEGMENTS).then_some(copies)
+}
+
+/// A stream passes a namespace, a bridge or a tunnel at the cost of one packet each; five of them in
+/// a row on one host are rare, and so are fewer than eight for a packet of many segments.
+const COPIES_OF_PACKETS: f64 = 8.0;
+const COPIES_OF_SEGMENTS: f64 = 5.0;
+/// Less than a whole CPU, and they are not what holds the stream.
+const COPIES_SOFTIRQ: f64 = 1.0;
+const COPIES_REMEDY: &str = "see who gets them: bridge -d link (flood, learning), bridge fdb show \
+                             and tc filter (mirred) on this host, ip -s link for interfaces that \
+                             count as many; take away mirrors, let the bridge learn (ageing_time, \
+                             learning on)";
+
+fn of_copies(cell: &Cell<'_>, copies: Copies, softirq: f64) -> Looked {
+    let seen = format!(
+        "the CPUs handled {:.0} packets for each one of the receiver's interface and {:.1} for each \
+         segment, in {:.0} % of a CPU",
+        copies.packets,
+        copies.segments,
+        100.0 * softirq
+    );
+    let says = format!(
+        "The host's CPUs handle {:.0} packets for each one of the stream in {}: copies of it (a \
+         bridge that floods, a mirror), many devices in a row, or others' traffic",
+        copies.packets, cell.trial.label
+    );
+    let found = finding(&RULE, cell, Weight::Advice, says, seen.clone(), COPIES_REMEDY);
+    cell.saw(seen, Some(found))
+}
+
+fn interface(end: &EndReport, counter: Counter) -> Option<u64> {
+    end.readings.of(counter, Scope::Nic(narrows_stats::way_in(end)?.to_owned()))
 }
 
 /// Time in the kernel that the sender's threads took for each packet of their datagrams. On one
@@ -217,6 +275,31 @@ mod tests {
         assert!(is_clear(&of_study(&RULE, &study(120, 300))), "2 us a packet");
         assert!(is_clear(&of_study(&RULE, &study(1300, 1000))), "TCP never waited for its sender");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn a_host_that_handles_many_more_packets_than_the_stream_has_copies_them() {
+        // 10 Gb/s in 863,000 segments, and packets of 40 of them.
+        let of = |processed: u64, softirq_ms: u64| {
+            let mut study = study(softirq_ms, 300);
+            for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+                let end = &mut end.report;
+                end.flows[0].bytes = narrows_model::Bytes(1_250_000_000);
+                end.effective.interface = Some("e0".into());
+                end.readings.put_words("cpu", "cpu0.softirq_ns", softirq_ms * 1_000_000);
+                end.readings.put_words("softnet", "processed_packets", processed);
+                end.readings.put_words("tcp-info", "flow0.send_mss_bytes", 1448);
+                for way in ["rx", "tx"] {
+                    end.readings.put_words("interface", &format!("e0.{way}_packets"), 21_500);
+                }
+            }
+            of_study(&RULE, &study)
+        };
+        let Verdict::Found { findings } = of(5_400_000, 1_620) else { panic!("found") };
+        let says = &findings[0].says;
+        assert!(says.starts_with("The host's CPUs handle 126 packets for each one"), "{says}");
+        assert!(is_clear(&of(1_800_000, 1_620)), "two hops, cut into segments");
+        assert!(is_clear(&of(5_400_000, 300)), "a third of a CPU");
     }
 
     #[test]
