@@ -26,14 +26,7 @@ pub static ENGINE: Engine = Engine {
         Latency(Udp),
         Stream(Udp),
     ],
-    takes: &[
-        "length",
-        "wait",
-        "connection",
-        "device",
-        "path_mtu",
-        "service_level",
-    ],
+    takes: &["length", "wait", "connection", "device", "path_mtu", "service_level"],
     port: 19765,
     server: |_, port| options(&[("-lp", Some(port.to_string()))]),
     client: |trial, address, port| {
@@ -87,8 +80,8 @@ pub static ENGINE: Engine = Engine {
 /// What both ends are told of verbs; the client speaks for its server.
 fn of_rdma(trial: &Trial) -> Vec<String> {
     let rdma = trial.params.rdma.clone().unwrap_or_default();
-    let looks = trial.params.socket.as_ref().and_then(|socket| socket.wait.as_ref())
-        == Some(&Wait::Spin);
+    let looks =
+        trial.params.socket.as_ref().and_then(|socket| socket.wait.as_ref()) == Some(&Wait::Spin);
     let through_manager = rdma.connection == Some(RdmaConnection::Manager);
     options(&[
         ("-cm", through_manager.then(|| "1".to_owned())),
