@@ -359,7 +359,7 @@ const STALLED_ACTION: &str = "take rto_min off the route at the sender (ip route
 
 /// Limits that an end or the path sets to any congestion control: what another one moves under the
 /// same limit says nothing against it.
-const CAPS: [&str; 16] = [
+const CAPS: [&str; 17] = [
     names::CPU_QUOTA,
     names::CPU_WITHHELD,
     names::END_STANDS_STILL,
@@ -376,6 +376,7 @@ const CAPS: [&str; 16] = [
     names::RECEIVE_MEMORY,
     names::RECEIVE_WINDOW,
     names::SEND_BUFFER,
+    names::USER_QUEUE,
 ];
 
 /// Rules whose finding is of the hosts on the way, whatever a cell asks of TCP.

@@ -27,6 +27,7 @@ names! {
     LARGE_FRAMES_LOST = "large-frames-lost",
     MESSAGE_SIZE = "message-size",
     NEIGHBOUR_CHANGED = "neighbour-changed",
+    NIC_COALESCING = "nic-coalescing",
     NIC_DUPLEX = "nic-duplex",
     NIC_OFFLOADS = "nic-offloads",
     NIC_SHAPED = "nic-shaped",
@@ -61,6 +62,7 @@ names! {
     RECEIVE_WINDOW = "receive-window",
     RECEIVER_HOST_DROPS = "receiver-host-drops",
     ROUND_TRIP_TIME = "round-trip-time",
+    ROUND_TRIPS_VARY = "round-trips-vary",
     SACK_IGNORED = "sack-ignored",
     SAME_CPU = "same-cpu",
     SEGMENT_SIZE = "segment-size",
@@ -75,6 +77,7 @@ names! {
     TCP_SACK = "tcp-sack",
     TCP_SEND_BUFFERS = "tcp-send-buffers",
     TIMESTAMPS_REJECTED = "timestamps-rejected",
+    USER_QUEUE = "user-queue",
     WINDOW_SCALING = "window-scaling",
 }
 

@@ -5,9 +5,9 @@ use crate::measured::{Cell, waited_share};
 use crate::rules::tcp_retransmits::Hold;
 use crate::rules::{
     acknowledgements_lost, congestion_control, congestion_window, end_traced, neighbour_changed,
-    nic_shaped, other_traffic, own_queue, path_capacity, path_capacity_varies, path_duplicates,
-    path_outages, path_policed, path_reordering, path_shared, segment_size, tcp_retransmits,
-    tcp_send_buffers,
+    nic_offloads, nic_shaped, other_traffic, own_queue, path_capacity, path_capacity_varies,
+    path_duplicates, path_outages, path_policed, path_reordering, path_shared, segment_size,
+    tcp_retransmits, tcp_send_buffers,
 };
 use narrows_model::load::EndReport;
 use narrows_model::reading::keys;
@@ -33,6 +33,7 @@ const HEADERS_BYTES: f64 = 52.0;
 const FRAMING_BYTES: f64 = 38.0;
 /// What smaller segments leave of the payload of full ones, from which on they cost much.
 const PAYLOAD_SHARE: f64 = 0.9;
+const MOST_SHARE: f64 = 0.75;
 /// Work that fills a CPU is this much of one at the least in the end's own threads: where the rest
 /// is the kernel's own for their packets, `softirq-bound` has found it.
 const WORKS_SHARE: f64 = 0.2;
@@ -110,9 +111,11 @@ pub fn copies_take_much(cell: &Cell<'_>) -> Holds {
 pub fn is_rather_late(cell: &Cell<'_>) -> bool {
     cell.losses().is_some_and(|losses| {
         let copies = (losses.had - losses.again).max(0.0);
+        let missing = path_reordering::missing_share(cell);
+        let lost = missing.map_or(losses.lost, |missing| missing.min(losses.lost));
         losses.early >= EARLY_MIN
-            && losses.early >= EARLY_TIMES * losses.lost.max(copies)
-            && losses.early > path_reordering::by_loss(cell, losses.lost)
+            && losses.early >= EARLY_TIMES * lost.max(copies)
+            && losses.early > path_reordering::by_loss(cell, lost)
     })
 }
 
@@ -134,6 +137,15 @@ pub fn headers_take_much(cell: &Cell<'_>) -> Holds {
         payload_share(segment + HEADERS_BYTES) < PAYLOAD_SHARE * payload_share(mtu)
     });
     if is_much { Holds::Yes } else { Holds::No }
+}
+
+/// Headers that leave less than three quarters of what those of full packets would: no rate of the
+/// path is as near to the cause.
+pub fn headers_take_most(cell: &Cell<'_>) -> Holds {
+    let is_most = segment_and_mtu(cell).is_some_and(|(segment, mtu)| {
+        payload_share(segment + HEADERS_BYTES) < MOST_SHARE * payload_share(mtu)
+    });
+    if is_most { headers_take_much(cell) } else { Holds::No }
 }
 
 /// A busy CPU, and segments of half of what the interface takes at the most: each costs about as
@@ -319,8 +331,11 @@ pub fn queue_holds(cell: &Cell<'_>) -> Holds {
 /// What offloads save is CPU time: it holds no stream whose ends leave their CPUs idle or keep the
 /// pace that was asked for, and no round trip of small messages, which are a packet each.
 pub fn is_at_work(cell: &Cell<'_>) -> Holds {
-    let is_free =
-        !cell.is_network_stream() || pace(cell).is_some() || is_idle(cell) || fills_the_path(cell);
+    let is_free = !cell.is_network_stream()
+        || pace(cell).is_some()
+        || is_idle(cell)
+        || fills_the_path(cell)
+        || !nic_offloads::is_of_cell(cell);
     if is_free { Holds::No } else { Holds::Yes }
 }
 

@@ -3,13 +3,15 @@
 use super::Sureness;
 use super::holds::{
     Holds, acks_are_lost_most, bounds_what_travels, copies_take_much, dropped_at_receiver,
-    goes_past_own_network, headers_take_much, is_at_work, is_fought_over, is_rather_late,
-    is_shaped, is_stopped_by_tracer, is_too_short, keeps_no_pace, late_ones_cost, leaves_cpus_free,
-    lost, lost_often, lost_under_routes_control, others_send, queue_holds, quota_stops,
-    repaired_without_sack, sent_at_once, small_ones_fill_a_cpu, window_is_routes,
+    goes_past_own_network, headers_take_most, headers_take_much, is_at_work, is_fought_over,
+    is_rather_late, is_shaped, is_stopped_by_tracer, is_too_short, keeps_no_pace, late_ones_cost,
+    leaves_cpus_free, lost, lost_often, lost_under_routes_control, others_send, queue_holds,
+    quota_stops, repaired_without_sack, sent_at_once, small_ones_fill_a_cpu, window_is_routes,
 };
 use crate::measured::Cell;
 use crate::names;
+use crate::rules::nic_coalescing::takes_most;
+use crate::rules::path_proxy::is_two_connections;
 
 /// A rule that can name a limit.
 pub struct Named {
@@ -52,6 +54,8 @@ pub static NAMED: &[Named] = &[
         sureness: Sureness::Counted,
         holds: is_stopped_by_tracer,
     },
+    // What it drops, or the queue before it, is counted as loss too.
+    always(names::USER_QUEUE, "a program that an end's packets pass (NFQUEUE)", Sureness::Inferred),
     // The few first packets that it loses are told as well.
     always(names::PATH_BAD_MEMBER, "one bad member of a bundle of links", Sureness::Inferred),
     always(names::HANDSHAKE_LOSS, "the loss or refusal of handshakes", Sureness::Counted),
@@ -73,6 +77,13 @@ pub static NAMED: &[Named] = &[
         what: "a quota of CPU time that the end itself cannot see",
         sureness: Sureness::Inferred,
         holds: keeps_no_pace,
+    },
+    // Behind a shaper too small segments carry less than its rate could.
+    Named {
+        rule: names::SEGMENT_SIZE,
+        what: "the segment size, whose headers take much of the path,",
+        sureness: Sureness::Inferred,
+        holds: headers_take_most,
     },
     Named {
         rule: names::NIC_SHAPED,
@@ -122,6 +133,13 @@ pub static NAMED: &[Named] = &[
         sureness: Sureness::Counted,
         holds: copies_take_much,
     },
+    Named {
+        rule: names::NIC_COALESCING,
+        what: "received packets that the kernel holds back (gro_flush_timeout)",
+        sureness: Sureness::Inferred,
+        holds: |cell| if takes_most(cell) { Holds::Yes } else { Holds::No },
+    },
+    always(names::ROUND_TRIPS_VARY, "a delay that comes and goes", Sureness::Inferred),
     Named {
         rule: names::SEGMENT_SIZE,
         what: "the segment size, whose headers take much of the path,",
@@ -178,6 +196,13 @@ pub static NAMED: &[Named] = &[
         "a shaper, a policer or a slower link between the ends",
         Sureness::Counted,
     ),
+    // Its own window is what arrives.
+    Named {
+        rule: names::PATH_PROXY,
+        what: "something between the ends that makes connections of its own (a proxy),",
+        sureness: Sureness::Inferred,
+        holds: |cell| if is_two_connections(cell) { Holds::Yes } else { Holds::No },
+    },
     Named {
         rule: names::RECEIVE_WINDOW,
         what: "the receiver's window",

@@ -40,9 +40,9 @@ mod memory_traffic;
 mod message_size;
 mod module_options;
 pub mod neighbour_changed;
-mod nic_coalescing;
+pub mod nic_coalescing;
 mod nic_duplex;
-mod nic_offloads;
+pub mod nic_offloads;
 mod nic_queues;
 mod nic_remote_node;
 mod nic_rings;
@@ -91,6 +91,7 @@ mod receive_memory;
 pub mod receive_window;
 mod receiver_host_drops;
 pub mod round_trip_time;
+mod round_trips_vary;
 mod sack_ignored;
 mod same_cpu;
 pub mod segment_size;
@@ -111,6 +112,7 @@ mod tcp_timestamps;
 mod timestamps_rejected;
 mod transparent_huge_pages;
 mod udp_buffers;
+mod user_queue;
 mod window_scaling;
 mod work_on_remote_node;
 mod zone_reclaim;
@@ -211,6 +213,7 @@ pub static RULES: &[&Rule] = &[
     &receive_window::RULE,
     &receiver_host_drops::RULE,
     &round_trip_time::RULE,
+    &round_trips_vary::RULE,
     &sack_ignored::RULE,
     &same_cpu::RULE,
     &segment_size::RULE,
@@ -231,6 +234,7 @@ pub static RULES: &[&Rule] = &[
     &timestamps_rejected::RULE,
     &transparent_huge_pages::RULE,
     &udp_buffers::RULE,
+    &user_queue::RULE,
     &window_scaling::RULE,
     &work_on_remote_node::RULE,
     &zone_reclaim::RULE,

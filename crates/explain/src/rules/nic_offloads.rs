@@ -10,6 +10,7 @@
 //! (`netdev_fix_features`).
 
 use super::evidence;
+use crate::measured::Cell;
 use crate::survey::{Survey, no_device};
 use crate::{Case, Rule};
 use narrows_model::host::Nic;
@@ -71,6 +72,40 @@ fn sums_are_off(nic: &Nic, features: &BTreeMap<String, bool>) -> bool {
     !is_on && told().any(|(name, _)| !nic.fixed_offloads.contains(*name))
 }
 
+/// Features of one end that are off and could be on; `None` where they were not read.
+fn off(nic: &Nic, prefix: &str) -> Option<bool> {
+    let features = nic.offloads.value()?;
+    let wanted = WANTED.into_iter().filter(|(name, _)| name.starts_with(prefix));
+    let mut missing = wanted.filter(|(name, _)| features.get(*name) == Some(&false));
+    let sums = prefix == SENDS && sums_are_off(nic, features);
+    Some(sums || missing.any(|wanted| to_have(nic, features, wanted).is_some()))
+}
+
+const SENDS: &str = "tx-";
+const TAKES: &str = "rx-";
+
+/// Whether what is off is work of a cell: segments are cut where they are sent, and joined where
+/// they come in. What was not read may be.
+pub fn is_of_cell(cell: &Cell<'_>) -> bool {
+    let sends = cell.sender().and_then(|end| off(end.nic()?, SENDS));
+    let takes = cell.receiver().and_then(|end| off(end.nic()?, TAKES));
+    sends.unwrap_or(true) || takes.unwrap_or(true)
+}
+
+/// What the threads of an end take of a CPU where nothing would be faster for less work.
+const IDLE_SHARE: f64 = 0.3;
+
+/// Whether every run left its ends' CPUs idle: an interface of software has no other use than the
+/// one that was measured.
+fn costs_nothing(case: &Case<'_>) -> bool {
+    let shares = case.summaries.iter().filter_map(|summary| summary.cpu.as_ref());
+    let mut most = shares.map(|cpu| {
+        [cpu.sender_share, cpu.receiver_share].into_iter().flatten().fold(0.0, f64::max)
+    });
+    let first = most.next();
+    first.is_some_and(|share| share < IDLE_SHARE) && most.all(|share| share < IDLE_SHARE)
+}
+
 fn judge(case: &Case<'_>) -> Verdict {
     let mut survey = Survey::default();
     let used: Vec<&str> =
@@ -104,6 +139,10 @@ fn judge(case: &Case<'_>) -> Verdict {
         if off.is_empty() {
             let says =
                 format!("{}: none of tso, gso, gro and rx that could be on is off", nic.name);
+            survey.fine(says, nic.offloads.source().0.clone());
+        } else if !nic.physical && costs_nothing(case) {
+            let off = off.join(", ");
+            let says = format!("{}: {off} off, and no run took much of a CPU", nic.name);
             survey.fine(says, nic.offloads.source().0.clone());
         } else {
             survey.found(Finding {
@@ -139,6 +178,32 @@ mod tests {
             ..Nic::default()
         };
         Host { nics: vec![nic], ..Host::default() }
+    }
+
+    #[test]
+    fn what_is_off_is_of_the_end_whose_work_it_is_and_costs_an_idle_cpu_nothing() {
+        use crate::measured::{cells, testing::stream};
+        let of = |features: &[(&str, bool)], busy_ms: u64| {
+            let mut study = stream("tcp-stream");
+            let offloads = features.iter().map(|(name, on)| ((*name).to_owned(), *on)).collect();
+            let nic = Nic { name: "t0".into(), offloads: known(offloads), ..Nic::default() };
+            study.host.nics = vec![nic];
+            study.peer_hosts = vec![study.host.clone()];
+            for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+                end.report.effective.interface = Some("t0".into());
+                end.report.threads[0].user_ns = narrows_model::Nanos(0);
+                end.report.threads[0].system_ns = narrows_model::Nanos(busy_ms * 1_000_000);
+            }
+            let summaries = narrows_stats::summarise(&study);
+            let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+            let is_of_cell = cells(&case).next().is_some_and(|cell| is_of_cell(&cell));
+            (judge(&case), is_of_cell)
+        };
+        let (busy, is_of_cell) = of(&[("tx-tcp-segmentation", false)], 900);
+        assert!(is_found(&busy) && is_of_cell, "{busy:?}");
+        let (idle, _) = of(&[("tx-tcp-segmentation", false)], 20);
+        assert!(is_clear(&idle), "{idle:?}");
+        assert!(!of(&[("tx-tcp-segmentation", true), ("rx-gro", true)], 900).1);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! another port than the one that it answers; so do connections through many NATs, which is said as
 //! well.
 
+use super::receive_window;
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::record::Record;
@@ -72,6 +73,12 @@ fn is_from_another_port(cell: &Cell<'_>) -> bool {
     });
     let is_tcp = cell.is_tcp_stream() || cell.trial.kind == Workload::TCP_RR;
     is_tcp && runs.next() == Some(true) && runs.all(|is_other| is_other)
+}
+
+/// Whether two connections follow one another: the sender is offered another window than the
+/// receiver offers, which no translation of addresses does.
+pub fn is_two_connections(cell: &Cell<'_>) -> bool {
+    (is_found(cell) || is_from_another_port(cell)) && receive_window::rewritten(cell).is_some()
 }
 
 fn look(cell: &Cell<'_>) -> Looked {

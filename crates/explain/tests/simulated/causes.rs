@@ -663,6 +663,16 @@ pub const CAUSES: &[Cause] = &[
         },
     },
     Cause {
+        name: "a program that the receiver's packets pass",
+        rules: &["user-queue"],
+        plant: |study, noise| {
+            senders(study, |end| read(end, "user-queue", "queued_packets", 0));
+            receivers(study, |end| {
+                read(end, "user-queue", "queued_packets", noise.about(400_000.0));
+            });
+        },
+    },
+    Cause {
         name: "an address twice",
         rules: &["neighbour-changed"],
         plant: |study, noise| {
