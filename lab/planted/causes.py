@@ -7,6 +7,8 @@ m middle, b far), `kids` (what runs there meanwhile), `serve_with` and `run_with
 `quota_b` (microseconds of CPU time in each 100 ms), `limit` and `not_limit` (the limit's sentence has it, or has it not), `cc` (congestion control of both ends). A name that begins with
 `ok` is healthy: nothing may be found.
 """
+import os
+
 CAUSES = []
 
 
@@ -113,7 +115,9 @@ plant("quota-far", "tcp", r"quota|cpu time", None, quota_b=20000)
 plant("nice-far", "tcp", r"nice|priority|other process|waited for a cpu|compet", None, machine=1, serve_with="nice -n 19", kids=[("b", "taskset -c 0 bash -c 'while :; do :; done'"), ("b", "taskset -c 1 bash -c 'while :; do :; done'")])
 plant("slow-router", "tcp", r"rules|softirq|middle|router|packets a second|between", None, do=[("m", "nft add table inet t; nft 'add chain inet t c { type filter hook forward priority 0; }'; for i in {1..3000}; do echo add rule inet t c tcp sport 1 tcp dport 2 ip daddr 1.2.3.4 drop; done | nft -f -")])
 plant("filter-far-rr", "tcp --rr", r"on each packet", None, do=[("b", "nft add table inet t; nft 'add chain inet t c { type filter hook input priority 0; }'; for i in {1..20000}; do echo add rule inet t c tcp sport 1 tcp dport 2 ip daddr 1.2.3.4 drop; done | nft -f -")])
+QUEUE = f"python3 {os.path.dirname(os.path.abspath(__file__))}/queue.py 0 20"
 STOPS = "bash -c 'while :; do for s in STOP CONT; do for p in $(ip netns pids $(ip netns identify)); do read -r c < /proc/$p/comm; [ $c = narrows ] && kill -$s $p; done; sleep 0.15; done; done'"
+plant("queued-to-program-far", "tcp", r"NFQUEUE", "loss|lost|shaper", limit=r"NFQUEUE", remedy=r"nft list ruleset", kids=[("b", QUEUE)], do=[("b", nft("queue to 0", "input"))])
 plant("receiver-stops", "tcp -t 2", r"stood still", None, kids=[("b", STOPS)])
 # Messages.
 plant("small-messages", "tcp -l 64", r"message|system call|write|small", None)
