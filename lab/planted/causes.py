@@ -117,7 +117,7 @@ plant("slow-router", "tcp", r"rules|softirq|middle|router|packets a second|betwe
 plant("filter-far-rr", "tcp --rr", r"on each packet", None, do=[("b", "nft add table inet t; nft 'add chain inet t c { type filter hook input priority 0; }'; for i in {1..20000}; do echo add rule inet t c tcp sport 1 tcp dport 2 ip daddr 1.2.3.4 drop; done | nft -f -")])
 QUEUE = f"python3 {os.path.dirname(os.path.abspath(__file__))}/queue.py 0 20"
 STOPS = "bash -c 'while :; do for s in STOP CONT; do for p in $(ip netns pids $(ip netns identify)); do read -r c < /proc/$p/comm; [ $c = narrows ] && kill -$s $p; done; sleep 0.15; done; done'"
-plant("queued-to-program-far", "tcp", r"NFQUEUE", "loss|lost|shaper", limit=r"NFQUEUE", remedy=r"nft list ruleset", kids=[("b", QUEUE)], do=[("b", nft("queue to 0", "input"))])
+plant("queued-to-program-near-R", "tcp -R", r"NFQUEUE", "loss|lost|shaper", limit=r"NFQUEUE", remedy=r"nft list ruleset", kids=[("a", QUEUE)], do=[("a", "iptables -A INPUT -i a0 -j NFQUEUE --queue-num 0")])
 plant("receiver-stops", "tcp -t 2", r"stood still", None, kids=[("b", STOPS)])
 # Messages.
 plant("small-messages", "tcp -l 64", r"message|system call|write|small", None)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lets every packet of a namespace's queue pass, after so many microseconds of work.
 
-usage: queue.py NUMBER MICROSECONDS    in the namespace whose rule has `queue to NUMBER`; needs root
+usage: queue.py NUMBER MICROSECONDS    in the namespace whose rule has `-j NFQUEUE --queue-num NUMBER`; needs root
 
 What intrusion prevention and filters by content do with NFQUEUE: linux/netfilter/nfnetlink_queue.h.
 """

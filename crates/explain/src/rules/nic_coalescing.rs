@@ -64,8 +64,8 @@ struct Held<'a> {
     ns: f64,
 }
 
-/// The longest that an end's kernel holds received packets back (`gro_flush_timeout`), where that is
-/// no longer than a round trip; nothing that was read, or nothing held, is `None`.
+/// The longest that an end's kernel holds received packets back (`gro_flush_timeout`), where that
+/// is no longer than a round trip; nothing that was read, or nothing held, is `None`.
 fn held_back<'a>(cell: &Cell<'a>) -> Option<Held<'a>> {
     let p50_ns = cell.summary.round_trips.as_ref()?.p50_ns?.0 as f64;
     let ends = [cell.sender(), cell.receiver()].into_iter().flatten();

@@ -155,8 +155,8 @@ fn copies(cell: &Cell<'_>) -> Option<Copies> {
     (copies.packets >= COPIES_OF_PACKETS && copies.segments >= COPIES_OF_SEGMENTS).then_some(copies)
 }
 
-/// A stream passes a namespace, a bridge or a tunnel at the cost of one packet each; five of them in
-/// a row on one host are rare, and so are fewer than eight for a packet of many segments.
+/// A stream passes a namespace, a bridge or a tunnel at the cost of one packet each; five of them
+/// in a row on one host are rare, and so are fewer than eight for a packet of many segments.
 const COPIES_OF_PACKETS: f64 = 8.0;
 const COPIES_OF_SEGMENTS: f64 = 5.0;
 /// Less than a whole CPU, and they are not what holds the stream.

@@ -28,8 +28,8 @@ const REACHED_SHARE: f64 = 0.85;
 const WAITED_MIN_NS: f64 = 1e6;
 /// And of some weight beside the path itself.
 const WAITED_SHARE: f64 = 0.2;
-/// What a stream has under way fills a queue in which packets wait for this share of the time at the
-/// least.
+/// What a stream has under way fills a queue in which packets wait for this share of the time at
+/// the least.
 const WAITED_OF_QUEUE: f64 = 0.3;
 
 fn judge(case: &Case<'_>) -> Verdict {
@@ -89,9 +89,12 @@ fn look(cell: &Cell<'_>) -> Looked {
     let is_short =
         limited.is_queue && reached < REACHED_SHARE && !is_never_empty && !cell.is_busy();
     let wrong = is_short.then(|| {
-        let room = limited.room_bytes.map_or("a few packets".to_owned(), |bytes| {
-            format!("about {:.0} packets", (bytes / 1500.0).ceil())
-        });
+        let room = limited.room_bytes.map(|bytes| (bytes / 1500.0).ceil());
+        let room = match room {
+            None => "a few packets".to_owned(),
+            Some(packets) if packets <= 1.0 => "a packet at the most".to_owned(),
+            Some(packets) => format!("about {packets:.0} packets"),
+        };
         let carries = format!(", which carries {}", says_rate(&rate));
         let says = format!(
             "A queue on the path is too short for TCP's bursts in {}: it holds {room} before a \
@@ -106,8 +109,8 @@ fn look(cell: &Cell<'_>) -> Looked {
     cell.saw(seen, wrong)
 }
 
-/// Whether what a stream has under way fills a queue in which packets wait so long: acknowledgements
-/// that are late are no queue of it.
+/// Whether what a stream has under way fills a queue in which packets wait so long:
+/// acknowledgements that are late are no queue of it.
 fn is_filled(cell: &Cell<'_>, rate_bps: f64, waited_ns: f64) -> bool {
     let under_way_ns = cell.under_way().zip(cell.segment_bytes()).map(|(segments, bytes)| {
         8e9 * segments * bytes * f64::from(cell.trial.params.streams.max(1)) / rate_bps
@@ -115,8 +118,8 @@ fn is_filled(cell: &Cell<'_>, rate_bps: f64, waited_ns: f64) -> bool {
     under_way_ns.is_none_or(|ns| ns >= WAITED_OF_QUEUE * waited_ns)
 }
 
-/// Whether a probe, which runs without the stream, waited in that queue too: others fill it. Without
-/// round trips of probes they may.
+/// Whether a probe, which runs without the stream, waited in that queue too: others fill it.
+/// Without round trips of probes they may.
 fn others_wait(cell: &Cell<'_>, base_ns: f64, waited_ns: f64) -> bool {
     let beside = cell.study.records.iter().filter(|record| cell.is_probe_beside(record));
     let shortest = beside.filter_map(|record| {
@@ -198,13 +201,33 @@ mod tests {
         };
         assert!(is_clear(&at_least(27_000_000)), "a queue that never empties");
         assert!(matches!(at_least(10_500_000), Verdict::Found { .. }), "one that does");
-        // Ten segments of the stream take 6 ms, and a probe finds the queue empty.
-        read(&mut filled, "tcp-info", "flow0.rtt_ns", 47_000_000);
-        read(&mut filled, "tcp-info", "flow0.lowest:rtt_ns", 47_000_000);
+        let mut lacks = stream("tcp-stream");
+        read(&mut lacks, "tcp-info", "flow0.sent_segments", 1_000);
+        read(&mut lacks, "tcp-info", "flow0.retransmitted_segments", 50);
+        assert!(is_unknown(&of_study(&RULE, &lacks)), "no probe");
+    }
+
+    #[test]
+    fn late_answers_are_no_queue_that_a_probe_finds_empty() {
+        // Round trips of 47 ms on a path of 10: ten segments take 6 ms of 20 Mb/s.
         let beside_probe = |ns: u64| {
-            let mut study = filled.clone();
+            let mut study = stream("tcp-stream");
+            for (key, value) in [
+                ("send_mss_bytes", 1448),
+                ("sent_segments", 100_000),
+                ("retransmitted_segments", 900),
+                ("rtt_min_ns", 10_000_000),
+                ("rtt_ns", 47_000_000),
+                ("lowest:rtt_ns", 47_000_000),
+            ] {
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+            }
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+                end.flows[0].bytes.0 = 250_000;
+            }
             let runs = study.records.len();
-            with_probes(&mut study, &[PathProbe { there: queue(), ..PathProbe::default() }]);
+            let there = way(8, 4_200, 172);
+            with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
             for record in study.records.iter_mut().skip(runs) {
                 let ends = record.of_mut(Role::Sender);
                 ends.for_each(|end| end.round_trips = vec![(Nanos(ns), 3)]);
@@ -213,10 +236,6 @@ mod tests {
         };
         assert!(matches!(beside_probe(11_000_000), Verdict::Found { .. }), "late answers");
         assert!(is_clear(&beside_probe(46_000_000)), "others fill it");
-        let mut lacks = stream("tcp-stream");
-        read(&mut lacks, "tcp-info", "flow0.sent_segments", 1_000);
-        read(&mut lacks, "tcp-info", "flow0.retransmitted_segments", 50);
-        assert!(is_unknown(&of_study(&RULE, &lacks)), "no probe");
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! `user-queue`: do an end's packets wait for a program that a firewall's rule hands them to?
 //!
-//! `NFQUEUE` of iptables and `queue` of nft give each packet to a program, which lets it pass, drops
-//! it or changes it (intrusion prevention, filters by content, captive portals). Each packet then
-//! costs two system calls and a wake-up of that program, one program takes all of a queue, and what
-//! finds its queue full is dropped. The kernel counts what it queued by namespace; told where more
-//! than a tenth of what the ends' interfaces carried went that way. A program in the middle of the
-//! path is not seen.
+//! `NFQUEUE` of iptables and `queue` of nft give each packet to a program, which lets it pass,
+//! drops it or changes it (intrusion prevention, filters by content, captive portals). Each packet
+//! then costs two system calls and a wake-up of that program, one program takes all of a queue, and
+//! what finds its queue full is dropped. The kernel counts what it queued by namespace; told where
+//! more than a tenth of what the ends' interfaces carried went that way. Root alone reads it, which
+//! an agent no longer is; a program in the middle of the path is not seen.
 
 use crate::measured::{self, Cell, Looked, finding};
 use crate::{Case, Rule};

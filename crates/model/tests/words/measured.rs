@@ -29,7 +29,7 @@ const MEASURES: [(Measure, &str); 64] = [
     (Measure::FirstPackets, "the kernel's count of first packets"),
     (Measure::Handshakes, "the time of its handshakes"),
     (Measure::Softnet, "counts of /proc/net/softnet_stat"),
-    (Measure::UserQueue, "what the ends' kernels queue to programs (root; NFQUEUE)"),
+    (Measure::UserQueue, "what both ends' kernels queue to programs (NFQUEUE, read by root alone)"),
     (Measure::SoftirqTime, "time of each CPU in software interrupts"),
     (Measure::SoftirqTimeAndPackets, "time in software interrupts, and packets"),
     (Measure::ThreadTime, "CPU time of the ends' threads"),
