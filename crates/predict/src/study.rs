@@ -184,6 +184,8 @@ impl<'a> Cells<'a> {
                 let engine = through(study, Some(nic), &asked, measured).ok()?;
                 (PredictedPath::Interface(nic.name.clone()), engine.round_trip(trip)?)
             }
+            // Past the stack, and through the device twice: no constant is of that.
+            NetworkPath::Devices => return None,
             _ => {
                 let engine = through(study, None, &asked, &Calibration::default()).ok()?;
                 (PredictedPath::Stack, engine.round_trip_inside(trip)?)

@@ -216,7 +216,8 @@ impl Controller<'_> {
                     // The end that listens is in the first namespace: in reverse the sender.
                     let namespaces = [receiver_namespace.clone(), sender_namespace.clone()];
                     let meeting = match trial.path {
-                        NetworkPath::Cable => Meeting::on_loopback(),
+                        // Neither ports nor devices are in the namespaces.
+                        NetworkPath::Cable | NetworkPath::Devices => Meeting::on_loopback(),
                         _ => Meeting { address: *address, namespaces },
                     };
                     couples.extend(of_trial(trial, launcher, &meeting, |_| {

@@ -213,7 +213,7 @@ impl Machines {
             return None;
         }
         if self.peers.is_empty() {
-            return Some("RDMA is measured to a peer: name one with --peer".to_owned());
+            return without_devices(trial, &self.site.host);
         }
         let peer = trial.ends.iter().find_map(|end| match end.host {
             EndHost::Peer(at) => self.site.peers.get(at as usize),
@@ -276,6 +276,19 @@ fn without_program(trial: &Trial) -> Option<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_there = std::env::split_paths(&path).any(|dir| dir.join(program).is_file());
     (!is_there).then(|| format!("{program} is not installed"))
+}
+
+/// Why both ends of an RDMA trial cannot be on this host.
+fn without_devices(trial: &Trial, host: &Host) -> Option<String> {
+    let named = trial.params.rdma.as_ref().map(|asked| [&asked.sender, &asked.receiver]);
+    let Some(places) = named.filter(|_| trial.path == NetworkPath::Devices) else {
+        let says = "RDMA is measured to a peer: name one with --peer, or for both ends on this host \
+                    both devices (device = \"mlx5_0,mlx5_0\")";
+        return Some(says.to_owned());
+    };
+    let mut devices = places.into_iter().filter_map(|place| place.device.as_ref());
+    let missing = devices.find(|name| host.rdma.iter().all(|device| device.name != **name))?;
+    Some(format!("this host has no RDMA device {missing}"))
 }
 
 /// What is known of a host that was called, and the connection to it.

@@ -175,5 +175,6 @@ impl Summary {
 }
 
 pub(crate) fn is_one_host(path: NetworkPath, one_machine: bool) -> bool {
-    matches!(path, NetworkPath::Loopback | NetworkPath::Namespaces) || one_machine
+    matches!(path, NetworkPath::Loopback | NetworkPath::Namespaces | NetworkPath::Devices)
+        || one_machine
 }

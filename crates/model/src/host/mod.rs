@@ -1,5 +1,6 @@
 //! What a host is made of, as far as narrows reads it.
 
+mod attached;
 mod channel;
 mod cpu;
 mod memory;

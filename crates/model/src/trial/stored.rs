@@ -58,6 +58,7 @@ impl StoredPlace {
             NetworkPath::Loopback
             | NetworkPath::Namespaces
             | NetworkPath::Cable
+            | NetworkPath::Devices
             | NetworkPath::Peer => EndSpec::pair(sink, source, reverse),
         };
         if let Some(near) = ends.iter_mut().find(|end| end.host == EndHost::Controller) {

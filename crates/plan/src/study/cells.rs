@@ -232,6 +232,7 @@ fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
         path: match settings.ports() {
             _ if memory => NetworkPath::Memory,
             Some(_) => NetworkPath::Cable,
+            None if ends.peers.is_empty() && settings.devices().is_some() => NetworkPath::Devices,
             None => ends.path,
         },
         timeline: timeline(settings, memory),

@@ -237,6 +237,15 @@ impl Settings {
         Some([device?, cable?])
     }
 
+    /// The RDMA devices of both ends, where both are named: `device = "mlx5_0,mlx5_0"`. Without a
+    /// peer both are of this host. One name alone stands for hosts that are built alike.
+    pub fn devices(&self) -> Option<[String; 2]> {
+        let told = self.told(&rdma::DEVICE).filter(|_| self.kind().is_rdma())?;
+        let (here, there) = told.split_once(',')?;
+        let both = [here, there].map(|name| name.trim().to_owned());
+        Some(both).filter(|both| both.iter().all(|name| !name.is_empty()))
+    }
+
     /// The same settings for each of several interfaces or addresses; none where there are not
     /// several, or where they are the two ends of one cable.
     pub fn by_interface(&self) -> Vec<Self> {

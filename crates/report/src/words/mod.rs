@@ -254,6 +254,9 @@ pub fn path(path: NetworkPath) -> &'static str {
             "between two network namespaces of this host (veth): the stack, no NIC"
         }
         NetworkPath::Cable => "between two ports of this host, joined by a cable: no other host",
+        NetworkPath::Devices => {
+            "through RDMA devices of this host, both ends here: not a network result"
+        }
         NetworkPath::Peer => "to another host",
         NetworkPath::Imported => "not known: imported",
     }

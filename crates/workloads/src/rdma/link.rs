@@ -219,12 +219,22 @@ impl Maker<'_> {
             }
             return self.exchange(choice, talk);
         };
-        // A device that was named may have another address than the one that led here.
-        let from = (to.ip() == self.other).then_some(SocketAddr::new(self.own, 0));
+        let from = self.source(to.ip())?.map(|from| SocketAddr::new(from, 0));
         let half = Half::to(to, from, self.settings.traffic_class)?;
         let made = self.make_managed(&half)?;
         half.connect(&self.told.token, Instant::now() + ANSWER_WITHIN)?;
         self.managed(&half, made, talk)
+    }
+
+    /// The address that the connection manager begins at, by which it chooses the device; `None`
+    /// leaves that to the routes.
+    fn source(&self, to: IpAddr) -> Result<Option<IpAddr>, LoadError> {
+        match &self.settings.place.device {
+            // Both ends are here: every route leads to the other end's device.
+            Some(device) if self.own.is_loopback() => choice::address_of(device, to).map(Some),
+            // A device that was named may have another address than the one that led here.
+            _ => Ok((to == self.other).then_some(self.own)),
+        }
     }
 
     /// A device for an exchange.
