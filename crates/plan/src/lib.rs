@@ -15,6 +15,7 @@ pub mod latency;
 pub mod memory;
 pub mod mesh;
 pub mod neighbours;
+pub mod paths;
 mod pattern;
 mod place;
 pub mod placement;
