@@ -28,6 +28,7 @@ mod neighbours;
 mod noise;
 mod order;
 mod pairs;
+mod paths;
 mod percentile;
 mod placement;
 mod rank;
@@ -72,6 +73,7 @@ pub use neighbours::{
 pub use noise::{Noise, noise};
 pub use order::{BoxPlot, box_plot, median, median_interval, quantile, ratio_of_medians};
 pub use pairs::{OVERLAP_MIN, PairRate, Pairs, Slowest, overlap_share, pairs};
+pub use paths::{Away, Card, InsidePath, Likeness, PATH, PathCell, PathTest, Standing, paths};
 pub use percentile::{Percentiles, percentiles};
 pub use placement::{Against, Cost, Effect, HostLoad, Move, PlacedCell, PlacedTest, placements};
 pub use rank::{
