@@ -14,6 +14,7 @@ mod measured;
 pub mod names;
 mod own_flows;
 mod pairs;
+pub mod paths;
 mod peers;
 mod probes;
 pub mod rules;

@@ -28,8 +28,8 @@ impl Host {
         own.or_else(|| Some(self.netdev_of(device)?.path.as_slice())).unwrap_or_default()
     }
 
-    /// The node that an RDMA device is attached to: its own, or its interface's where software makes
-    /// it; on a host with one node that one.
+    /// The node that an RDMA device is attached to: its own, or its interface's where software
+    /// makes it; on a host with one node that one.
     pub fn node_of_rdma(&self, device: &RdmaDevice) -> Option<u32> {
         let own = device.node.value().copied();
         own.or_else(|| self.node_of_nic(self.netdev_of(device)?)).or_else(|| self.only_node())
