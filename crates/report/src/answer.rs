@@ -4,7 +4,7 @@ use crate::drawn::canvas::cut;
 use crate::explained::{self, Standing};
 use crate::sentences::Answer;
 use crate::study::{Panel, StudyResults, text};
-use crate::{Analysis, latency, neighbours, placement, wire, words};
+use crate::{Analysis, latency, neighbours, paths, placement, wire, words};
 use narrows_explain::limits::{Limit, Sureness};
 use narrows_model::load::Wait;
 use narrows_model::result::ResourceAt;
@@ -118,7 +118,8 @@ pub fn of_study(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Answe
         (None, Some(_)) => text::recommendation(results),
         (None, None) => None,
     };
-    let asked = job.map(|test| neighbours::answer(analysis, test)).or(place).or(wire);
+    let asked = job.map(|test| neighbours::answer(analysis, test)).or(place);
+    let asked = asked.or_else(|| paths::answer(analysis)).or(wire);
     let said = asked.or_else(|| text::recommendation(results)).or_else(|| {
         let says = text::says(panel, across).into_iter().next()?;
         Some(if panel.name.is_empty() { says } else { format!("{}: {says}", panel.name) })

@@ -25,7 +25,9 @@ fn said(analysis: &Analysis<'_>) -> Markup {
             @for line in answers { p class="figure" { (line) } }
         } };
     }
-    let asks_of_levels = analysis.placements.is_empty() && analysis.neighbours.is_empty();
+    let asks_of_levels = analysis.placements.is_empty()
+        && analysis.neighbours.is_empty()
+        && analysis.paths.is_empty();
     let results = analysis.study.as_ref().filter(|_| asks_of_levels);
     if let Some(line) = results.and_then(text::recommendation) {
         return html! { section class="card answer" { p class="figure" { (line) } } };

@@ -29,6 +29,7 @@ mod loss;
 pub mod mesh;
 pub mod neighbours;
 pub mod numademo;
+pub mod paths;
 pub mod peer_check;
 pub mod placed;
 pub mod placement;
@@ -58,6 +59,7 @@ pub mod words;
 use applications::Application;
 use narrows_explain::conditions::{Found, Judgement, Population, sessions};
 use narrows_explain::limits::{Limit, limits};
+use narrows_explain::paths::{SlowPath, slow_paths};
 use narrows_explain::{Case, Judged};
 use narrows_model::result::{Prediction, Weight};
 use narrows_model::study::StoredStudy;
@@ -66,8 +68,8 @@ use narrows_model::trial::Trial;
 use narrows_predict::{Cells, predict};
 use narrows_profile::TrialProfile;
 use narrows_stats::{
-    Anomalies, CopyShare, Label, LoadedLatency, NeighbourTest, Pairs, PlacedTest, Searched,
-    Summary, Together, copy_share, summarise, together,
+    Anomalies, CopyShare, Label, LoadedLatency, NeighbourTest, Pairs, PathTest, PlacedTest,
+    Searched, Summary, Together, copy_share, summarise, together,
 };
 use std::collections::BTreeMap;
 
@@ -95,6 +97,10 @@ pub struct Analysis<'a> {
     pub placements: Vec<PlacedTest>,
     /// Traffic that was run beside memory jobs, and both alone.
     pub neighbours: Vec<NeighbourTest>,
+    /// Paths inside the host, each beside its likes.
+    pub paths: Vec<PathTest>,
+    /// Those of them that are slower, with what was read that differs.
+    pub slow_paths: Vec<SlowPath>,
     /// Round trips before, beside and after streams.
     pub latency: Option<LoadedLatency>,
     /// Applications by ranks and fabric: of this study, and of others that are shown with it.
@@ -132,6 +138,7 @@ impl<'a> Analysis<'a> {
         let copy_share = copy_share(stored, &summaries);
         let expected = expected(stored, &summaries);
         let study = study::results(stored, &summaries, &expected, others);
+        let paths = narrows_stats::paths(stored, &summaries);
         Self {
             stored,
             summaries,
@@ -140,6 +147,8 @@ impl<'a> Analysis<'a> {
             anomalies: narrows_stats::anomalies(stored),
             placements: narrows_stats::placements(stored),
             neighbours: narrows_stats::neighbours(stored),
+            slow_paths: slow_paths(&stored.host, &paths),
+            paths,
             latency: narrows_stats::latency(stored),
             applications: Application::of(stored).into_iter().collect(),
             together,
@@ -170,6 +179,8 @@ impl<'a> Analysis<'a> {
             anomalies: None,
             placements: Vec::new(),
             neighbours: Vec::new(),
+            paths: Vec::new(),
+            slow_paths: Vec::new(),
             latency: None,
             applications: Vec::new(),
             predictions: Vec::new(),

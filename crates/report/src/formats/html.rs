@@ -6,8 +6,8 @@ use crate::plots::curve::{self, Axis};
 use crate::plots::{BOX_RUNS_MIN, boxes, ceilings, host, percentiles};
 use crate::study::{faceted, page};
 use crate::{
-    Analysis, anomalies, applications, hardware, headline, judged, latency, neighbours, placement,
-    profiled, searched, sessions, tested, tidy, wire, words,
+    Analysis, anomalies, applications, hardware, headline, judged, latency, neighbours, paths,
+    placement, profiled, searched, sessions, tested, tidy, wire, words,
 };
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use narrows_dimm::population::Population;
@@ -36,6 +36,7 @@ fn write(analysis: &Analysis<'_>) -> String {
         (headline::section(analysis))
         (placement::page::section(analysis))
         (neighbours::page::section(analysis))
+        (paths::page::section(analysis))
         (latency::page::section(analysis))
         (applications::section(analysis))
         @if let Some(results) = &analysis.study { (page::section(analysis, results)) }

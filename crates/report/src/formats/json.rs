@@ -9,6 +9,7 @@ use crate::sessions::{Coverage, coverage};
 use crate::study::StudyResults;
 use narrows_explain::conditions::{Found, Population};
 use narrows_explain::limits::Limit;
+use narrows_explain::paths::SlowPath;
 use narrows_model::SCHEMA_VERSION;
 use narrows_model::host::Host;
 use narrows_model::result::Prediction;
@@ -16,8 +17,8 @@ use narrows_model::study::{Ended, Study};
 use narrows_model::trial::Trial;
 use narrows_profile::TrialProfile;
 use narrows_stats::{
-    Anomalies, CopyShare, LoadedLatency, NeighbourTest, Pairs, PlacedTest, Searched, Summary,
-    Together,
+    Anomalies, CopyShare, LoadedLatency, NeighbourTest, Pairs, PathTest, PlacedTest, Searched,
+    Summary, Together,
 };
 use serde::Serialize;
 
@@ -44,6 +45,12 @@ struct Document<'a> {
     /// Of studies that set traffic beside memory jobs.
     #[serde(skip_serializing_if = "<[NeighbourTest]>::is_empty")]
     neighbours: &'a [NeighbourTest],
+    /// Of studies over paths inside the host.
+    #[serde(skip_serializing_if = "<[PathTest]>::is_empty")]
+    paths: &'a [PathTest],
+    /// Those that are slower than their likes.
+    #[serde(skip_serializing_if = "<[SlowPath]>::is_empty")]
+    slow_paths: &'a [SlowPath],
     /// Of round trips beside streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     latency: Option<&'a LoadedLatency>,
@@ -94,6 +101,8 @@ fn write(analysis: &Analysis<'_>) -> String {
         by_panel: analysis.study.as_ref(),
         placements: &analysis.placements,
         neighbours: &analysis.neighbours,
+        paths: &analysis.paths,
+        slow_paths: &analysis.slow_paths,
         latency: analysis.latency.as_ref(),
         applications: &analysis.applications,
         searches: &analysis.searches,

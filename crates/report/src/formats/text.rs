@@ -4,8 +4,8 @@
 use super::Format;
 use crate::study::text::tables;
 use crate::{
-    Analysis, anomalies, applications, judged, latency, neighbours, placement, probed, profiled,
-    searched, sessions, wire, words,
+    Analysis, anomalies, applications, judged, latency, neighbours, paths, placement, probed,
+    profiled, searched, sessions, wire, words,
 };
 use narrows_explain::Judged;
 use narrows_model::result::{Answer, Verdict, Weight};
@@ -50,6 +50,17 @@ fn write(analysis: &Analysis<'_>) -> String {
             if !analysis.neighbours.is_empty() {
                 title(&mut out, "Neighbours");
                 out.push_str(&neighbours::text::tables(analysis));
+            }
+            if !analysis.paths.is_empty() {
+                title(&mut out, "Paths inside this host");
+                for says in paths::text::head(analysis) {
+                    line(&mut out, &says, 2);
+                }
+                let _ = write!(out, "\n{}", paths::text::tables(analysis));
+                let asked = analysis.stored.study.title.iter().map(|title| title.about.clone());
+                for says in paths::text::foot(analysis).into_iter().chain(asked) {
+                    line(&mut out, &format!("  {says}"), 4);
+                }
             }
             if !analysis.searches.is_empty() {
                 out.push('\n');

@@ -1,4 +1,5 @@
 //! Paths inside a simulated host: two nodes with an RDMA device each, whose figures are planted.
+#![allow(dead_code)]
 
 #[path = "../chance/mod.rs"]
 mod chance;
