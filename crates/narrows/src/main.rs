@@ -77,6 +77,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Mpi(args) => cmd::mpi::run(&args),
         Command::Packets(args) => cmd::packets::run(&args),
         Command::Neighbours(args) => cmd::neighbours::run(&args),
+        Command::Paths(args) => cmd::paths::run(&args),
         Command::Placement(args) => cmd::placement::run(&args),
         Command::Predict(args) => cmd::predict::run(&args),
         Command::Rdma(args) => cmd::rdma::run(&args),

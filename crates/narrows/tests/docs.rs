@@ -21,6 +21,7 @@ const PAGES: &[&str] = &[
     "docs/howto/rdma-or-tcp.md",
     "docs/howto/slot.md",
     "docs/howto/slow-node.md",
+    "docs/howto/slow-path.md",
     "README.md",
 ];
 

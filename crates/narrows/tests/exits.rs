@@ -443,6 +443,8 @@ fn what_a_command_cannot_be_asked_is_told() {
         ("fabric --hosts 28000 --speed 10G --switch 7148SX", Cause::NO_FABRIC),
         ("fabric --hosts 9 --speed 10G --switch Catalyst", Cause::NO_FABRIC),
         ("rdma h --provider tcp", Cause::RDMA_WORDS),
+        ("paths -d mlx5_77", Cause::NO_DEVICE),
+        ("paths --cable nowhere0,nowhere1", Cause::PORTS),
     ] {
         ends(&mut with(words, &full), cause);
     }
@@ -473,6 +475,7 @@ fn rdma_that_is_not_there_is_told() {
     let hints = lacks.iter().filter(|cause| text.contains(&format!("hint: {}\n", cause.hint())));
     assert_eq!(hints.count(), 1, "{text}");
     assert_eq!(text.matches("error:").count(), 1, "{text}");
+    ends(narrows().args(["paths", "--dry-run"]), Cause::NO_PATH);
 }
 
 #[test]

@@ -27,6 +27,7 @@ const COMMANDS: [(&str, &[&str]); 4] = [
             "app",
             "placement",
             "neighbours",
+            "paths",
             "search",
             "serve",
             "study",
@@ -90,7 +91,7 @@ const COMMON: [&str; 25] = [
 const LONG: [&str; 4] = ["packets", "rdma", "tcp", "udp"];
 
 /// Examples, each a command line and what it does.
-const EXAMPLES: [(&str, &[(&str, &str)]); 24] = [
+const EXAMPLES: [(&str, &[(&str, &str)]); 25] = [
     (
         "narrows",
         &[
@@ -187,6 +188,14 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 24] = [
             ("narrows neighbours HOST", "TCP while cores copy memory"),
             ("narrows neighbours HOST --job read,copy-nt", "two jobs, one after the other"),
             ("narrows neighbours HOST --traffic rdma-read", "while a NIC writes memory"),
+        ],
+    ),
+    (
+        "paths",
+        &[
+            ("narrows paths", "each RDMA device to each node's memory, and to each other"),
+            ("narrows paths -d mlx5_0,mlx5_1 --buffer cold", "two devices, past the caches"),
+            ("narrows paths --cable eth0,eth1", "packets between two ports as well"),
         ],
     ),
     (

@@ -15,6 +15,7 @@ mod mesh;
 mod mpi;
 mod neighbours;
 mod out;
+mod paths;
 mod placement;
 mod search;
 mod stored;
@@ -37,6 +38,7 @@ pub use mesh::MeshArgs;
 pub use mpi::MpiArgs;
 pub use neighbours::NeighboursArgs;
 pub use out::OutArgs;
+pub use paths::PathsArgs;
 pub use placement::PlacementArgs;
 pub use search::AnomalyArgs;
 pub use stored::{
@@ -174,6 +176,14 @@ pub enum Command {
     /// is, from how many cores on, and where that cannot be told: where no core is free, where
     /// interrupts take the job's time, and where the job does not load memory.
     Neighbours(NeighboursArgs),
+    /// Measure whether a path inside this host is slower than its like
+    ///
+    /// From each RDMA device to each node's memory by loop-back, from each device to each other,
+    /// and packets between two ports that a cable joins. Paths of one kind of card at one distance
+    /// should reach the same: one that is slower is named with what was read of both that differs
+    /// (link, payload and read sizes, relaxed ordering, ACS, root port, firmware). Loop-back
+    /// crosses a NIC's PCIe twice and no wire. Says what is not measured, and why.
+    Paths(PathsArgs),
     /// Measure what it costs to run away from the NIC's NUMA node
     ///
     /// Process, memory and interrupts, at both ends. Makes a study of the nodes that the two hosts

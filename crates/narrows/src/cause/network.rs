@@ -85,6 +85,10 @@ impl Cause {
     /// No RDMA device, or none that can do what is asked.
     pub const NO_RDMA: Self =
         Self::machine("see `narrows rdma --list`; over TCP: `narrows tcp HOST`");
+    /// No path inside this host that can be measured.
+    pub const NO_PATH: Self = Self::machine(
+        "an RDMA device that is up, or two ports with a cable (--cable eth0,eth1), make a path",
+    );
     /// A library that RDMA needs is not installed.
     pub const NO_RDMA_LIBRARY: Self = Self::machine(
         "install the packages that are named, or what your distribution has for them",

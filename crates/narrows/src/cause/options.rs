@@ -63,6 +63,8 @@ impl Cause {
     /// A place that a host does not have, or that is not known of it.
     pub const NO_PLACE: Self =
         Self::usage("see `narrows host` on both hosts for their nodes and CPUs");
+    /// An RDMA device that this host does not have.
+    pub const NO_DEVICE: Self = Self::usage("`narrows host --table rdma` lists the RDMA devices");
     /// A time that is too short for what is to be measured in it.
     pub const NO_TIME: Self =
         Self::usage("give more --minutes, or ask for fewer and shorter runs in them");

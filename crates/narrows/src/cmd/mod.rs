@@ -36,6 +36,7 @@ pub mod mpi;
 pub mod neighbours;
 pub mod packets;
 mod packets_here;
+pub mod paths;
 mod peer_check;
 pub mod placement;
 pub mod predict;

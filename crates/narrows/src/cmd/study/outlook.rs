@@ -4,8 +4,9 @@ use crate::failure::Failure;
 use crate::output;
 use narrows_model::Bytes;
 use narrows_model::study::Spread;
-use narrows_model::trial::Trial;
+use narrows_model::trial::{NetworkPath, Trial};
 use narrows_plan::study::Left;
+use narrows_report::words;
 use narrows_runner::{Defined, Schedule, SessionPlan};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,6 +23,7 @@ pub fn print(
     schedule: &Schedule<'_>,
     path: &str,
 ) -> Result<u8, Failure> {
+    let path = inside(&plan.trials).unwrap_or(path);
     let (runs, seconds) = schedule.runs_left();
     let cut = schedule.cut();
     let mut text = format!(
@@ -55,6 +57,15 @@ pub fn print(
     }
     output::print(&text)?;
     Ok(0)
+}
+
+/// What joins the ends of network cells that all have devices or ports of this host of their own,
+/// whatever joins others.
+fn inside(trials: &[Trial]) -> Option<&'static str> {
+    let mut network = trials.iter().map(|trial| trial.path).filter(|at| *at != NetworkPath::Memory);
+    let first = network.next()?;
+    let is_own = matches!(first, NetworkPath::Devices | NetworkPath::Cable);
+    (is_own && network.all(|path| path == first)).then(|| words::path(first))
 }
 
 /// What cells take that fit only a machine which is changed by hand.

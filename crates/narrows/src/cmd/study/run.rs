@@ -257,7 +257,7 @@ impl Study<'_> {
             note!("go on with: {}", self.resume(&[]));
         }
         let lefts: Vec<Left> = engine.schedule().all_left().collect();
-        let verdict = if lefts.contains(&Left::GivenUp) {
+        let verdict = if lefts.contains(&Left::GivenUp) || !analysis.slow_paths.is_empty() {
             VERDICT
         } else if lefts.contains(&Left::NotPrecise) {
             PRECISION
