@@ -139,11 +139,13 @@ pub fn message(what: &str, bytes: Bytes, size: MessageSize) -> Result<(), LoadEr
     Ok(())
 }
 
-/// Buffers of datagrams and of RDMA that are not streamed are small, and not placed.
+/// Buffers of datagrams that are not streamed and of connections are small, and not placed. Those of
+/// RDMA are: a NIC reads and writes them, however small.
 pub fn node(job: &Job) -> Result<(), LoadError> {
     if job.node.is_some()
         && !(job.kind.is_stream()
             || job.kind.is_memory()
+            || job.kind.is_rdma()
             || [Workload::Packets, Workload::TCP_RR].contains(&job.kind))
     {
         return order(format!("{} places no buffers on a node", job.kind));

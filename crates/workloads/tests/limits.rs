@@ -214,6 +214,7 @@ fn nodes_and_iperf3_are_for_streams() {
     assert_eq!(said("tcp-rr", 1, |j| j.node = Some(1)), "");
     assert_eq!(said("udp-stream", 16, |j| j.node = Some(1)), "");
     assert_eq!(said("tcp-stream", 1, |j| j.node = Some(1)), "");
+    assert_eq!(said("rdma-read-rr", 8, |j| j.node = Some(1)), "");
     refused(said("udp-rr", 16, |j| j.node = Some(1)), "udp-rr places no buffers on a node");
     let iperf3 = |kind: &str, stream: Option<StreamParams>| {
         said(kind, 1000, |j| {
