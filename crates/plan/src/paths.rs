@@ -317,8 +317,8 @@ fn fitting(wanted: &Wanted, all: Vec<Path>) -> Result<Vec<Path>, NoPaths> {
 /// The study's file.
 fn definition(wanted: &Wanted, chosen: &[Path], unmeasured: &[Unmeasured]) -> String {
     let mut text = String::from(
-        "# Made by `narrows paths`: RDMA loop-back from a device to memory of a node, from device to \
-         device,\n# and packets from port to port.\nname = \"paths\"\n",
+        "# Made by `narrows paths`: RDMA loop-back from a device to memory of a node, from device \
+         to\n# device, and packets from port to port.\nname = \"paths\"\n",
     );
     let _ = writeln!(text, "about = {}", quoted(&about(unmeasured)));
     let _ = writeln!(text, "repeats = {}\n\n[quick]\nrepeats = 2\nseconds = 0.2\n", wanted.repeats);
