@@ -65,6 +65,16 @@ expect("threads of this host's end are on the node that the placement names", bo
 expect("some placements move interrupts apart from the process", any("irq" in one for one in steered), steered)
 expect("half of the runs have a load over the link beside them", beside * 2 == len(records) > 0, beside)
 
+outlook = section("paths")
+for path in ["siw0, node 0", "siw0, node 1", "siw1, node 0", "siw1, node 1", "siw0 > siw1", "siw1 > siw0"]:
+    expect(f"{path} is a path of the host", path in outlook, outlook)
+even = " ".join(section("even").split())
+codes = [line for line in text.splitlines() if line.startswith("@paths-rc ")]
+expect("like paths are not accused", "no path is shown to be slower than its like" in even, even)
+expect("devices in software are said to be", "devices in software" in even, even)
+expect("loop-back is said to be no network result", "not a network result" in even, even)
+expect("equal paths are no bad verdict", codes == ["@paths-rc 0"], codes)
+
 coalescing = section("coalescing")
 lines = [line.strip() for line in coalescing.splitlines() if line.startswith("rx-usecs:")]
 expect("coalescing is put back", len(lines) == 2 and lines[0] == lines[1], lines)
