@@ -31,7 +31,7 @@ pub enum NetworkPath {
     /// Two ports of this host joined by a cable, which raw frames alone pass. The controller's end
     /// is at the port that its packets leave from, the other end at the other port.
     Cable,
-    /// RDMA devices of this host, both ends here: loop-back within one device, or from one device to
+    /// RDMA devices of this host, both ends here: loop-back within one device, or from one to
     /// another. Loop-back crosses the device's PCIe twice and no wire: not a network result.
     Devices,
     /// Another host, reached through an agent.
