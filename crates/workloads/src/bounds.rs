@@ -139,8 +139,8 @@ pub fn message(what: &str, bytes: Bytes, size: MessageSize) -> Result<(), LoadEr
     Ok(())
 }
 
-/// Buffers of datagrams that are not streamed and of connections are small, and not placed. Those of
-/// RDMA are: a NIC reads and writes them, however small.
+/// Buffers of datagrams that are not streamed and of connections are small, and not placed. Those
+/// of RDMA are: a NIC reads and writes them, however small.
 pub fn node(job: &Job) -> Result<(), LoadError> {
     if job.node.is_some()
         && !(job.kind.is_stream()
