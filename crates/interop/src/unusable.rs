@@ -27,6 +27,18 @@ pub enum Unusable {
     /// It is not TOML; the parser's words, without the place.
     #[error("{0}")]
     Toml(String),
+    /// A published table whose `factors`, at this line, are no list of words.
+    #[error("line {line}: factors is a list of the names of columns")]
+    NoFactors { line: usize },
+    /// A published table that names its factors has a row with a column that is none of them.
+    #[error(
+        "line {line}: the column {column} is none of its factors, ends in no unit that is known, \
+         and is not note, bound or against"
+    )]
+    UnnamedColumn { line: usize, column: String },
+    /// A published table names a factor that none of its rows has.
+    #[error("line {line}: no row has its factor {factor}")]
+    FactorOfNoRow { line: usize, factor: String },
     /// A published table whose rows are figures by name, each with its own unit or of none.
     #[error("its rows are single figures, which no run of a study has")]
     SingleFigures,

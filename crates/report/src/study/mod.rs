@@ -1,6 +1,7 @@
 //! A study by panels: the cells along one factor side by side, a panel for every combination of the
 //! others; what differs, what is equal, and what time did.
 
+mod changes;
 pub mod faceted;
 mod grouped;
 mod names;
@@ -15,6 +16,7 @@ pub mod tabled;
 pub mod text;
 mod traffic;
 
+pub use changes::Change;
 pub use names::Table;
 pub use populated::Memory;
 pub use reference::Joined;
@@ -63,6 +65,9 @@ pub struct StudyResults {
     /// How many medians of the references have a cell here; `None` without a reference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<Joined>,
+    /// What the references say of one cell against another, and what the study has of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
 }
 
 impl StudyResults {
@@ -239,6 +244,7 @@ pub fn results(
         population_unknown: population_unknown(stored, &across),
         references: reference::names(others),
         reference,
+        changes: changes::all(stored, summaries, others),
         confidence_percent: stored
             .study
             .precision

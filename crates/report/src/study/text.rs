@@ -1,7 +1,7 @@
 //! A study in words and tables.
 
 use super::names::{between, levels, title};
-use super::{FILE, Memory, Panel, PanelRow, StudyResults, grouped, side, tabled};
+use super::{Change, FILE, Memory, Panel, PanelRow, StudyResults, grouped, side, tabled};
 use crate::{Analysis, table, words};
 use narrows_model::result::{Estimate, Method};
 use std::collections::BTreeSet;
@@ -288,6 +288,7 @@ pub fn cautions(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<String> 
             of.with_cell, of.medians
         )
     }));
+    lines.extend(results.changes.iter().map(Change::says));
     lines.extend(missing(analysis, results));
     lines
 }
