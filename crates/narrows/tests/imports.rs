@@ -246,3 +246,83 @@ fn a_study_gives_tools_no_words_that_write_or_call() {
         assert!(!written.exists() && !dir.join("words.narrows").exists());
     }
 }
+
+/// Every level that a table which ships names is one of the study that ships with it.
+#[test]
+fn tables_that_ship_name_levels_of_their_studies() {
+    let studies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    let dir = folder("tables-ship");
+    for (name, rows) in
+        [("osu-sockets-vs-rdma", 3), ("iwarp-fabrics", 1), ("dell-nic-placement", 4)]
+    {
+        let text = std::fs::read_to_string(studies.join(format!("{name}.toml"))).expect("a study");
+        let definition = narrows_plan::study::Definition::parse(&text).expect("a definition");
+        let cells = narrows_plan::study::cells(&definition).expect("cells");
+        let has = |factor: &str, level: &str| {
+            let mut all = cells.iter().flat_map(|cell| &cell.levels);
+            all.any(|of| of.factor == factor && (of.level == level || level == "any"))
+        };
+        let to = dir.join(format!("{name}.narrows"));
+        let table = studies.join(format!("published/{name}.toml"));
+        let output = run(import(&[table], &[]).arg("-o").arg(&to));
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", err(&output));
+        let table = narrows_store::read(&to).expect("a table");
+        assert_eq!(table.trials.len(), rows, "{name}");
+        for level in table.trials.iter().flat_map(|trial| &trial.levels) {
+            let factor = level.factor.trim_start_matches("against ");
+            let is_size = factor == "size" && level.level == "best";
+            assert!(is_size || has(factor, &level.level), "{name}: {level:?}");
+        }
+    }
+}
+
+/// Own cells, made up, beside what others published of the best size and of one node over another.
+#[test]
+fn peaks_and_changes_stand_beside_own_cells() {
+    let dir = folder("tables-beside");
+    let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/published");
+    let beside = |name: &str, factors: &str, rows: &[(&str, &str)]| {
+        let rows = rows.iter().map(|(levels, figure)| format!("[[row]]\n{levels}\n{figure}\n"));
+        let text = rows.collect::<String>();
+        let own = dir.join(format!("own-{name}"));
+        let text = format!("factors = [{factors}]\n[source]\ntitle = 'own'\n{text}");
+        std::fs::write(&own, text).expect("a table");
+        let to = own.with_extension("narrows");
+        assert_eq!(run(import(&[own], &[]).arg("-o").arg(&to)).status.code(), Some(0));
+        let mut report = narrows();
+        out(&run(report.arg("report").arg(&to).arg("--reference").arg(published.join(name))))
+    };
+    let text = beside(
+        "osu-sockets-vs-rdma.toml",
+        "'test', 'size'",
+        &[
+            ("test = 'TCP fan-in'\nsize = '64'", "mbps = 100"),
+            ("test = 'TCP fan-in'\nsize = '16K'", "mbps = 7000"),
+            ("test = 'TCP fan-in'\nsize = '64K'", "mbps = 6000"),
+        ],
+    );
+    let line = |size: &str| {
+        let found = text.lines().rfind(|line| line.trim_start().starts_with(size));
+        found.unwrap_or_else(|| panic!("{size}: {text}")).to_owned()
+    };
+    assert!(line("16K").contains("3.500 Gb/s") && line("16K").contains("+100.0 %"), "{text}");
+    assert!(!line("64K").contains("3.500 Gb/s"), "{text}");
+    assert!(text.contains("reference: 1 of 3 medians stand beside a cell"), "{text}");
+    let of = |node: &str| {
+        format!(
+            "application = '{node}'\nbeside = '5 memory streams'\nin = 'system'\n\
+             test = 'TCP 8 streams'"
+        )
+    };
+    let (near, far) = (of("adapter on that node too"), of("other node, both ends"));
+    let text = beside(
+        "dell-nic-placement.toml",
+        "'application', 'beside', 'in', 'test'",
+        &[(&near, "gbps = 60"), (&far, "gbps = 50")],
+    );
+    let says = "reference: adapter on that node too, 5 memory streams, system, TCP 8 streams over \
+                other node, both ends: 1.24 x; here 1.20 x";
+    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined.contains(says), "{text}");
+    assert!(joined.contains("over other node, both ends: at most 0.600 x; here no such"), "{text}");
+}
