@@ -54,16 +54,21 @@ impl Verdict {
             Self::Unknown { .. } => "unknown",
         }
     }
+
+    /// What holds it back, or what would have to be known; `None` of a yes.
+    pub fn reason(&self) -> Option<String> {
+        match self {
+            Self::Yes => None,
+            Self::No { binds, low, high } => Some(format!("{binds}, {low:.1} to {high:.1} M/s")),
+            Self::Unknown { needs } => Some(format!("needs {needs}")),
+        }
+    }
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())?;
-        match self {
-            Self::Yes => Ok(()),
-            Self::No { binds, low, high } => write!(f, ": {binds}, {low:.1} to {high:.1} M/s"),
-            Self::Unknown { needs } => write!(f, ": needs {needs}"),
-        }
+        self.reason().map_or(Ok(()), |reason| write!(f, ": {reason}"))
     }
 }
 
