@@ -49,7 +49,7 @@ mod tests {
     fn the_table_is_also_markdown_and_a_page_whose_names_are_no_markup() {
         let (host, said) =
             (Host::default(), Said::from([("memory.core_gb_s".into(), "34.9".into())]));
-        let asked = Asked { host: &host, analysis: None, said: &said, nic: None };
+        let asked = Asked { host: &host, analysis: None, also: None, said: &said, nic: None };
         let mut one = record(&Source { name: "direct".to_owned(), asked }).expect("a server");
         one.server = "a|b <b>c</b>".to_owned();
         let published = ServerRecord { published: true, file: "t.toml".to_owned(), ..one.clone() };

@@ -5,7 +5,7 @@ use crate::Analysis;
 use crate::table;
 use crate::tidy::no_formula;
 use crate::wire::text::clock_from;
-use crate::wire::{self, Asked, DecidedBy, Frame, Standing, standing};
+use crate::wire::{self, Asked, Copied, CopyFrom, DecidedBy, Frame, Standing, standing};
 use crate::words::tame;
 use narrows_model::host::Host;
 use narrows_model::result::ResourceName;
@@ -15,6 +15,10 @@ use narrows_validate::ServerRow;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
+
+/// The rate of a core's memcpy from which on one can reasonably expect the wire's rate of 10 GbE
+/// (ntop, "Not All Servers Are Alike"): bytes read and written, as numademo counts them.
+const RULE_GB_S: f64 = 16.0;
 
 /// One server: a line of the CSV, an object of the JSON, with the same keys.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -39,6 +43,11 @@ pub struct ServerRecord {
     pub memory_by: Option<String>,
     /// What it was measured or computed of.
     pub memory_from: Option<String>,
+    /// Why a memcpy that was measured is not here; `None` where none was left out.
+    pub memory_left_out: Option<String>,
+    /// What ntop's rule of thumb says of the wire's rate: `yes` where one core copies 16 GB/s and
+    /// more. `None` where that is neither measured nor said.
+    pub rule: Option<String>,
     /// The interface that packets went by, else the fastest.
     pub nic: Option<String>,
     /// Rate of its port in Gb/s.
@@ -146,6 +155,8 @@ fn of_standing(one: &Standing) -> ServerRecord {
         memory_gb_s: one.memory.as_ref().map(|memory| memory.gb_s.value),
         memory_by: one.memory.as_ref().map(|memory| memory.from.word().to_owned()),
         memory_from: one.memory.as_ref().map(|memory| memory.says.clone()),
+        memory_left_out: one.no_copy.clone(),
+        rule: one.memory.as_ref().and_then(rule),
         nic: one.nic.clone(),
         link_gbps: one.link_gbps,
         slot: one.slot.clone(),
@@ -166,6 +177,16 @@ fn of_standing(one: &Standing) -> ServerRecord {
         verdict_by: one.by.word().to_owned(),
         says: one.verdict.to_string(),
     }
+}
+
+/// What the rule says of a rate of one core; none of a rate that no core was seen to copy.
+fn rule(copied: &Copied) -> Option<String> {
+    let is_of_a_core = copied.from != CopyFrom::Modelled;
+    is_of_a_core.then(|| yes_or_no(copied.gb_s.value >= RULE_GB_S).to_owned())
+}
+
+fn yes_or_no(is: bool) -> &'static str {
+    if is { "yes" } else { "no" }
 }
 
 /// Published servers in the same form.
@@ -192,6 +213,8 @@ fn of_published(row: &ServerRow, file: &str) -> ServerRecord {
         memory_gb_s: row.memory_gb_s,
         memory_by: row.memory_gb_s.map(|_| published.clone()),
         memory_from: None,
+        memory_left_out: None,
+        rule: row.rule.map(|rule| yes_or_no(rule).to_owned()),
         nic: None,
         link_gbps: None,
         slot: Some(row.slot.clone()),
@@ -222,6 +245,7 @@ pub(crate) fn rows(all: &[ServerRecord]) -> Vec<Vec<String>> {
         "platform",
         "CPU",
         "memcpy GB/s",
+        "16 GB/s rule",
         "slot",
         "wire M/s",
         "packets M/s",
@@ -250,7 +274,7 @@ pub(crate) fn origins(all: &[ServerRecord]) -> Vec<String> {
 
 /// All as one table, for people.
 pub fn text(all: &[ServerRecord]) -> String {
-    let mut text = table::lines(&rows(all), |at| at == 5);
+    let mut text = table::lines(&rows(all), |at| at == 6);
     for line in origins(all) {
         let _ = writeln!(text, "  {}", tame(&line));
     }
@@ -269,6 +293,7 @@ fn row(one: &ServerRecord) -> Vec<String> {
         or_dash(&one.platform),
         if cpu.is_empty() { "-".to_owned() } else { cpu.join(", ") },
         or_dash(&memory),
+        or_dash(&one.rule),
         or_dash(&one.slot),
         one.wire_mpps.map_or("-".to_owned(), mpps),
         packets(one),
@@ -307,9 +332,10 @@ fn allowed(one: &ServerRecord) -> String {
 fn sources(one: &ServerRecord) -> String {
     let nic = one.nic.as_ref().map(|nic| format!("through {nic}"));
     let memory = one.memory_from.as_ref().map(|from| format!("memcpy: {from}"));
+    let left_out = one.memory_left_out.as_ref().map(|why| format!("memcpy of {why}"));
     let clock = one.clock_from.as_ref().map(|from| format!("clock: {from}"));
     let packets = one.packets_from.as_ref().map(|from| format!("packets: {from}"));
-    let all = [nic, packets, memory, clock];
+    let all = [nic, packets, memory, left_out, clock];
     let all: Vec<String> = all.into_iter().flatten().collect();
     format!("{}, frames of {}: {} ({})", one.server, one.frame, one.file, all.join("; "))
 }
@@ -339,6 +365,7 @@ impl ServerRecord {
             platform: may(&self.platform),
             cpu: may(&self.cpu),
             memory_from: may(&self.memory_from),
+            memory_left_out: may(&self.memory_left_out),
             nic: may(&self.nic),
             slot: may(&self.slot),
             packets_from: may(&self.packets_from),
@@ -374,7 +401,7 @@ mod tests {
     fn of(name: &str, words: &[(&str, &str)]) -> ServerRecord {
         let host = Host::default();
         let said: Said = words.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        let asked = Asked { host: &host, analysis: None, said: &said, nic: None };
+        let asked = Asked { host: &host, analysis: None, also: None, said: &said, nic: None };
         record(&Source { name: name.to_owned(), asked }).expect("a server")
     }
 

@@ -2,11 +2,13 @@
 //! allow by the model, what was measured, and the verdict of both.
 
 mod copied;
+mod joined;
 mod reached;
 pub mod text;
 
 use crate::Analysis;
 pub use copied::{Copied, CopyFrom};
+pub use joined::complements;
 use narrows_model::host::{Host, Nic};
 use narrows_model::options::packets::IMIX;
 use narrows_model::result::{Provenance, ResourceName};
@@ -75,9 +77,18 @@ impl Frame {
 pub struct Asked<'a> {
     pub host: &'a Host,
     pub analysis: Option<&'a Analysis<'a>>,
+    /// Another file of the same host, with what that one lacks.
+    pub also: Option<&'a Analysis<'a>>,
     pub said: &'a Said,
     /// The interface that is asked about; without it the one that packets went by, or the fastest.
     pub nic: Option<&'a str>,
+}
+
+impl<'a> Asked<'a> {
+    /// All that was measured of it.
+    fn measured(&self) -> impl Iterator<Item = &'a Analysis<'a>> {
+        [self.analysis, self.also].into_iter().flatten()
+    }
 }
 
 /// What decides a verdict.
@@ -115,6 +126,8 @@ pub struct Standing {
     pub slot: Option<String>,
     pub clock: Option<Known>,
     pub memory: Option<Copied>,
+    /// Why a memcpy that was measured is not `memory`; `None` where none was left out.
+    pub no_copy: Option<String>,
     pub wire_mpps: Option<f64>,
     /// What each resource but the wire allows.
     pub resources: Vec<(ResourceName, Range)>,
@@ -132,8 +145,8 @@ pub fn standing(asked: &Asked<'_>, frame: Frame) -> Result<Standing, Refused> {
     let nic = nic_of(asked);
     // What a user says takes the place of what was measured, here as in the model.
     let is_said = asked.said.contains_key(CORE_GB_S);
-    let copy = asked.analysis.filter(|_| !is_said);
-    let copy = copy.and_then(|analysis| copied::measured(analysis, nic));
+    let mut measured = asked.measured().filter(|_| !is_said);
+    let copy = measured.find_map(|analysis| copied::measured(analysis, nic));
     let clock = clock(asked);
     let engine = engine(asked, nic, (frame, copy.as_ref(), clock.as_ref()))?;
     let reaches = engine.reaches();
@@ -144,7 +157,7 @@ pub fn standing(asked: &Asked<'_>, frame: Frame) -> Result<Standing, Refused> {
         .and_then(verdict)
         .unwrap_or_else(|| Verdict::Unknown { needs: "a path of packets".to_owned() });
     let model = careful(model, clock.as_ref());
-    let reached = asked.analysis.and_then(|analysis| reached::best(analysis, frame, nic));
+    let reached = asked.measured().find_map(|analysis| reached::best(analysis, frame, nic));
     let binds = binds(&model, reach);
     let (verdict, by) = settled(model, reached.as_ref(), wire_mpps);
     let is_wire = verdict == Verdict::Yes;
@@ -154,6 +167,10 @@ pub fn standing(asked: &Asked<'_>, frame: Frame) -> Result<Standing, Refused> {
         nic: nic.map(|nic| nic.name.clone()),
         link_gbps: server.link.as_ref().map(|link| link.value),
         slot: slot(server),
+        no_copy: match copy {
+            None if !is_said => asked.measured().find_map(copied::left_out),
+            _ => None,
+        },
         memory: copy.or_else(|| copied::said(server)).or_else(|| copied::modelled(server)),
         clock,
         wire_mpps,
@@ -184,8 +201,13 @@ pub fn of_study(analysis: &Analysis<'_>) -> Vec<Standing> {
     if !analysis.has_host() {
         return Vec::new();
     }
-    let asked =
-        Asked { host: &analysis.stored.host, analysis: Some(analysis), said: &said, nic: None };
+    let asked = Asked {
+        host: &analysis.stored.host,
+        analysis: Some(analysis),
+        also: None,
+        said: &said,
+        nic: None,
+    };
     frames(analysis).into_iter().filter_map(|frame| standing(&asked, frame).ok()).collect()
 }
 
@@ -193,11 +215,17 @@ fn packets_of<'a>(analysis: &'a Analysis<'_>) -> impl Iterator<Item = &'a Trial>
     analysis.stored.trials.iter().filter(|trial| trial.kind == Workload::Packets)
 }
 
-/// The interface that packets went to another host by, else the fastest.
+/// The interface that packets went to another host by, or the port that was named first of two
+/// with a cable between them, else the fastest.
 fn nic_of<'a>(asked: &Asked<'a>) -> Option<&'a Nic> {
-    let used = asked.analysis.and_then(|analysis| {
-        let through = packets_of(analysis).filter(|trial| trial.path == NetworkPath::Peer);
-        through.filter_map(|trial| analysis.stored.interface_of(trial)).next()
+    let used = asked.measured().find_map(|analysis| {
+        packets_of(analysis).find_map(|trial| match trial.path {
+            NetworkPath::Peer => analysis.stored.interface_of(trial),
+            NetworkPath::Cable => trial.ends.iter().find_map(|end| {
+                end.bind.as_ref().filter(|bind| bind.cable.is_some())?.device.as_deref()
+            }),
+            _ => None,
+        })
     });
     let host = asked.host;
     match asked.nic.or(used) {

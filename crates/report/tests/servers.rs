@@ -4,15 +4,16 @@ mod kept;
 mod planted;
 
 use narrows_model::host::{CpuSocket, Host, Nic};
+use narrows_model::load::Bind;
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::NetworkPath;
+use narrows_model::trial::{EndHost, NetworkPath};
 use narrows_model::units::Unit;
 use narrows_model::{BitsPerSecond, Bytes, Fact};
 use narrows_predict::Said;
 use narrows_predict::wire_rate::Verdict;
 use narrows_report::Analysis;
 use narrows_report::servers::{self, ServerRecord, Source, of_study, record};
-use narrows_report::wire::Asked;
+use narrows_report::wire::{Asked, complements};
 use narrows_validate::ServerRow;
 use planted::study;
 use std::collections::BTreeSet;
@@ -56,7 +57,8 @@ fn measured(mpps: f64, path: NetworkPath) -> StoredStudy {
 fn judged(stored: &StoredStudy, said: &[(&str, &str)]) -> ServerRecord {
     let said: Said = said.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     let analysis = Analysis::of(stored);
-    let asked = Asked { host: &stored.host, analysis: Some(&analysis), said: &said, nic: None };
+    let asked =
+        Asked { host: &stored.host, analysis: Some(&analysis), also: None, said: &said, nic: None };
     record(&Source { name: "a/b.narrows".to_owned(), asked }).expect("a server")
 }
 
@@ -92,6 +94,73 @@ fn what_crossed_the_card_decides() {
 }
 
 #[test]
+fn a_copy_that_stayed_in_caches_is_left_out_with_its_reason() {
+    let mut study = measured(3.0, NetworkPath::Namespaces);
+    let rule = |study: &StoredStudy| judged(study, &[]).rule;
+    assert_eq!(rule(&study).as_deref(), Some("yes"));
+    study.study.cache_bytes = Bytes::gib(1);
+    let one = judged(&study, &[]);
+    assert_eq!((one.memory_by.as_deref(), one.rule), (None, None));
+    let why = one.memory_left_out.expect("a reason");
+    assert_eq!(why, "34.90 GB/s (memory-memcpy, 7 runs) left out: its buffers fit into the caches");
+    let text = servers::text(&[judged(&study, &[])]);
+    assert!(text.contains("memcpy of 34.90 GB/s"), "{text}");
+    // What somebody says of memory needs no excuse, and is judged by the rule.
+    let said = judged(&study, &[("memory.core_gb_s", "15.9")]);
+    assert_eq!((said.memory_left_out, said.rule.as_deref()), (None, Some("no")));
+}
+
+/// The same file without its memory (0) or without its packets (1).
+fn half(study: &StoredStudy, left_out: usize) -> StoredStudy {
+    let mut half = study.clone();
+    let gone = half.trials.remove(left_out).id;
+    half.records.retain(|record| record.trial != gone);
+    half
+}
+
+#[test]
+fn two_files_of_one_host_are_one_row() {
+    let mut whole = measured(3.0, NetworkPath::Namespaces);
+    let (packets, memory) = (half(&whole, 0), half(&whole, 1));
+    assert!(!complements(&memory, &packets), "nobody says which host it is");
+    whole.host.name = Fact::known("n1".to_owned(), "planted");
+    let (packets, memory) = (half(&whole, 0), half(&whole, 1));
+    assert!(complements(&memory, &packets) && complements(&packets, &memory));
+    assert!(!complements(&memory, &memory) && !complements(&whole, &packets));
+    let mut other = packets.clone();
+    other.host.nics[0].name = "eth8".to_owned();
+    assert!(!complements(&memory, &other), "another card is another server");
+    let (first, also) = (Analysis::of(&memory), Analysis::of(&packets));
+    let asked = Asked {
+        host: &memory.host,
+        analysis: Some(&first),
+        also: Some(&also),
+        said: &Said::new(),
+        nic: None,
+    };
+    let row = record(&Source { name: "a, b".to_owned(), asked }).expect("a server");
+    let both = (row.memory_gb_s.is_some(), row.packets_mpps.is_some());
+    assert_eq!(both, (true, true), "{row:?}");
+}
+
+#[test]
+fn of_two_ports_the_one_that_was_named_is_told() {
+    let mut study = measured(3.0, NetworkPath::Cable);
+    let fast = Nic {
+        name: "eth0".to_owned(),
+        speed_bps: Fact::known(BitsPerSecond(1e11), "planted"),
+        ..study.host.nics[0].clone()
+    };
+    study.host.nics.insert(0, fast);
+    let near = study.trials[1].ends.iter_mut().find(|end| end.host == EndHost::Controller);
+    let (device, cable) = (Some("eth7".to_owned()), Some("eth8".to_owned()));
+    near.expect("an end").bind = Some(Bind { device, cable, ..Bind::default() });
+    let row = judged(&study, &[]);
+    assert_eq!(row.nic.as_deref(), Some("eth7"), "and not the fastest, which sent nothing");
+    assert_eq!(row.packets_from.as_deref(), Some("arrived, from port to port, 7 runs"));
+}
+
+#[test]
 fn a_study_of_packets_has_the_wires_rate_of_each_size() {
     let mut stored = measured(9.0, NetworkPath::Peer);
     let mut large = stored.trials[1].clone();
@@ -106,11 +175,14 @@ fn a_study_of_packets_has_the_wires_rate_of_each_size() {
     let analysis = Analysis::of(&stored);
     let results = analysis.study.as_ref().expect("levels");
     let answer = narrows_report::answer::of_study(&analysis, results).expect("an answer");
-    assert!(answer.figure.starts_with("wire rate: 64 B 14.88 M packets/s: "), "{answer:?}");
+    assert!(
+        answer.figure.starts_with("wire rate: unknown for 64 B (14.88 M packets/s): needs "),
+        "{answer:?}"
+    );
     assert!(answer.spread.contains("9.000 M packets/s"), "{answer:?}");
     let page = (narrows_report::formats::format("html").expect("a format").write)(&analysis);
     let (_, head) = page.split_once("class=\"figure\">").expect("a headline");
-    assert!(head.starts_with("wire rate: 64 B"), "the page leads with it");
+    assert!(head.starts_with("wire rate: unknown for 64 B"), "the page leads with it");
     assert!(!page.contains("From memory to wire"), "nobody asked what TCP would reach");
     let all = of_study(&Analysis::of(&stored));
     let of = |frame: &str| {

@@ -222,7 +222,7 @@ fn say_wire_rate(nic: &str, args: &PacketsArgs, settings: &Settings) -> Result<(
         _ => Frame::Bytes(settings.message_bytes().0),
     };
     let said: Said = args.set.iter().cloned().collect();
-    let asked = Asked { host: &host, analysis: None, said: &said, nic: Some(nic) };
+    let asked = Asked { host: &host, analysis: None, also: None, said: &said, nic: Some(nic) };
     let one = match standing(&asked, frame) {
         Ok(one) => one,
         // What was said is wrong; what merely is not known ends no measurement.

@@ -12,8 +12,8 @@ use narrows_predict::Said;
 use narrows_report::Analysis;
 use narrows_report::served;
 use narrows_report::servers::{self, ServerRecord, ServersDocument, Source};
-use narrows_report::wire::Asked;
-use std::path::Path;
+use narrows_report::wire::{Asked, complements};
+use std::path::{Path, PathBuf};
 
 /// What one file has of a server.
 enum Read {
@@ -28,10 +28,7 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
         let says = format!("--servers writes text, markdown, html, csv or json, and not {format}");
         return Err(Failure::of(Cause::SERVERS_FORMAT, says));
     }
-    let mut all = Vec::new();
-    for file in &args.servers {
-        all.push(server(file, args)?);
-    }
+    let mut all = joined(&args.servers, args)?;
     for file in &args.published {
         let rows = published::servers(file)?;
         all.extend(servers::published(&rows, &file.display().to_string()));
@@ -56,22 +53,59 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn server(file: &Path, args: &ReportArgs) -> Result<ServerRecord, Failure> {
-    let (name, read) = (file.display().to_string(), read(file)?);
-    let mut said = match &read {
+/// A file, and what it has.
+struct Named {
+    name: String,
+    read: Read,
+}
+
+impl Named {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// A row for each file, but for two of one host that have its memory and its packets.
+fn joined(files: &[PathBuf], args: &ReportArgs) -> Result<Vec<ServerRecord>, Failure> {
+    let mut pairs: Vec<(Named, Option<Named>)> = Vec::new();
+    for file in files {
+        let one = Named { name: file.display().to_string(), read: read(file)? };
+        let whole = pairs.iter_mut().find(|(first, also)| also.is_none() && joins(first, &one));
+        match whole {
+            Some((_, also)) => *also = Some(one),
+            None => pairs.push((one, None)),
+        }
+    }
+    pairs.iter().map(|(one, also)| server(one, also.as_ref(), args)).collect()
+}
+
+fn joins(one: &Named, other: &Named) -> bool {
+    match (&one.read, &other.read) {
+        (Read::Study(one), Read::Study(other)) => complements(one, other),
+        _ => false,
+    }
+}
+
+fn server(one: &Named, also: Option<&Named>, args: &ReportArgs) -> Result<ServerRecord, Failure> {
+    let mut said = match &one.read {
         Read::Host(_, said) => said.clone(),
         Read::Study(_) => Said::new(),
     };
     said.extend(args.set.iter().cloned());
-    let of = |host: &Host, analysis: Option<&Analysis<'_>>| {
-        let asked = Asked { host, analysis, said: &said, nic: None };
-        let record = servers::record(&Source { name: name.clone(), asked });
-        record.map_err(|why| Failure::of(Cause::NO_SERVER, format!("{name}: {why}")))
+    let (host, analysis) = match &one.read {
+        Read::Host(host, _) => (host.as_ref(), None),
+        Read::Study(stored) => (&stored.host, Some(Analysis::of(stored))),
     };
-    match &read {
-        Read::Host(host, _) => of(host, None),
-        Read::Study(stored) => of(&stored.host, Some(&Analysis::of(stored))),
-    }
+    let other = also.and_then(|also| match &also.read {
+        Read::Study(stored) => Some(Analysis::of(stored)),
+        Read::Host(..) => None,
+    });
+    let names: Vec<&str> = [Some(one), also].into_iter().flatten().map(Named::name).collect();
+    let name = names.join(", ");
+    let (analysis, also) = (analysis.as_ref(), other.as_ref());
+    let asked = Asked { host, analysis, also, said: &said, nic: None };
+    let record = servers::record(&Source { name: name.clone(), asked });
+    record.map_err(|why| Failure::of(Cause::NO_SERVER, format!("{name}: {why}")))
 }
 
 fn read(file: &Path) -> Result<Read, Failure> {

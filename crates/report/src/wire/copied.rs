@@ -49,6 +49,24 @@ pub(super) fn measured(analysis: &Analysis<'_>, nic: Option<&Nic>) -> Option<Cop
     best.map(|(_, copied)| copied)
 }
 
+/// Why none of the copies that were measured is [`measured`]; `None` where there are none.
+pub(super) fn left_out(analysis: &Analysis<'_>) -> Option<String> {
+    let all = analysis.stored.trials.iter().zip(&analysis.summaries);
+    let mut copies = all.filter_map(|(trial, summary)| {
+        let is_copy = trial.kind == Workload::Memory(Kernel::Memcpy);
+        Some((trial, summary, of(summary).filter(|_| is_copy)?))
+    });
+    let (trial, summary, copied) = copies.next()?;
+    let why = if summary.labels.contains(&Label::CacheResident) {
+        "its buffers fit into the caches"
+    } else if trial.params.streams != 1 {
+        "it is of several threads"
+    } else {
+        "it is in another node's memory"
+    };
+    Some(format!("{:.2} GB/s ({}) left out: {why}", copied.gb_s.value, copied.says))
+}
+
 /// The node that a core copies on, of trials where that is its own; `Some(None)` where the host has
 /// no nodes.
 fn local(analysis: &Analysis<'_>, trial: &Trial, summary: &Summary) -> Option<Option<u32>> {

@@ -4,9 +4,10 @@ use super::{Frame, Range};
 use crate::Analysis;
 use narrows_model::host::Nic;
 use narrows_model::options::packets;
+use narrows_model::result::Estimate;
 use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::workload::Workload;
-use narrows_stats::{SearchEnd, Searched, Summary, others};
+use narrows_stats::{Direction, SearchEnd, Searched, Summary, others};
 
 /// A rate in packets that was measured.
 #[derive(Clone, Debug)]
@@ -18,14 +19,17 @@ pub struct Reached {
     pub is_zero_loss: bool,
     /// Whether it went through a NIC to another machine.
     pub through_nic: bool,
+    /// Whether packets went the other way at once, and the rate is that of the slower direction.
+    pub is_both_ways: bool,
     pub says: String,
 }
 
-/// The figure that says most: through the NIC before inside the host, without loss before what
-/// arrived, the higher one before the lower.
+/// The figure that says most: through the NIC before inside the host, one way before both at once,
+/// without loss before what arrived, the higher one before the lower.
 pub(super) fn best(analysis: &Analysis<'_>, frame: Frame, nic: Option<&Nic>) -> Option<Reached> {
     let all = searched(analysis, frame, nic).into_iter().chain(arrived(analysis, frame, nic));
-    let rank = |one: &Reached| (one.through_nic, one.is_zero_loss, one.mpps.value);
+    let rank =
+        |one: &Reached| (one.through_nic, !one.is_both_ways, one.is_zero_loss, one.mpps.value);
     all.reduce(|best, one| if rank(&one) > rank(&best) { one } else { best })
 }
 
@@ -60,6 +64,7 @@ fn of_search(searched: &Searched, (through_nic, place): (bool, &str)) -> Option<
         is_at_least: searched.end != SearchEnd::Found || loses.is_none(),
         is_zero_loss: searched.loss_percent == 0.0,
         through_nic,
+        is_both_ways: false,
         says: format!("{lost}, {place}, {} runs", searched.runs),
     })
 }
@@ -73,29 +78,55 @@ fn arrived<'a>(
     all.filter_map(move |(trial, summary)| {
         let search = analysis.stored.study.search.as_ref();
         let is_searched = search.is_some_and(|search| search.has(&trial.levels));
-        let one_way = trial.kind == Workload::Packets && !trial.params.is_bidirectional();
+        let is_packets = trial.kind == Workload::Packets;
         // Bursts rest between each other: their mean is no rate of the server.
         let is_in_bursts = packets::BURST.of(&trial.params).is_some();
-        if !one_way || is_searched || is_in_bursts || Frame::of(trial) != frame {
+        if !is_packets || is_searched || is_in_bursts || Frame::of(trial) != frame {
             return None;
         }
-        let estimate = summary.estimate?;
         let (through_nic, place) = place(trial, summary, nic);
+        if trial.params.is_bidirectional() {
+            return both_ways(&summary.directions, summary.done, (through_nic, place));
+        }
+        let estimate = summary.estimate?;
         let lost = summary.loss.as_ref().map(|loss| loss.lost_datagrams);
-        let mpps = |rate: f64| rate / 1e6;
         Some(Reached {
-            mpps: Range {
-                value: mpps(estimate.value),
-                low: mpps(estimate.low),
-                high: mpps(estimate.high),
-            },
+            mpps: range(&estimate),
             // Of a rate that was asked for and of which some was lost, no more would have come.
             is_at_least: trial.params.rate_bps.is_some() && lost == Some(0),
             is_zero_loss: false,
             through_nic,
+            is_both_ways: false,
             says: format!("arrived, {place}, {} runs", summary.done),
         })
     })
+}
+
+/// What arrived where packets went both ways at once: of the slower direction, both said.
+fn both_ways(
+    directions: &[Direction],
+    runs: u32,
+    (through_nic, place): (bool, &str),
+) -> Option<Reached> {
+    let [there, back] = directions else { return None };
+    let (there, back) = (range(there.estimate.as_ref()?), range(back.estimate.as_ref()?));
+    Some(Reached {
+        mpps: if back.value < there.value { back } else { there },
+        is_at_least: false,
+        is_zero_loss: false,
+        through_nic,
+        is_both_ways: true,
+        says: format!(
+            "arrived there {:.2} and back {:.2} M/s at once, {place}, {runs} runs",
+            there.value, back.value
+        ),
+    })
+}
+
+/// An estimate in millions a second.
+fn range(of: &Estimate) -> Range {
+    let mpps = |rate: f64| rate / 1e6;
+    Range { value: mpps(of.value), low: mpps(of.low), high: mpps(of.high) }
 }
 
 /// Whether a trial's packets crossed a NIC, and where they went.
@@ -108,5 +139,32 @@ fn place(trial: &Trial, summary: &Summary, nic: Option<&Nic>) -> (bool, &'static
         NetworkPath::Cable => (false, "between ports without a device"),
         NetworkPath::Namespaces => (false, "between namespaces"),
         _ => (false, "inside the host"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_model::result::Method;
+    use narrows_model::units::Unit;
+
+    fn way(value: f64) -> Direction {
+        let (low, high, by) = (0.9 * value, 1.1 * value, Method::Range);
+        let unit = Unit::PacketsPerSecond;
+        let estimate = Some(Estimate { value, low, high, unit, n: 3, by });
+        Direction { estimate, ..Direction::default() }
+    }
+
+    #[test]
+    fn of_both_ways_the_slower_direction_counts_and_both_are_said() {
+        let place = (true, "from port to port");
+        for (there, back) in [(3e6, 2e6), (2e6, 3e6)] {
+            let one = both_ways(&[way(there), way(back)], 3, place).expect("a rate");
+            assert_eq!(one.mpps, Range { value: 2.0, low: 1.8, high: 2.2 });
+            let says = format!("there {:.2} and back {:.2} M/s at once", there / 1e6, back / 1e6);
+            assert_eq!(one.says, format!("arrived {says}, from port to port, 3 runs"));
+        }
+        let silent = Direction::default();
+        assert!(both_ways(&[way(3e6), silent], 3, place).is_none(), "one direction is not both");
     }
 }

@@ -4,7 +4,7 @@ use narrows_model::result::Provenance;
 fn through(low: f64, high: f64, is_at_least: bool) -> Reached {
     let mpps = Range { value: low, low, high };
     let says = "planted".to_owned();
-    Reached { mpps, is_at_least, is_zero_loss: true, through_nic: true, says }
+    Reached { mpps, is_at_least, is_zero_loss: true, through_nic: true, is_both_ways: false, says }
 }
 
 const WIRE: Option<f64> = Some(14.88);
@@ -56,7 +56,8 @@ fn a_clock_is_that_of_the_processors_name() {
     let mut host = Host::default();
     let named = |host: &Host| {
         let said = Said::new();
-        clock(&Asked { host, analysis: None, said: &said, nic: None }).map(|clock| clock.value)
+        clock(&Asked { host, analysis: None, also: None, said: &said, nic: None })
+            .map(|clock| clock.value)
     };
     assert_eq!(named(&host), None);
     let model = "Intel(R) Xeon(R) CPU E5645 @ 2.40GHz".to_owned();

@@ -87,7 +87,8 @@ fn server(one: &Standing) -> String {
     let nic = one.nic.as_deref().unwrap_or("no NIC is known");
     let link = one.link_gbps.map_or("speed unknown".to_owned(), |gbps| format!("{gbps} Gb/s"));
     let slot = one.slot.as_deref().unwrap_or("slot unknown");
-    let memory = one.memory.as_ref().map_or("memcpy unknown".to_owned(), memory);
+    let left_out = one.no_copy.as_ref().map_or(String::new(), |why| format!(", {why}"));
+    let memory = one.memory.as_ref().map_or("memcpy unknown".to_owned(), memory) + &left_out;
     let clock = match &one.clock {
         Some(clock) => format!("{} GHz ({})", clock.value, clock_from(clock)),
         None => "clock unknown".to_owned(),
@@ -160,6 +161,7 @@ mod tests {
             slot: None,
             clock: None,
             memory: None,
+            no_copy: None,
             wire_mpps,
             resources: Vec::new(),
             allows: None,
