@@ -47,6 +47,34 @@ impl Predictor {
         reach(traffic, self.resources_inside(traffic))
     }
 
+    /// What each processor with a NIC, or with a slot of one, reaches where the others do nothing:
+    /// all paths by processor. Work is on the processor itself, and a port with a slot on each has
+    /// its whole rate. Empty where only one has a NIC.
+    pub fn alone(&self) -> Vec<(usize, Vec<Reach>)> {
+        let groups = self.groups();
+        let several = groups.iter().filter(|_| groups.len() > 1);
+        several
+            .map(|group| {
+                let mut one = self.clone();
+                one.server.nics = vec![group.socket; group.nics];
+                (one.server.direct, one.server.work) = (false, None);
+                (group.socket, one.reaches())
+            })
+            .collect()
+    }
+
+    /// Paths of which the work's processor, where one is said, changes nothing.
+    pub fn untouched_by_work(&self) -> Vec<String> {
+        let Some(mut own) = self.server.work.map(|_| self.clone()) else { return Vec::new() };
+        own.server.work = None;
+        let (with, without) = (self.reaches(), own.reaches());
+        let same = with.into_iter().filter(|reach| {
+            let other = without.iter().find(|other| other.path == reach.path);
+            other.is_some_and(|other| (reach.value / other.value - 1.0).abs() < 1e-9)
+        });
+        same.map(|reach| reach.path).collect()
+    }
+
     /// One path; over several processors the sum of what each carries.
     pub fn reach(&self, traffic: Traffic) -> Option<Reach> {
         let sets = self.server.sets();

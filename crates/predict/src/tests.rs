@@ -142,6 +142,40 @@ fn one_port_with_two_slots_is_one_port() {
     assert!(why.contains("two processors"), "{why}");
 }
 
+/// Of one port with a slot of eight lanes on each processor neither has more than its slot.
+#[test]
+fn a_processor_alone_has_its_own_slot_and_the_whole_port() {
+    let direct = [BALANCED, OTHER, ("nic.direct", "yes"), ("nic.pcie", "3x8")];
+    let alone = machine(&direct).alone();
+    assert_eq!(alone.iter().map(|(socket, _)| *socket).collect::<Vec<_>>(), [0, 1]);
+    let one = machine(&[BALANCED, OTHER, ("nic.pcie", "3x8")]).reaches().remove(0);
+    for (_, reaches) in &alone {
+        assert_eq!(reaches[0].bottleneck, Some(ResourceName::Pcie));
+        assert!((reaches[0].value / one.value - 1.0).abs() < 1e-9, "{:?}", reaches[0]);
+    }
+    let wide = [BALANCED, OTHER, ("nic.direct", "yes"), ("nic.pcie", "3x16")];
+    let (_, reaches) = machine(&wide).alone().remove(1);
+    assert_eq!(reaches[0].bottleneck, Some(ResourceName::Wire), "its port is whole");
+    assert!(machine(&[BALANCED, OTHER]).alone().is_empty(), "there is one NIC");
+}
+
+#[test]
+fn where_the_work_is_plays_no_part_where_the_figure_is_the_same() {
+    let direct = [BALANCED, OTHER, ("nic.direct", "yes"), ("nic.pcie", "3x8")];
+    let work = |said: &[(&str, &str)]| {
+        machine(&[said, &[("work.socket", "1")]].concat()).untouched_by_work()
+    };
+    let untouched = work(&direct);
+    let has = |path: &str| untouched.contains(&path.to_owned());
+    assert!(has("rdma-write rocev2") && has("tcp-rr"), "{untouched:?}");
+    // Its copies of both ports are then in the memory of one processor.
+    assert!(!has("tcp"), "{untouched:?}");
+    assert!(machine(&direct).untouched_by_work().is_empty(), "nobody said where");
+    let far = [BALANCED, OTHER, ("sockets.links", "1x4.8")];
+    let untouched = work(&far);
+    assert!(!untouched.contains(&"rdma-write rocev2".to_owned()), "{untouched:?}");
+}
+
 /// Dell's remote round trip, and the same with an adapter that has a slot on each processor.
 #[test]
 fn a_slot_on_the_working_processor_makes_a_round_trip_local() {

@@ -32,6 +32,7 @@ pub struct Change<'a> {
 pub fn text(change: &Change<'_>) -> String {
     let mut text = server(change);
     text += &table(change);
+    text += &each_alone(change.engine);
     text += &verdicts(change.after);
     let few = change.after.len() <= DETAILED;
     for reach in change.after.iter().filter(|_| few) {
@@ -172,6 +173,46 @@ fn bar(reach: &Reach, before: Option<&Reach>, top: f64) -> String {
         cells[at(was.value).clamp(1, BAR) - 1] = '|';
     }
     cells.into_iter().collect()
+}
+
+/// What each of several processors reaches while the others rest: a sum says nothing of one.
+fn each_alone(engine: &Predictor) -> String {
+    let mut text = String::new();
+    let all = engine.alone();
+    let first = all.iter().take(1).flat_map(|(_, reaches)| reaches);
+    for reach in first.filter(|reach| !reach.is_sum) {
+        let each = all.iter().filter_map(|(socket, reaches)| {
+            Some((socket, reaches.iter().find(|one| one.path == reach.path)?))
+        });
+        let each: Vec<(usize, String)> = each.map(|(socket, one)| (*socket, of_one(one))).collect();
+        let own = each.iter().map(|(socket, says)| format!("{socket}: {says}"));
+        let says = if each.iter().all(|(_, says)| *says == each[0].1) {
+            each[0].1.clone()
+        } else {
+            own.collect::<Vec<_>>().join("; ")
+        };
+        let _ = writeln!(text, "{}, each processor alone: {says}", reach.path);
+    }
+    if let Some(work) = engine.server.work {
+        let untouched = engine.untouched_by_work();
+        if !untouched.is_empty() {
+            let paths = untouched.join(", ");
+            let _ = writeln!(text, "work.socket={work} plays no part in {paths}");
+        }
+    }
+    text
+}
+
+/// `54.9 Gb/s (54.1 to 55.9), pcie`.
+fn of_one(reach: &Reach) -> String {
+    format!(
+        "{} {} ({} to {}), {}",
+        digits(reach.value),
+        reach.unit,
+        digits(reach.low),
+        digits(reach.high),
+        reach.bottleneck.map_or("not known", ResourceName::as_str)
+    )
 }
 
 /// What each resource has left, in a line.

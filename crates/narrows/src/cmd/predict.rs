@@ -207,6 +207,8 @@ fn answer(
                 "set": set,
                 "today": before,
                 "reaches": after,
+                "alone": alone(engine),
+                "work_plays_no_part_in": engine.untouched_by_work(),
                 "wire_rate": after.iter().find_map(verdict),
                 "measured": base.measured,
                 "unused": engine.parameters.unused,
@@ -218,6 +220,13 @@ fn answer(
         },
     )?;
     Ok(0)
+}
+
+/// What each of several processors reaches alone, for programs.
+fn alone(engine: &Predictor) -> Vec<serde_json::Value> {
+    let all = engine.alone().into_iter();
+    all.map(|(socket, reaches)| serde_json::json!({ "socket": socket, "reaches": reaches }))
+        .collect()
 }
 
 fn populations(args: &PredictArgs, engine: &Predictor, kit: &Kit) -> Result<u8, Failure> {
