@@ -14,6 +14,8 @@ const FUNCTIONS: usize = 8;
 const CALLS: usize = 4;
 /// Above this share what has no class is named.
 const UNCLASSIFIED_MAX: f64 = 0.02;
+/// What an offload engine of TCP would do in the place of the CPU.
+const ENGINE: [Class; 4] = [Class::TcpUdpIp, Class::Buffers, Class::Driver, Class::Interrupts];
 /// A smaller part is not worth a line of its own.
 const SMALL: f64 = 0.0005;
 
@@ -108,6 +110,30 @@ pub fn said(end: &EndProfile) -> Vec<String> {
     }
     lines.extend(end.not_taken.iter().map(|why| format!("{of}: not in every run: {why}")));
     lines
+}
+
+/// What an engine that did the network's work would take over of each end's CPU time, and what the
+/// copy keeps: sums of the profile, a line each. Nothing of an end that has no work of TCP.
+pub fn offloadable(profile: &TrialProfile) -> Vec<String> {
+    let ends = profile.ends.iter().filter_map(|end| Some((end, end.breakdown.as_ref()?)));
+    let of_tcp = ends.filter(|(_, breakdown)| breakdown.share(Class::TcpUdpIp) >= SMALL);
+    let shares = of_tcp.map(|(end, breakdown)| {
+        let sum: f64 = ENGINE.iter().map(|class| breakdown.share(*class)).sum();
+        (end, sum, breakdown.share(Class::Copy))
+    });
+    let names = ENGINE.map(Class::name).join(", ");
+    let told = shares.map(|(end, engine, copy)| {
+        format!(
+            "{}: {} are {} of this profile, what an offload engine that did all of it would take \
+             over; the copy's {} would stay (a sum of the rows above: nothing offloaded was \
+             measured)",
+            end.name(),
+            names,
+            percent(engine),
+            percent(copy)
+        )
+    });
+    told.collect()
 }
 
 /// What the ends could not see; what is so at all of them is said once.
@@ -221,6 +247,7 @@ pub fn section(analysis: &Analysis<'_>) -> Markup {
             div class="card" { h3 { (ALL) } (PreEscaped(stacked::draw(ALL, profiles))) }
             @for profile in profiles.iter().take(CHARTS) {
                 @for end in &profile.ends { (chart(profile, end)) }
+                @for line in offloadable(profile) { p class="soft" { (line) } }
             }
             @for profile in profiles.iter().take(GRAPHS) {
                 @for end in &profile.ends { (graph(profile, end)) }

@@ -270,6 +270,37 @@ fn a_profiles_classes_stand_by_the_largest_share_of_either_end() {
     assert_eq!(profiled::brief(&receiver), brief);
 }
 
+#[test]
+fn what_an_engine_would_take_over_is_a_sum_and_the_copy_stays() {
+    let classes = |tcp: f64| {
+        let all = [
+            (Class::TcpUdpIp, tcp),
+            (Class::Copy, 0.2),
+            (Class::Buffers, 0.15),
+            (Class::Driver, 0.05),
+            (Class::Interrupts, 0.025),
+            // A socket's queue, and who waits at it, stay.
+            (Class::Socket, 0.1),
+            (Class::Scheduler, 0.1),
+        ];
+        all.map(|(of, share)| class(of, share)).to_vec()
+    };
+    let ends = vec![
+        profiled_end(Role::Sender, classes(0.3), 0.0),
+        profiled_end(Role::Receiver, classes(0.0), 0.0),
+    ];
+    let says = profiled::offloadable(&TrialProfile { label: "TCP".into(), ends });
+    assert_eq!(
+        says,
+        [
+            "sender: TCP/UDP/IP, packet buffers and pages, driver and NAPI, interrupts are 52.5 % of \
+          this profile, what an offload engine that did all of it would take over; the copy's \
+          20.0 % would stay (a sum of the rows above: nothing offloaded was measured)"
+        ],
+        "and nothing of an end without TCP"
+    );
+}
+
 /// Every size that was profiled has its chart of both ends, on the page and as a file: the second
 /// of the published pair is the fifth of seven.
 #[test]

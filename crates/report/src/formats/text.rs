@@ -317,6 +317,7 @@ fn profiles(out: &mut String, analysis: &Analysis<'_>) {
         for row in profiled::table(profile) {
             let _ = writeln!(out, "  {}", words::tame(&row).trim_end());
         }
+        profiled::offloadable(profile).iter().for_each(|text| line(out, &format!("  {text}"), 4));
         for end in &profile.ends {
             profiled::said(end).iter().for_each(|text| line(out, &format!("  {text}"), 4));
         }
