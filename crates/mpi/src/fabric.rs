@@ -1,5 +1,7 @@
 //! Fabrics by one word for all implementations, and the settings that make each use it.
 
+mod openib;
+
 use crate::Flavour;
 use std::fmt;
 use std::net::IpAddr;
@@ -28,11 +30,18 @@ pub enum Fabric {
         /// Its name, as UCX has it.
         device: String,
     },
+    /// Verbs by Open MPI itself, up to its version 4.
+    OpenIb {
+        /// Its name, with the port or without: `nes0`, `mlx4_0:1`.
+        device: String,
+    },
 }
 
 /// A word that is no fabric.
 #[derive(Debug, Error)]
-#[error("{0:?} is none of shm, tcp:INTERFACE, ofi:PROVIDER[@INTERFACE] and ucx:DEVICE")]
+#[error(
+    "{0:?} is none of shm, tcp:INTERFACE, ofi:PROVIDER[@INTERFACE], ucx:DEVICE and openib:DEVICE"
+)]
 pub struct NoFabric(String);
 
 impl FromStr for Fabric {
@@ -53,6 +62,7 @@ impl FromStr for Fabric {
             "tcp" => Ok(Self::Tcp { interface: name }),
             "ofi" => Ok(Self::Ofi { provider: name, interface: at.map(str::to_owned) }),
             "ucx" => Ok(Self::Ucx { device: name }),
+            "openib" => Ok(Self::OpenIb { device: name }),
             _ => Err(wrong()),
         }
     }
@@ -71,18 +81,21 @@ impl fmt::Display for Fabric {
             Self::Ofi { provider, interface: None } => write!(f, "ofi:{provider}"),
             Self::Ofi { provider, interface: Some(at) } => write!(f, "ofi:{provider}@{at}"),
             Self::Ucx { device } => write!(f, "ucx:{device}"),
+            Self::OpenIb { device } => write!(f, "openib:{device}"),
         }
     }
 }
 
 /// The fabric that an implementation was not built for.
 #[derive(Debug, Error)]
-#[error("{library} was built without what {fabric} needs")]
+#[error("{library} was built without what {fabric} needs{why}")]
 pub struct NotBuilt {
     /// What the library says that it is.
     pub library: String,
     /// The fabric that was asked for.
     pub fabric: String,
+    /// What is known of why, behind a colon; empty where nothing is.
+    pub why: String,
 }
 
 type Variables = Vec<(&'static str, String)>;
@@ -95,7 +108,16 @@ impl Fabric {
             Self::Shm => None,
             Self::Tcp { interface } => Some(interface),
             Self::Ofi { interface, .. } => interface.as_deref(),
-            Self::Ucx { device } => Some(device),
+            Self::Ucx { device } | Self::OpenIb { device } => Some(device),
+        }
+    }
+
+    /// The RDMA device that it names, where this host has none of that name. One that UCX or a
+    /// provider names is theirs to judge.
+    pub fn absent_device(&self) -> Option<&str> {
+        match self {
+            Self::OpenIb { device } if !openib::is_there(device) => Some(device),
+            _ => None,
         }
     }
 
@@ -116,6 +138,7 @@ impl Fabric {
     pub fn passes_the_kernel(&self) -> bool {
         match self {
             Self::Ofi { provider, .. } => PAST_THE_KERNEL.contains(&held_by(provider)),
+            Self::OpenIb { .. } => true,
             _ => false,
         }
     }
@@ -128,13 +151,14 @@ impl Fabric {
     /// Variables that make a library use it, set before it starts.
     pub fn variables(&self, flavour: Flavour, version: &str) -> Result<Variables, NotBuilt> {
         match flavour {
-            Flavour::OpenMpi => Ok(self.of_open_mpi()),
+            Flavour::OpenMpi => self.of_open_mpi(version),
             Flavour::Mpich => self.of_mpich(version),
         }
     }
 
-    fn of_open_mpi(&self) -> Variables {
-        match self {
+    fn of_open_mpi(&self, version: &str) -> Result<Variables, NotBuilt> {
+        Ok(match self {
+            Self::OpenIb { device } => openib::variables(device, version)?,
             Self::Shm => {
                 vec![setting("OMPI_MCA_pml", "ob1"), setting("OMPI_MCA_btl", "self,vader")]
             }
@@ -162,7 +186,7 @@ impl Fabric {
                 all.extend(Self::of_ucx(device));
                 all
             }
-        }
+        })
     }
 
     fn of_ucx(device: &str) -> Variables {
@@ -193,8 +217,12 @@ impl Fabric {
             }
             _ => None,
         };
-        let mut all = built
-            .ok_or_else(|| NotBuilt { library: version.to_owned(), fabric: self.to_string() })?;
+        let why = match self {
+            Self::OpenIb { .. } => ": only Open MPI has it, up to 4".to_owned(),
+            _ => String::new(),
+        };
+        let (library, fabric) = (version.to_owned(), self.to_string());
+        let mut all = built.ok_or(NotBuilt { library, fabric, why })?;
         if *self != Self::Shm {
             all.push(not_local);
         }
@@ -208,7 +236,7 @@ impl Fabric {
     /// The network module of MPICH that drives it; `None` of memory.
     fn module(&self, has_ucx: bool) -> Option<&'static str> {
         match self {
-            Self::Shm => None,
+            Self::Shm | Self::OpenIb { .. } => None,
             Self::Ofi { .. } => Some("ofi"),
             Self::Ucx { .. } => Some("ucx"),
             Self::Tcp { .. } => Some(if has_ucx { "ucx" } else { "ofi" }),
@@ -252,10 +280,20 @@ mod tests {
 
     #[test]
     fn words_are_read_and_written_alike() {
-        for word in ["shm", "tcp:eth0", "ofi:tcp;ofi_rxm", "ofi:tcp;ofi_rxm@nic0", "ucx:mlx5_0:1"] {
+        for word in [
+            "shm",
+            "tcp:eth0",
+            "ofi:tcp;ofi_rxm",
+            "ofi:tcp;ofi_rxm@nic0",
+            "ucx:mlx5_0:1",
+            "openib:nes0",
+            "openib:mlx4_0:1",
+        ] {
             assert_eq!(word.parse::<Fabric>().expect("a fabric").to_string(), word);
         }
-        for word in ["", "tcp", "tcp:", "tcp:a,b", "tcp:a@b", "ib:mlx5_0", "ofi:x@", "ucx:a b"] {
+        for word in
+            ["", "tcp", "tcp:", "tcp:a,b", "tcp:a@b", "ib:mlx5_0", "ofi:x@", "ucx:a b", "openib:"]
+        {
             assert!(word.parse::<Fabric>().is_err(), "{word}");
         }
     }
@@ -284,6 +322,17 @@ mod tests {
         let set = word.parse::<Fabric>().expect("a fabric").variables(flavour, version)?;
         let words = set.iter().map(|(name, value)| format!("{name}={value}"));
         Ok(words.collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn openib_is_refused_where_there_is_none_with_the_reason() {
+        let refused = |version: &str| set("openib:nes0", version).expect_err("none").to_string();
+        assert_eq!(
+            refused("MPICH 4.0.2, ch4:ucx"),
+            "MPICH 4.0.2, ch4:ucx was built without what openib:nes0 needs: only Open MPI has it, \
+             up to 4"
+        );
+        assert!(refused("Open MPI v5.0.11").ends_with("ucx:DEVICE drives what it did"));
     }
 
     #[test]

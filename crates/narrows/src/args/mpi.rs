@@ -17,8 +17,8 @@ pub struct MpiArgs {
     /// What the ranks do
     #[arg(value_name = "PATTERN", default_value = "pingpong", value_parser = patterns())]
     pub patterns: Vec<Pattern>,
-    /// What is to carry the messages: shm, tcp:INTERFACE, ofi:PROVIDER[@INTERFACE] or ucx:DEVICE;
-    /// without it what the library chooses
+    /// What is to carry the messages: shm, tcp:INTERFACE, ofi:PROVIDER[@INTERFACE], ucx:DEVICE or
+    /// with Open MPI up to 4 openib:DEVICE; without it what the library chooses
     #[arg(long, value_name = "FABRIC")]
     pub fabric: Option<Fabric>,
     /// Hosts that the launcher starts ranks on: n1,n2 or n[1-8]; without it this host

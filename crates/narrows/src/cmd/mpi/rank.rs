@@ -76,13 +76,17 @@ pub fn run(args: &MpiArgs, launched: (Flavour, usize)) -> Result<u8, Failure> {
     Ok(code)
 }
 
-/// Refuses a fabric whose interface this host lacks: some libraries take another in silence.
+/// Refuses a fabric whose interface or device this host lacks: some libraries take another in
+/// silence.
 fn is_there(args: &MpiArgs) -> Result<(), Failure> {
     let sent = carried::sent();
-    let absent = args.fabric.as_ref().and_then(|it| it.absent(|name| sent.contains_key(name)));
-    let Some(name) = absent else { return Ok(()) };
+    let absent = args.fabric.as_ref().and_then(|it| {
+        let interface = it.absent(|name| sent.contains_key(name)).map(|name| ("interface", name));
+        interface.or_else(|| Some(("RDMA device", it.absent_device()?)))
+    });
+    let Some((what, name)) = absent else { return Ok(()) };
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let says = format!("there is no interface {name} on {}", host.trim());
+    let says = format!("there is no {what} {name} on {}", host.trim());
     Err(Failure::of(Cause::MPI_FABRIC, says))
 }
 
