@@ -14,6 +14,9 @@ pub const COMMUNICATION: &str = "communication";
 /// Name of the share of its CPUs that a run had.
 pub const CPU_USE: &str = "CPU use";
 
+/// Name of the kernel's share of the CPU time of the ranks on this host.
+pub const SYSTEM: &str = "system time";
+
 /// Unit of times that are written as `1h 2m`, `1m12.47s` or `0.48s`.
 const CLOCK: &str = "clock";
 

@@ -77,6 +77,7 @@ mod tests {
             speed_up: None,
             efficiency: None,
             communication: None,
+            system: None,
             cpu_use: None,
             done: 6,
             runs: 6,

@@ -107,6 +107,7 @@ mod tests {
             speed_up: None,
             efficiency: None,
             communication: None,
+            system: None,
             cpu_use: None,
             done: values.len(),
             runs: values.len(),

@@ -1,7 +1,7 @@
 //! How an application scales over each fabric, from the runs of a stored study.
 
 use crate::cells::{FABRIC, HOSTS, MTU, NONE, PLACE, RANKS};
-use crate::contract::{COMMUNICATION, CPU_USE, FIGURE};
+use crate::contract::{COMMUNICATION, CPU_USE, FIGURE, SYSTEM};
 use crate::fit::{Point as Timed, Predicted, Speed, predictions};
 use narrows_model::record::{Fault, Outcome, Record};
 use narrows_model::result::Estimate;
@@ -41,6 +41,9 @@ pub struct Point {
     pub efficiency: Option<Estimate>,
     /// Median share of the time that ranks communicate.
     pub communication: Option<f64>,
+    /// Median share of the CPU time of the launcher and its ranks on this host that the kernel had;
+    /// ranks on other hosts are not in it.
+    pub system: Option<f64>,
     /// Median share of its CPUs that a run had.
     pub cpu_use: Option<f64>,
     /// Runs that count.
@@ -228,6 +231,7 @@ fn point(stored: &StoredStudy, trial: &Trial) -> Point {
         speed_up: None,
         efficiency: None,
         communication: median(&values(stored, trial, COMMUNICATION)),
+        system: median(&values(stored, trial, SYSTEM)),
         cpu_use: median(&values(stored, trial, CPU_USE)),
         done: counted.len(),
         runs: stored.records_of(trial).count(),
@@ -318,6 +322,7 @@ mod tests {
             speed_up: None,
             efficiency: None,
             communication: None,
+            system: None,
             cpu_use: None,
             done: 1,
             runs: 1,
@@ -419,6 +424,7 @@ mod tests {
                     figure(COMMUNICATION, 0.01 * f64::from(repeat), Unit::Share),
                     figure(FIGURE, *value, unit),
                     figure(CPU_USE, 1.0 - 0.1 * f64::from(repeat), Unit::Share),
+                    figure(SYSTEM, 0.05 * f64::from(repeat), Unit::Share),
                 ],
                 output: String::new(),
                 client: None,
@@ -474,6 +480,7 @@ mod tests {
         assert_eq!((scaling.base_ranks, shm.base_ranks()), (None, Some(2)));
         let four = &tcp.points[2];
         assert_eq!(four.figure.as_ref().map(|figure| figure.value), Some(4.0 * s));
+        assert_eq!(four.system.map(|share| (100.0 * share).round()), Some(5.0));
         let shares = (four.communication.unwrap_or(0.0), four.cpu_use.unwrap_or(0.0));
         assert!((shares.0 - 0.01).abs() < 1e-12 && (shares.1 - 0.9).abs() < 1e-12, "{shares:?}");
         assert_eq!(four.rejected, ["wrong result: sum is 3"]);

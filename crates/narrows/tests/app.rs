@@ -360,6 +360,20 @@ fn a_program_that_is_not_installed_is_named_before_anything_is_run() {
     assert_eq!(kept.count(), 0, "a file of results without a run");
 }
 
+/// What the kernel did for the application is told of its runs here, and of the table's column.
+#[test]
+fn the_kernels_share_of_a_runs_cpu_time_is_told() {
+    let dir = folder("app-system");
+    let Some(launcher) = launcher(&dir) else { return };
+    let copies = "dd if=/dev/zero of=/dev/null bs=1M count=2000 2>/dev/null; echo time 2";
+    let file = study(&dir, copies, "[1]", "");
+    let told = json(&run(app(&dir, &launcher, &file).arg("--json")));
+    let share = told["curves"][0]["points"][0]["system"].as_f64().expect("a share");
+    assert!((0.5..=1.0).contains(&share), "{told}");
+    let text = out(&run(&mut app(&dir, &launcher, &file)));
+    assert!(text.contains("system: the kernel's share"), "{text}");
+}
+
 #[test]
 fn one_rank_owes_no_share_of_communication() {
     let dir = folder("app-alone");

@@ -38,8 +38,12 @@ pub fn text(scaling: &Scaling, stored: &StoredStudy, screen: &Screen) -> String 
 pub(crate) const UNKNOWN: &str = "unknown: what carried the application's messages (its fabric was set, and no counter was read \
      beside its runs), and how much memory bandwidth its ranks share, which is in the model's error";
 
-pub(crate) const HEAD: [&str; 8] =
-    ["ranks", "median", "interval", "speed-up", "efficiency", "comm.", "CPU use", "runs"];
+pub(crate) const HEAD: [&str; 9] =
+    ["ranks", "median", "interval", "speed-up", "efficiency", "comm.", "system", "CPU use", "runs"];
+
+/// What the column `system` is of, where it says anything.
+pub(crate) const SYSTEM_SAYS: &str = "system: the kernel's share of the CPU time of the launcher and \
+     the ranks on this host; ranks on other hosts are not in it";
 
 /// Name of the application, as its study has it.
 pub(crate) fn name(stored: &StoredStudy) -> &str {
@@ -93,6 +97,7 @@ pub(crate) fn row(point: &Point) -> Vec<String> {
         told(point.speed_up.as_ref().map(|times| three_digits(times.value))),
         told(point.efficiency.as_ref().map(|of| percent(of.value))),
         share(point.communication),
+        share(point.system),
         share(point.cpu_use),
         format!("{} of {}", point.done, point.runs),
     ]
@@ -121,6 +126,9 @@ fn notes(scaling: &Scaling, screen: &Screen) -> String {
     if points().any(|point| point.oversubscribed) {
         all += "* more ranks than cores: no point of scaling\n";
     }
+    if has_system_time(scaling) {
+        all += &screen.prose(SYSTEM_SAYS, "  ");
+    }
     let rejected: BTreeSet<String> = points()
         .flat_map(|point| point.rejected.iter().map(move |why| (point.ranks, why)))
         .map(|(ranks, why)| format!("not counted, of {ranks} ranks: {why}"))
@@ -132,6 +140,12 @@ fn notes(scaling: &Scaling, screen: &Screen) -> String {
         all += &screen.prose(STARVED_HINT, "  ");
     }
     all
+}
+
+/// Whether a run told the kernel's share of its CPU time.
+pub(crate) fn has_system_time(scaling: &Scaling) -> bool {
+    let mut points = scaling.curves.iter().flat_map(|curve| &curve.points);
+    points.any(|point| point.system.is_some())
 }
 
 fn model(scaling: &Scaling, screen: &Screen) -> String {

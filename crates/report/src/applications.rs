@@ -159,6 +159,9 @@ fn notes(one: &Application) -> Vec<String> {
     if one.scaling.has_starved_runs() {
         all.push(app::STARVED_HINT.to_owned());
     }
+    if app::has_system_time(&one.scaling) {
+        all.push(app::SYSTEM_SAYS.to_owned());
+    }
     all
 }
 
@@ -286,6 +289,7 @@ mod tests {
             speed_up: speed_up.and_then(of),
             efficiency: None,
             communication: None,
+            system: None,
             cpu_use: None,
             done: 1,
             runs: 1,
@@ -334,6 +338,20 @@ mod tests {
         assert_eq!(rows, [wanted]);
         let told = text(&[one]);
         assert!(told.contains(FABRICS) && told.contains("ib to iwarp"), "{told}");
+    }
+
+    #[test]
+    fn the_kernels_share_has_a_column_and_says_whose_it_is() {
+        let plain = application(None, vec![curve("shm", vec![point(1, 1.0, None)])]);
+        assert!(notes(&plain).iter().all(|note| !note.starts_with("system: ")));
+        let mut told = point(1, 1.0, None);
+        (told.communication, told.system) = (Some(0.25), Some(0.125));
+        let row = app::row(&told);
+        let at = app::HEAD.iter().position(|name| *name == "system").expect("a column");
+        assert_eq!((row[at - 1].as_str(), row[at].as_str()), ("25 %", "12 %"));
+        let all = notes(&application(None, vec![curve("shm", vec![told])]));
+        let says = all.iter().find(|note| note.starts_with("system: ")).expect("a line");
+        assert!(says.ends_with("ranks on other hosts are not in it"), "{says}");
     }
 
     #[test]

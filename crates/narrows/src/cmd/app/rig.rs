@@ -66,6 +66,12 @@ impl<'a> Rig<'a> {
         self.hosts.get(cell.place).map_or(&[], Vec::as_slice)
     }
 
+    /// Whether some of a cell's ranks are on this host, by the names that its place has.
+    pub fn has_ranks_here(&self, cell: &AppCell) -> bool {
+        let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        is_among(own.trim(), self.hosts(cell))
+    }
+
     /// The namespaces, of a cell that has them.
     fn joined(&self, cell: &AppCell) -> Option<&Joined> {
         let is_there = self.definition.places.get(cell.place).is_some_and(|at| at.namespaces);
@@ -139,9 +145,36 @@ impl<'a> Rig<'a> {
     }
 }
 
+/// Whether a host is one of these, by name without its domain; none are this host alone.
+fn is_among(own: &str, hosts: &[String]) -> bool {
+    let label = |name: &'_ str| name.split('.').next().unwrap_or_default().to_lowercase();
+    let is_own = |host: &String| host == "localhost" || label(host) == label(own);
+    hosts.is_empty() || hosts.iter().any(is_own)
+}
+
 /// A cell of a study for people.
 pub fn name(definition: &Definition, cell: &AppCell) -> String {
     let [(_, place), (_, fabric), (mtu, bytes), (ranks, number)] = cell.levels(definition);
     let mtu = cell.mtu.map_or_else(String::new, |_| format!(", {mtu} {bytes}"));
     format!("{number} {ranks}, {fabric}, {place}{mtu}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_here_where_a_place_names_this_host_or_none() {
+        let hosts =
+            |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        for (names, here) in [
+            (&[][..], true),
+            (&["n2", "n1"], true),
+            (&["N1.example.org"], true),
+            (&["localhost"], true),
+            (&["n11", "n2"], false),
+        ] {
+            assert_eq!(is_among("n1", &hosts(names)), here, "{names:?}");
+        }
+    }
 }

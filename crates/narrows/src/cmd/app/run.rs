@@ -5,12 +5,13 @@ use crate::cmd::launcher::{Done, How, KEPT_BYTES, ended, why};
 use crate::failure::Failure;
 use crate::output;
 use narrows_app::cells::AppCell;
-use narrows_app::contract::{COMMUNICATION, CPU_USE, Contract, FIGURE, NoFigure};
+use narrows_app::contract::{COMMUNICATION, CPU_USE, Contract, FIGURE, NoFigure, SYSTEM};
 use narrows_app::definition::Definition;
 use narrows_app::filled::filled;
 use narrows_app::scaling::{STARVED, WRONG};
 use narrows_model::Nanos;
 use narrows_model::record::{External, Fault, Figure, Outcome, Stage};
+use narrows_model::units::Unit;
 use nix::fcntl::OFlag;
 use std::fs;
 use std::io::Read;
@@ -90,10 +91,21 @@ pub fn run(rig: &Rig<'_>, cell: &AppCell, stop: &AtomicBool) -> Result<Option<Ra
     };
     let (figures, outcome) = match failed {
         Some(why) => (Vec::new(), rejected(Fault::Machine, why)),
-        None => judged(rig, cell, &done, &folder.0),
+        None => {
+            let (mut figures, outcome) = judged(rig, cell, &done, &folder.0);
+            // Behind the application's own: the first of a record is the one that counts.
+            figures.extend(system_time(rig, cell, &done));
+            (figures, outcome)
+        }
     };
     let external = external(definition, &words, figures, &done.said());
     Ok(Some(Ran { outcome, external, times }))
+}
+
+/// The kernel's share of the CPU time of a run's ranks on this host, where it has any.
+fn system_time(rig: &Rig<'_>, cell: &AppCell, done: &Done) -> Option<Figure> {
+    let share = done.cpu.system_share().filter(|_| rig.has_ranks_here(cell));
+    share.map(|value| Figure { name: SYSTEM.to_owned(), value, unit: Unit::Share })
 }
 
 fn external(

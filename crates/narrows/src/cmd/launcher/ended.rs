@@ -5,7 +5,9 @@ use crate::cause::Cause;
 use crate::failure::Failure;
 use narrows_model::study::Ended;
 use nix::sys::prctl;
+use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::time::TimeValLike;
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 use std::collections::BTreeSet;
@@ -45,6 +47,37 @@ pub struct Done {
     pub err: String,
     /// More was written to standard output than is kept.
     pub is_cut: bool,
+    /// CPU time of it and of all that it started on this host.
+    pub cpu: CpuTime,
+}
+
+/// CPU time of processes that have ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CpuTime {
+    /// Seconds in programs.
+    pub user_s: f64,
+    /// Seconds in the kernel on their behalf.
+    pub system_s: f64,
+}
+
+impl CpuTime {
+    /// Of the children of this process that were waited for, with those that these waited for.
+    fn of_children() -> Self {
+        let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else { return Self::default() };
+        let [user_s, system_s] = [usage.user_time(), usage.system_time()]
+            .map(|time| time.num_microseconds() as f64 / 1e6);
+        Self { user_s, system_s }
+    }
+
+    fn since(self, before: Self) -> Self {
+        Self { user_s: self.user_s - before.user_s, system_s: self.system_s - before.system_s }
+    }
+
+    /// The kernel's share; `None` where there was no CPU time that the clock shows.
+    pub fn system_share(self) -> Option<f64> {
+        let all = self.user_s + self.system_s;
+        (all > 0.0).then(|| self.system_s / all)
+    }
 }
 
 impl Done {
@@ -60,7 +93,7 @@ pub fn ended(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Resul
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     // What outlives its launcher becomes a child of this process, which ends it.
     let _ = prctl::set_child_subreaper(true);
-    let before = children();
+    let (before, cpu_before) = (children(), CpuTime::of_children());
     let mut child = command.spawn().map_err(|error| {
         let says = format!("{}: {error}", command.get_program().to_string_lossy());
         Failure::of(Cause::NO_MPI_LAUNCHER, says)
@@ -69,9 +102,10 @@ pub fn ended(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Resul
     let err = child.stderr.take().map(Reader::begin);
     let how = wait(&mut child, limit, stop)?;
     end_left(&before);
+    let cpu = CpuTime::of_children().since(cpu_before);
     let out = out.map(Reader::end).unwrap_or_default();
     let err = err.map(Reader::end).unwrap_or_default();
-    Ok(Done { how, out: out.text(), err: err.text(), is_cut: out.is_cut })
+    Ok(Done { how, out: out.text(), err: err.text(), is_cut: out.is_cut, cpu })
 }
 
 /// What is kept of a pipe.
@@ -231,6 +265,25 @@ fn judged(said: &str) -> (Cause, Option<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A grandchild's time in the kernel counts, and what ended before does not.
+    #[test]
+    fn cpu_time_is_of_what_was_started_and_all_below_it() {
+        let stop = AtomicBool::new(false);
+        let limit = Duration::from_secs(60);
+        let run = |script: &str| {
+            let mut command = Command::new("sh");
+            ended(command.args(["-c", script]), limit, &stop).expect("it ran").cpu
+        };
+        // Two levels below; /dev/zero is cleared by the kernel.
+        let copies = run("sh -c 'dd if=/dev/zero of=/dev/null bs=1M count=4000 2>&1; true'");
+        let share = copies.system_share().expect("CPU time");
+        assert!(copies.system_s > 0.02 && share > 0.6, "{copies:?}");
+        let counts = run("sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; true'");
+        assert!(counts.user_s > 0.02, "{counts:?}");
+        assert!(counts.system_share().is_some_and(|own| own < share), "{counts:?}, {copies:?}");
+        assert_eq!(CpuTime::default().system_share(), None);
+    }
 
     #[test]
     fn the_beginning_is_kept_and_that_more_came_is_known() {
