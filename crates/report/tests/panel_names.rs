@@ -2,6 +2,7 @@
 
 mod planted;
 
+use narrows_model::record::Record;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Level, TrialId};
 use narrows_model::units::Unit;
@@ -119,4 +120,41 @@ fn a_panel_without_a_run_has_no_data() {
     assert_eq!(files(&of), 1);
     of.records.clear();
     assert_eq!(files(&of), 0);
+}
+
+/// Outputs of two tools, each with factors of its own, at the same levels of a common one.
+fn of_two_tools(own: [(&str, &str, &str); 2]) -> StoredStudy {
+    let mut all = study("dimms", &[], 6, None);
+    all.study.reading.across = Some("dimms".into());
+    for (number, (kind, factor, level)) in own.into_iter().enumerate() {
+        let one = study("dimms", &[10.0, 20.0], 6, None);
+        for mut trial in one.trials {
+            let id = TrialId(format!("{number}-{}", trial.id.0));
+            let runs = one.records.iter().filter(|record| record.trial == trial.id).cloned();
+            all.records.extend(runs.map(|run| Record { trial: id.clone(), ..run }));
+            trial.levels.push(Level { factor: factor.to_owned(), level: level.to_owned() });
+            (trial.kind, trial.id) = (kind.into(), id);
+            all.trials.push(trial);
+        }
+    }
+    all
+}
+
+#[test]
+fn panels_of_several_tools_are_named_by_what_each_measured() {
+    let names = |study: &StoredStudy| {
+        let analysis = Analysis::of(study);
+        let panels = &analysis.study.as_ref().expect("levels").panels;
+        panels.iter().map(|panel| panel.name.clone()).collect::<Vec<_>>()
+    };
+    let (rdma, tcp) = (("rdma-write-stream", "length", "65536"), ("tcp-stream", "streams", "4"));
+    let wanted = ["rdma-write-stream, length 65536", "tcp-stream, streams 4"];
+    assert_eq!(names(&of_two_tools([rdma, tcp])), wanted);
+    // One factor of both says it, as a study's tests do.
+    let (rdma, tcp) =
+        (("rdma-write-stream", "test", "RDMA write"), ("tcp-stream", "test", "TCP stream"));
+    assert_eq!(names(&of_two_tools([rdma, tcp])), ["RDMA write", "TCP stream"]);
+    // Of one kind its factors are all that tells cells apart.
+    let (one, four) = (("tcp-stream", "length", "64"), ("tcp-stream", "streams", "4"));
+    assert_eq!(names(&of_two_tools([one, four])), ["length 64", "streams 4"]);
 }

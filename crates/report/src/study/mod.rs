@@ -35,7 +35,7 @@ use narrows_stats::{
 use populated::{Populated, population, populations};
 use serde::Serialize;
 use sized::Sized;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The factor whose levels are the files of studies that are shown as one.
 pub const FILE: &str = "file";
@@ -311,14 +311,40 @@ fn tested(stored: &StoredStudy) -> Option<&str> {
     })
 }
 
-/// Whether cells of the same levels are of several kinds: imported ones can be, such as the four
-/// kernels of STREAM.
+/// Whether only the kind tells cells apart. Imported ones can have the same levels, such as the
+/// four kernels of STREAM, or of several tools each its own factors: `length 65536` beside
+/// `streams 4` says of neither what it is.
 fn kinds_differ(stored: &StoredStudy) -> bool {
     let mut known: BTreeMap<BTreeMap<String, String>, &Workload> = BTreeMap::new();
-    stored
+    let mut clash = stored
         .trials
         .iter()
-        .any(|trial| *known.entry(reference::levels(trial)).or_insert(&trial.kind) != &trial.kind)
+        .map(|trial| *known.entry(reference::levels(trial)).or_insert(&trial.kind) != &trial.kind);
+    clash.any(|clashes| clashes) || (factors_differ(stored) && !is_kind_told(stored))
+}
+
+/// Whether cells of several kinds have not all the same factors.
+fn factors_differ(stored: &StoredStudy) -> bool {
+    let mut cells = stored.trials.iter().map(|trial| (&trial.kind, factors(trial)));
+    let Some((kind, own)) = cells.next() else { return false };
+    cells.any(|(other, factors)| other != kind && factors != own)
+}
+
+fn factors(trial: &Trial) -> BTreeSet<&str> {
+    trial.levels.iter().map(|level| level.factor.as_str()).collect()
+}
+
+/// Whether all cells have a factor of which each level is of one kind.
+fn is_kind_told(stored: &StoredStudy) -> bool {
+    let Some(first) = stored.trials.first() else { return true };
+    first.levels.iter().any(|one| {
+        let mut of: BTreeMap<&str, &Workload> = BTreeMap::new();
+        let mut cells = stored.trials.iter();
+        cells.all(|trial| {
+            let level = trial.level(&one.factor);
+            level.is_some_and(|level| *of.entry(level).or_insert(&trial.kind) == &trial.kind)
+        })
+    })
 }
 
 /// All figures by message size.
