@@ -18,6 +18,9 @@ use std::path::Path;
 
 /// Populations that a search shows.
 const SHOWN: usize = 5;
+/// How [`search`] puts them in order.
+const RANKED: &str = "ranked as makers' guides ask for it: sockets alike, one set a socket, \
+                      bandwidth of memory, then the lower of TCP and UDP";
 /// A description is a page and not a book.
 const DESCRIPTION_BYTES_MAX: u64 = 1 << 20;
 
@@ -230,28 +233,67 @@ fn alone(engine: &Predictor) -> Vec<serde_json::Value> {
 }
 
 fn populations(args: &PredictArgs, engine: &Predictor, kit: &Kit) -> Result<u8, Failure> {
-    let (tried, found) =
-        search(engine, kit, SHOWN).map_err(|why| Failure::of(Cause::NO_SEARCH, why.to_string()))?;
+    let (tried, found) = search(engine, kit, usize::MAX)
+        .map_err(|why| Failure::of(Cause::NO_SEARCH, why.to_string()))?;
     if found.is_empty() {
         let says = format!("{kit} do not fit this server's slots");
         return Err(Failure::of(Cause::NO_SEARCH, says));
     }
+    let shown = &found[..found.len().min(SHOWN)];
+    let (tcp, udp) = (most(&found, |one| one.tcp_gbps), most(&found, |one| one.udp_gbps));
     output::print_json_or_text(
         args.json,
         &if args.json {
             let document = serde_json::json!({
                 "schema_version": narrows_model::SCHEMA_VERSION,
                 "tried": tried,
-                "best": found,
+                "best": shown,
+                "best_for_tcp": found.get(tcp),
+                "best_for_udp": found.get(udp),
             });
             serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
         } else {
-            let mut text = format!("{tried} populations of {kit}, the best:\n");
-            found.iter().for_each(|found| text += &line(found));
+            let mut text = format!("{tried} populations of {kit}, {RANKED}:\n");
+            for (at, one) in found.iter().enumerate() {
+                let mark = best_for(at, tcp, udp);
+                if at < SHOWN || mark.is_some() {
+                    text += &ranked(at, one, mark);
+                }
+            }
             text
         },
     )?;
     Ok(0)
+}
+
+/// The first of those with the most.
+fn most(found: &[Found], of: fn(&Found) -> f64) -> usize {
+    let mut best = 0;
+    for (at, one) in found.iter().enumerate() {
+        // Sums in another order differ in their last digits, and are no better.
+        if of(one) > of(&found[best]) * (1.0 + 1e-9) {
+            best = at;
+        }
+    }
+    best
+}
+
+/// What the network gets most of from this one of all.
+fn best_for(at: usize, tcp: usize, udp: usize) -> Option<&'static str> {
+    if at == tcp && at == udp {
+        Some("TCP and UDP")
+    } else if at == tcp {
+        Some("TCP")
+    } else {
+        (at == udp).then_some("UDP")
+    }
+}
+
+/// A population's line, with its number where it is not among the first.
+fn ranked(at: usize, found: &Found, mark: Option<&str>) -> String {
+    let number = if at < SHOWN { String::new() } else { format!("number {}, ", at + 1) };
+    let mark = mark.map_or(String::new(), |mark| format!(" (best for {mark})"));
+    format!("  {number}{}{mark}\n", line(found))
 }
 
 /// The modules of each channel: how many, or where they are of several sizes which.
@@ -295,7 +337,7 @@ fn line(found: &Found) -> String {
         many => format!(", sockets {many} modules apart"),
     };
     format!(
-        "  {}: {}{apart}; {:.1} GB/s at {:.0} MT/s; TCP {:.1}, UDP {:.1} Gb/s\n",
+        "{}: {}{apart}; {:.1} GB/s at {:.0} MT/s; TCP {:.1}, UDP {:.1} Gb/s",
         placed(found),
         words.join(" and "),
         found.memory_gb_s,
@@ -303,4 +345,36 @@ fn line(found: &Found) -> String {
         found.tcp_gbps,
         found.udp_gbps
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(tcp_gbps: f64, udp_gbps: f64) -> Found {
+        Found {
+            modules: Vec::new(),
+            sizes_gib: Vec::new(),
+            uneven: 0,
+            sets: Vec::new(),
+            mts: 2933.0,
+            memory_gb_s: 100.0,
+            tcp_gbps,
+            udp_gbps,
+            channels: 1,
+        }
+    }
+
+    #[test]
+    fn the_first_of_the_most_is_the_best_for_the_network() {
+        let all = [found(76.0, 71.0), found(90.4, 60.0), found(90.4 + 1e-12, 71.5)];
+        let (tcp, udp) = (most(&all, |one| one.tcp_gbps), most(&all, |one| one.udp_gbps));
+        assert_eq!((tcp, udp), (1, 2), "a last digit is no more");
+        let marks = [0, 1, 2].map(|at| best_for(at, tcp, udp));
+        assert_eq!(marks, [None, Some("TCP"), Some("UDP")]);
+        assert_eq!(best_for(0, 0, 0), Some("TCP and UDP"));
+        let far = ranked(SHOWN, &all[2], Some("UDP"));
+        assert!(far.starts_with("  number 6, modules by channel"), "{far}");
+        assert!(far.ends_with("UDP 71.5 Gb/s (best for UDP)\n"), "{far}");
+    }
 }
