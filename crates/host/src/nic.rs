@@ -86,6 +86,7 @@ fn nic(
         qdisc: column(links, name, 1),
         gso_max_bytes: column(links, name, 2)
             .and_then(|text| text.parse().map(Bytes).map_err(|_| text)),
+        driver_version: words_of(&ethtool, "driver-version"),
         firmware: words_of(&ethtool, "firmware"),
         rings: ask::fact(&ethtool, "rings", |words| {
             let [rx, rx_max, tx, tx_max] = ask::numbers(words)?;

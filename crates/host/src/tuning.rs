@@ -133,12 +133,21 @@ pub fn read(root: &Root) -> BTreeMap<String, Fact<String>> {
     ];
     facts.extend(own.map(|(name, fact)| (name.to_owned(), fact)));
     facts.extend(crate::modules::read(root));
+    facts.extend(bios(root));
     // Where one file is not, its brother of the other maker may be.
     if matches!(facts.get("kvm.nested"), Some(Fact::Absent { .. })) {
         let amd = text(root, "sys/module/kvm_amd/parameters/nested");
         facts.insert("kvm.nested".to_owned(), amd);
     }
     facts
+}
+
+/// `bios.version` and `bios.date`, where firmware tells them: what a maker changes of memory and of
+/// power comes with them.
+fn bios(root: &Root) -> BTreeMap<String, Fact<String>> {
+    let read = ["version", "date"]
+        .map(|part| (format!("bios.{part}"), text(root, &format!("sys/class/dmi/id/bios_{part}"))));
+    read.into_iter().filter(|(_, fact)| matches!(fact, Fact::Known { .. })).collect()
 }
 
 fn text(root: &Root, path: &str) -> Fact<String> {
@@ -245,5 +254,28 @@ fn daemon(root: &Root) -> Fact<String> {
         Fact::known("irqbalance runs".to_owned(), format!("/{DIR}"))
     } else {
         Fact::absent(format!("/{DIR}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn firmwares_version_and_date_are_told_where_it_tells_them() {
+        let folder = std::env::temp_dir().join(format!("narrows-bios-{}", std::process::id()));
+        let id = folder.join("sys/class/dmi/id");
+        std::fs::create_dir_all(&id).expect("a folder");
+        std::fs::write(id.join("bios_version"), "2.12.2 \n").expect("a file");
+        let told = |root: &Root| {
+            let facts = bios(root).into_iter();
+            let words = facts
+                .map(|(name, fact)| format!("{name} {}", fact.value().map_or("-", String::as_str)));
+            words.collect::<Vec<_>>()
+        };
+        assert_eq!(told(&Root::at(&folder)), ["bios.version 2.12.2"]);
+        std::fs::write(id.join("bios_date"), "07/11/2024\n").expect("a file");
+        assert_eq!(told(&Root::at(&folder)), ["bios.date 07/11/2024", "bios.version 2.12.2"]);
+        std::fs::remove_dir_all(folder).expect("removed");
     }
 }

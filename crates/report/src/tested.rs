@@ -11,10 +11,11 @@ const TITLE: &str = "Hosts under test";
 /// NICs of a host that have a row.
 const NICS: usize = 8;
 
-/// A row a thing and a column a host; `None` of one host, which has a section of its own.
+/// A row a thing and a column a host; `None` where no host is known.
 pub fn table(analysis: &Analysis<'_>) -> Option<(&'static str, Table)> {
     let stored = analysis.stored;
-    if !analysis.has_host() || stored.peer_hosts.is_empty() {
+    let is_unknown = stored.host.name.value().is_none() && stored.host.cpu.model.value().is_none();
+    if !analysis.has_host() || (is_unknown && stored.peer_hosts.is_empty()) {
         return None;
     }
     let hosts: Vec<&Host> = std::iter::once(&stored.host).chain(&stored.peer_hosts).collect();
@@ -38,11 +39,20 @@ type Told = fn(&Host) -> Option<String>;
 const ROWS: &[(&str, Told)] = &[
     ("name", |host| host.name.value().cloned()),
     ("product", |host| host.product.value().cloned()),
+    ("BIOS", bios),
     ("processors", |host| Some(words::host_line(host))),
     ("memory", modules),
     ("its population", |host| Some(hardware::class(&Population::of(host).ok()?))),
     ("kernel", |host| host.kernel.value().cloned()),
 ];
+
+/// `2.12.2, 07/11/2024`: version and date as firmware writes them.
+fn bios(host: &Host) -> Option<String> {
+    let parts = ["bios.version", "bios.date"].map(|name| host.tuning.get(name));
+    let parts: Vec<&str> =
+        parts.into_iter().flatten().filter_map(|fact| Some(fact.value()?.as_str())).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
 
 /// `12 x 16 GiB DDR4 at 2933 MT/s`, a part for each kind of module.
 fn modules(host: &Host) -> Option<String> {
@@ -63,11 +73,13 @@ fn kind(module: &Module) -> String {
 }
 
 fn nic(nic: &Nic) -> String {
+    let version = nic.driver_version.value();
+    let version = version.map_or(String::new(), |of| format!(", driver's version {of}"));
     let firmware = nic.firmware.value().map_or(String::new(), |of| format!(", firmware {of}"));
-    format!("{}: {}{firmware}", nic.name, words::nic_line(nic))
+    format!("{}: {}{version}{firmware}", nic.name, words::nic_line(nic))
 }
 
-/// The table in a page; nothing of one host.
+/// The table in a page; nothing where no host is known.
 pub fn section(analysis: &Analysis<'_>) -> Markup {
     let Some((title, table)) = table(analysis) else { return html! {} };
     let (head, rows) = table.split_at(1);

@@ -72,14 +72,20 @@ fn a_test_that_could_not_run_is_named_with_the_reason_and_has_no_empty_table() {
 #[test]
 fn hosts_under_test_stand_side_by_side() {
     let mut of = study("application", &[60.0, 90.0], 6, None);
-    assert!(!page(&of).contains("Hosts under test"), "one host has a section of its own");
+    assert!(!page(&of).contains("Hosts under test"), "of nobody there is nothing to say");
     of.host = host([32, 32, 32, 0, 0, 0]);
+    for (name, value) in [("bios.version", "2.12.2"), ("bios.date", "07/11/2024")] {
+        of.host.tuning.insert(name.into(), Fact::known(value.to_owned(), "planted"));
+    }
+    let alone = narrows_report::tested::table(&Analysis::of(&of)).expect("a table of one").1;
+    assert_eq!(alone[0][1..], ["this host"], "a study without a peer is of a host too");
     of.host.product = Fact::known("PowerEdge R740".to_owned(), "planted");
     let mut peer = host([16; 6]);
     let nic = Nic {
         name: "p2p1".into(),
         physical: true,
         driver: Fact::known("mlx5_core".to_owned(), "planted"),
+        driver_version: Fact::known("5.9-0.5.6".to_owned(), "planted"),
         firmware: Fact::known("16.23.02.44".to_owned(), "planted"),
         ..Nic::default()
     };
@@ -91,10 +97,12 @@ fn hosts_under_test_stand_side_by_side() {
     let row = |name: &str| table.iter().find(|row| row[0] == name).expect(name)[1..].to_vec();
     assert_eq!((title, row("")), ("Hosts under test", vec!["this host".into(), "server2".into()]));
     assert_eq!(row("product"), ["PowerEdge R740", "-"]);
+    assert_eq!(row("BIOS"), ["2.12.2, 07/11/2024", "-"]);
     assert_eq!(row("memory"), ["3 x 32 GiB at 2933 MT/s", "6 x 16 GiB at 2933 MT/s"]);
     let [own, far] = &row("NIC 1")[..] else { panic!("{table:?}") };
     assert_eq!(own, "-");
-    assert!(far.contains("p2p1: mlx5_core, ") && far.contains("firmware 16.23.02.44"), "{far}");
+    assert!(far.contains("p2p1: mlx5_core, ") && far.contains(", firmware 16.23.02.44"), "{far}");
+    assert!(far.contains(", driver's version 5.9-0.5.6, "), "{far}");
     assert!(page(&of).contains("<caption>Hosts under test</caption>"));
 }
 

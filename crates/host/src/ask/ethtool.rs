@@ -134,7 +134,7 @@ fn value_at(buffer: &[u32], index: usize) -> u64 {
 
 fn driver(ask: impl Asks, out: &mut String) -> io::Result<()> {
     let info = ask(&[GDRVINFO])?;
-    for (key, index) in [("driver", 0), ("firmware", 2)] {
+    for (key, index) in [("driver", 0), ("driver-version", 1), ("firmware", 2)] {
         let text = name_at(&info, 1, index);
         // Drivers without firmware leave it empty or write one of these.
         if !matches!(text.as_str(), "" | "N/A" | "n/a") {
@@ -299,7 +299,10 @@ mod tests {
             of(&mut out).expect("an answer");
             out
         };
-        assert_eq!(lines(&|out| driver(card, out)), "driver mlx5_core\nfirmware 16.35.2000\n");
+        assert_eq!(
+            lines(&|out| driver(card, out)),
+            "driver mlx5_core\ndriver-version 6.1.0\nfirmware 16.35.2000\n"
+        );
         let told = lines(&|out| parameters(card, out));
         let wanted = "rings 1024 8192 512 4096\ncoalescing 8 128 16 32 1 0\npause 1 0 1\n\
                       fec auto+rs+baser+llrs\n";
@@ -313,7 +316,7 @@ mod tests {
         assert_eq!(lines(&|out| parameters(mute, out)), "");
         assert!(driver(mute, &mut String::new()).is_err());
         let plain = |_: &[u32]| Ok(names(1, &["virtio_net", "1.0.0", "N/A"]));
-        assert_eq!(lines(&|out| driver(plain, out)), "driver virtio_net\n");
+        assert_eq!(lines(&|out| driver(plain, out)), "driver virtio_net\ndriver-version 1.0.0\n");
     }
 
     /// Features as many as the buffer has room for names are read, and not one more.

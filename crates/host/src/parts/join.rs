@@ -379,6 +379,7 @@ fn take_nic(known: &mut Nic, nic: &Nic) -> Vec<(Topic, [Said; 2])> {
         fill(&mut known.mtu_bytes, &nic.mtu_bytes, Bytes::to_string).map(|s| (Topic::Mtu, s)),
     );
     differ.extend(fill(&mut known.node, &nic.node, u32::to_string).map(|s| (Topic::DeviceNode, s)));
+    fill(&mut known.driver_version, &nic.driver_version, Clone::clone);
     let firmware = fill(&mut known.firmware, &nic.firmware, Clone::clone);
     differ.extend(firmware.map(|said| (Topic::Firmware, said)));
     // `unknown` is what drivers without a carrier's state answer.

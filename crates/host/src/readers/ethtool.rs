@@ -216,9 +216,10 @@ fn of_link(nic: &mut Nic, section: &Section<'_>, from: &str) -> Result<(), BadTe
 }
 
 fn of_driver(nic: &mut Nic, section: &Section<'_>, from: &str) {
-    let [driver, firmware] = ["driver", "firmware-version"]
+    let [driver, version, firmware] = ["driver", "version", "firmware-version"]
         .map(|key| section.value(key).filter(|text| !text.is_empty()).map(str::to_owned));
     nic.driver = Fact::told(driver, from);
+    nic.driver_version = Fact::told(version, from);
     nic.firmware = Fact::told(firmware, from);
     if let Some(address) = section.value("bus-info").filter(|text| pci::is_address(text)) {
         nic.path = bare_path(address);
@@ -307,6 +308,7 @@ mod tests {
         assert_eq!(nic.speed_bps.value(), Some(&BitsPerSecond(1e11)));
         assert_eq!(nic.state.value().map(String::as_str), Some("up"));
         assert_eq!(nic.driver.value().map(String::as_str), Some("mlx5_core"));
+        assert_eq!(nic.driver_version.value().map(String::as_str), Some("5.0-0"));
         let offloads = nic.offloads.value().expect("features");
         assert_eq!(offloads.get("rx-gro"), Some(&false));
         assert_eq!(offloads.get("rx-checksum"), Some(&true));

@@ -47,6 +47,9 @@ pub struct Nic {
     /// The largest segment that the stack hands over, in bytes: 65,536 unless BIG TCP is on.
     #[serde(default)]
     pub gso_max_bytes: Fact<Bytes>,
+    /// Version of its driver as that tells it; drivers of the kernel's own have the kernel's.
+    #[serde(default)]
+    pub driver_version: Fact<String>,
     /// Version of the card's firmware.
     #[serde(default)]
     pub firmware: Fact<String>,
