@@ -89,12 +89,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let is_short =
         limited.is_queue && reached < REACHED_SHARE && !is_never_empty && !cell.is_busy();
     let wrong = is_short.then(|| {
-        let room = limited.room_bytes.map(|bytes| (bytes / 1500.0).ceil());
-        let room = match room {
-            None => "a few packets".to_owned(),
-            Some(packets) if packets <= 1.0 => "a packet at the most".to_owned(),
-            Some(packets) => format!("about {packets:.0} packets"),
-        };
+        let room = says_room(limited.room_bytes);
         let carries = format!(", which carries {}", says_rate(&rate));
         let says = format!(
             "A queue on the path is too short for TCP's bursts in {}: it holds {room} before a \
@@ -107,6 +102,14 @@ fn look(cell: &Cell<'_>) -> Looked {
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
     });
     cell.saw(seen, wrong)
+}
+
+fn says_room(bytes: Option<f64>) -> String {
+    match bytes.map(|bytes| (bytes / 1500.0).ceil()) {
+        None => "a few packets".to_owned(),
+        Some(packets) if packets <= 1.0 => "a packet at the most".to_owned(),
+        Some(packets) => format!("about {packets:.0} packets"),
+    }
 }
 
 /// Whether what a stream has under way fills a queue in which packets wait so long:
