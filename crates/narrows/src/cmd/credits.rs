@@ -9,6 +9,8 @@ use crate::output;
 use narrows_control::key;
 use narrows_dimm::platform;
 use narrows_host::Root;
+use narrows_model::Bytes;
+use narrows_model::host::{Cache, Host};
 use narrows_model::options::kernels;
 use narrows_model::study::StoredStudy;
 use narrows_model::study_kind::StudyKind;
@@ -57,9 +59,53 @@ pub fn run(args: &CreditsArgs) -> Result<u8, Failure> {
 struct Told {
     curve: Vec<Chains>,
     core_reads: Option<InFlight>,
+    /// Where the chains were.
+    held: Held,
     published: Option<&'static Domains>,
     /// Numbers of chains while which others used the host.
     noisy: usize,
+}
+
+/// Where a buffer is after it was read once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    /// It fits a cache that the core reads through.
+    Cache,
+    /// It is larger than the largest of these.
+    Memory,
+    /// None of these was read.
+    Unknown,
+}
+
+impl Held {
+    /// Of so many bytes that a CPU reads; `None` is a CPU that is not known.
+    fn of(bytes: Bytes, cpu: Option<u32>, host: &Host) -> Self {
+        let of_it = |cache: &&Cache| cpu.is_some_and(|cpu| cache.cpus.contains(&cpu));
+        let caches = host.cpu.caches.iter().filter(of_it);
+        match caches.map(|cache| cache.size_bytes).max() {
+            Some(largest) if bytes <= largest => Self::Cache,
+            Some(_) => Self::Memory,
+            None => Self::Unknown,
+        }
+    }
+
+    /// After `reads N GB/s`.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Cache => "from a cache that the buffer fits: for memory ask for a larger --size",
+            Self::Memory => "from anywhere in memory",
+            Self::Unknown => "from a cache or memory: how large the caches are was not read",
+        }
+    }
+
+    /// In JSON; `None` where it is not known.
+    fn json(self) -> Option<&'static str> {
+        match self {
+            Self::Cache => Some("cache"),
+            Self::Memory => Some("memory"),
+            Self::Unknown => None,
+        }
+    }
 }
 
 /// Domains that this measures nothing of, and why.
@@ -85,7 +131,11 @@ impl Told {
         let noisy =
             summaries.iter().filter(|summary| summary.labels.contains(&Label::Noisy)).count();
         let published = domains::of(platform::of(&stored.host));
-        Self { core_reads: plateau(&curve), curve, published, noisy }
+        let held = stored.trials.first().map_or(Held::Unknown, |trial| {
+            let cpu = trial.ends.first().and_then(|end| end.place.cpus.0.first().copied());
+            Held::of(trial.params.working_set_bytes, cpu, &stored.host)
+        });
+        Self { core_reads: plateau(&curve), held, curve, published, noisy }
     }
 
     fn json(&self) -> String {
@@ -94,6 +144,7 @@ impl Told {
         let document = serde_json::json!({
             "schema_version": narrows_model::SCHEMA_VERSION,
             "core_reads": self.core_reads,
+            "read_from": self.held.json(),
             "curve": self.curve,
             "noisy_cells": self.noisy,
             "not_measured": unmeasured,
@@ -110,7 +161,7 @@ impl Told {
 
     fn text(&self) -> String {
         let mut text = match &self.core_reads {
-            Some(found) => of_reads(found),
+            Some(found) => of_reads(found, self.held),
             None => "lines in flight: nothing was measured\n".to_owned(),
         };
         text += "\nchains   ns a load   lines in flight\n";
@@ -141,12 +192,61 @@ impl Told {
     }
 }
 
-fn of_reads(found: &InFlight) -> String {
+fn of_reads(found: &InFlight, held: Held) -> String {
     let InFlight { lines, alone_ns, gb_s, from_chains, is_plateau } = found;
     let least = if *is_plateau { "" } else { "at least " };
     format!(
         "one core has {least}{:.1} lines in flight ({:.1} to {:.1}), from {from_chains} chains on\n\
-         a line takes {:.0} ns alone, so a core reads {gb_s:.1} GB/s from anywhere in memory\n",
-        lines.value, lines.low, lines.high, alone_ns.value
+         a line takes {:.0} ns alone, so a core reads {gb_s:.1} GB/s {}\n",
+        lines.value,
+        lines.low,
+        lines.high,
+        alone_ns.value,
+        held.words()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_predict::Measured;
+
+    /// A processor of two cores, each with 1 MiB of its own, and 8 MiB of both.
+    fn host() -> Host {
+        let mut host = Host::default();
+        for (level, mib, cpus) in [(2, 1, vec![0]), (2, 1, vec![1]), (3, 8, vec![0, 1])] {
+            let kind = "Unified".to_owned();
+            host.cpu.caches.push(Cache { level, kind, size_bytes: Bytes(mib << 20), cpus });
+        }
+        host
+    }
+
+    #[test]
+    fn a_buffer_is_in_a_cache_of_its_cpu_or_in_memory_or_nobody_knows() {
+        let of = |bytes: u64, cpu: Option<u32>| Held::of(Bytes(bytes), cpu, &host());
+        assert_eq!(of(10 << 10, Some(0)), Held::Cache);
+        assert_eq!(of(8 << 20, Some(1)), Held::Cache);
+        assert_eq!(of((8 << 20) + 1, Some(1)), Held::Memory);
+        // Another processor's cache is not this one's.
+        assert_eq!(of(10 << 10, Some(2)), Held::Unknown);
+        assert_eq!(of(10 << 10, None), Held::Unknown);
+        assert_eq!(Held::of(Bytes(1 << 40), Some(0), &Host::default()), Held::Unknown);
+    }
+
+    #[test]
+    fn the_sentence_and_the_document_say_from_where_it_reads() {
+        let measured = |value| Measured { value, low: value, high: value, from: String::new() };
+        let load_ns = |chains, ns| Chains { chains, load_ns: measured(ns) };
+        for (held, words, json) in [
+            (Held::Cache, "64.0 GB/s from a cache that the buffer fits", r#""read_from": "cache""#),
+            (Held::Memory, "64.0 GB/s from anywhere in memory", r#""read_from": "memory""#),
+            (Held::Unknown, "64.0 GB/s from a cache or memory", r#""read_from": null"#),
+        ] {
+            let curve = vec![load_ns(1, 10.0), load_ns(12, 1.0), load_ns(64, 1.0)];
+            let core_reads = plateau(&curve);
+            let told = Told { core_reads, held, curve, published: None, noisy: 0 };
+            assert!(told.text().contains(words), "{}", told.text());
+            assert!(told.json().contains(json), "{}", told.json());
+        }
+    }
 }
