@@ -14,8 +14,10 @@ impl Predictor {
         let asked = &self.server.asked;
         let Some(domains) = domains::of(self.server.platform) else {
             let of = self.server.platform.map_or("this processor", |of| of.name.as_str());
-            let why =
-                format!("credits of the domains of {of} were not published: `narrows credits`");
+            let why = format!(
+                "credits of {of} for a device's writes were not published, and narrows measures \
+                 none: `narrows credits` counts those of a core's reads alone"
+            );
             let is_asked = asked.ddio.is_some() || asked.neighbours.is_some();
             return is_asked.then(|| Err(Gap::new(ResourceName::DeviceWrites, why)));
         };
