@@ -99,3 +99,70 @@ fn families_that_nobody_published_are_refused_and_only_where_asked() {
         assert!(!missing(&[]), "{cpu}");
     }
 }
+
+/// 98 Gb/s of RoCE beside four to six cores that read and write were 1.22, 1.52 and 1.67 times
+/// slower (tables/contention.toml): each within the range, and the last one is its lower end.
+#[test]
+fn published_losses_in_red_are_in_the_range_and_blue_is_narrow() {
+    let beside = |cores: &str, work: &str| {
+        let all = [
+            ("nic.gbps", "98"),
+            ("memory.socket0", "1,0,0/1,0,0"),
+            ("ddio", "no"),
+            ("neighbours", cores),
+            ("neighbours.work", work),
+        ];
+        let reach = reach("Xeon Gold 6234", WRITE, &all);
+        let one = reach.resources.into_iter().find(|one| one.name == ResourceName::DeviceWrites);
+        one.expect("a domain")
+    };
+    for (cores, slower) in [("4", 1.22), ("5", 1.52), ("6", 1.67)] {
+        let one = beside(cores, "read-write");
+        let is = 98.0 / slower;
+        assert!(one.low <= is && is <= one.high, "{cores}: {is} of {one:?}");
+        assert!((one.low / one.value - 0.72).abs() < 1e-9, "{one:?}");
+        assert!((one.high / one.value - 0.10f64.exp()).abs() < 1e-9, "{one:?}");
+    }
+    assert!(beside("6", "read-write").low > 0.98 * 98.0 / 1.67);
+    // Blue: 10 % each way.
+    let blue = beside("6", "read");
+    for (end, half) in [(blue.low, -0.10f64), (blue.high, 0.10)] {
+        assert!((end / blue.value - half.exp()).abs() < 1e-9, "{blue:?}");
+    }
+}
+
+#[test]
+fn beside_neighbours_the_caches_range_reaches_what_memory_leaves() {
+    let of = |ddio: &[(&str, &str)]| {
+        let few = [("memory.socket0", "1,0,0/1,0,0"), ("neighbours", "6")];
+        let all = [&few[..], &[("neighbours.work", "read-write")], ddio].concat();
+        let reach = reach("Xeon Gold 6234", WRITE, &all);
+        let one = reach.resources.into_iter().find(|one| one.name == ResourceName::DeviceWrites);
+        one.expect("a domain")
+    };
+    let (unsaid, memory) = (of(&[]), of(&[("ddio", "no")]));
+    assert!((unsaid.low - memory.low).abs() < 1e-6, "{unsaid:?} {memory:?}");
+    // 92 lines of 64 B in 205 ns, 10 % each way.
+    let cache = 92.0 * 64.0 * 8.0 / 205.0;
+    let taken = of(&[("ddio", "yes")]);
+    let known = [cache, cache * (-0.10f64).exp(), cache * 0.10f64.exp()];
+    for (is, known) in [taken.value, taken.low, taken.high].into_iter().zip(known) {
+        assert!((is - known).abs() < 1e-6, "{taken:?}");
+    }
+}
+
+#[test]
+fn what_goes_to_another_processor_waits_nobody_knows_how_long() {
+    let two = [("memory.socket1", "1,1,1/1,1,1"), ("work.socket", "1")];
+    // 92 lines of 64 B in 300 ns to memory, in 205 ns into the cache.
+    for (more, most) in [(&[("ddio", "no")][..], "157 Gb/s at most"), (&[], "230 Gb/s at most")] {
+        let reach = reach("Xeon Gold 6234", WRITE, &[&two[..], more].concat());
+        assert!(
+            reach.resources.iter().all(|one| one.name != ResourceName::DeviceWrites),
+            "{reach:?}"
+        );
+        let gap = reach.missing.iter().find(|gap| gap.of == ResourceName::DeviceWrites);
+        let why = &gap.expect("a gap").why;
+        assert!(why.contains("another processor") && why.contains(most), "{why}");
+    }
+}

@@ -197,7 +197,7 @@ fn each_alone(engine: &Predictor) -> String {
         let untouched = engine.untouched_by_work();
         if !untouched.is_empty() {
             let paths = untouched.join(", ");
-            let _ = writeln!(text, "work.socket={work} plays no part in {paths}");
+            let _ = writeln!(text, "work.socket={work} changes no figure of {paths}");
         }
     }
     text

@@ -5,14 +5,11 @@
 use super::asked::Unasked;
 use super::{Answer, Comparison, Kind, Row, Table};
 use narrows_dimm::platform;
-use narrows_predict::contention::{Contention, CoreWork, DeviceWork};
+use narrows_predict::contention::{Contention, CoreWork, DeviceWork, HALF};
 use narrows_predict::domains;
 
 const QUESTION: &str = "cores beside a device";
 const FIGURES: [&str; 2] = ["core_slowdown", "device_slowdown"];
-/// Half the 80 % range as a logarithm: latencies were published to two digits and the peak's share
-/// is a mean of five nodes, 6 % each, which add up (assumed).
-const HALF: f64 = 0.10;
 
 /// The answer for a table of this kind.
 pub fn answer(table: &Table) -> Option<Answer> {

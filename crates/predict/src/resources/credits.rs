@@ -1,8 +1,8 @@
 //! `device-writes`: what the root complex's credits carry while a line takes as long as it does.
 //! No link is full where it is the bottleneck.
 
-use super::{Gap, Group, Stated, assumed, of, resource};
-use crate::contention::{Contention, DeviceWork};
+use super::{Gap, Group, Stated, assumed, ends, of, resource};
+use crate::contention::{Contention, CoreWork, DeviceWork, HALF, RED_LEAST};
 use crate::domains::{self, Domains};
 use crate::engine::Predictor;
 use narrows_model::result::{Provenance, ResourceName};
@@ -26,19 +26,30 @@ impl Predictor {
 
     fn credits(&self, domains: &Domains, group: &Group) -> Stated {
         let writes = domains.device_write;
+        let count = group.nics as f64;
+        if group.work != group.socket {
+            let most = count * writes.gbps(self.least_ns(domains));
+            let why = format!(
+                "how long lines wait on their way to another processor was not published; \
+                 credits carry {most:.0} Gb/s at most, as to the NIC's own processor"
+            );
+            return Err(Gap::new(ResourceName::DeviceWrites, why));
+        }
         let wait_ns = self.wait_ns(domains, group)?;
         let to_memory_ns = writes.unloaded_ns + wait_ns;
-        let count = group.nics as f64;
         let to_memory = count * writes.gbps(to_memory_ns);
         let to_cache = count * writes.gbps(domains.device_write_to_cache_ns);
         let (gbps, ns, where_to) = match self.server.asked.ddio {
             Some(false) => (to_memory, to_memory_ns, "memory"),
             _ => (to_cache, domains.device_write_to_cache_ns, "the cache"),
         };
+        let (least, most) = self.off(writes.gbps(to_memory_ns));
         // Where nobody says, the cache may not take them.
         let low = match self.server.asked.ddio {
-            None => (to_memory / gbps).min(1.0),
-            Some(_) => 1.0,
+            None => (least * to_memory / gbps).min(1.0),
+            Some(false) => least,
+            // Lines that the cache takes do not wait behind memory.
+            Some(true) => 1.0 / most,
         };
         let says = format!(
             "{} lines of 64 B in flight, {ns:.0} ns each to {where_to}; {:.0} ns is enough for 100 Gb/s",
@@ -51,7 +62,28 @@ impl Predictor {
             of("latency", ns, "ns", &source),
             of("wait behind other cores", wait_ns, "ns", &assumed("memory's load, by the model")),
         ];
-        Ok(resource(ResourceName::DeviceWrites, gbps, (low, 1.0), says).with(with))
+        Ok(resource(ResourceName::DeviceWrites, gbps, (low, most), says).with(with))
+    }
+
+    /// The shortest time of a line to the NIC's own processor, in nanoseconds.
+    fn least_ns(&self, domains: &Domains) -> f64 {
+        match self.server.asked.ddio {
+            Some(false) => domains.device_write.unloaded_ns,
+            _ => domains.device_write_to_cache_ns,
+        }
+    }
+
+    /// The lower and the upper end as factors of what memory leaves one NIC's credits beside
+    /// other cores. In red, where what is left is or may be less than the link brings, the lower
+    /// end is the worst of the published slowdowns; cores that only read were never seen to
+    /// cause it.
+    fn off(&self, to_memory_gbps: f64) -> (f64, f64) {
+        let Some((_, work)) = self.server.asked.neighbours else { return (1.0, 1.0) };
+        let (low, high) = ends(HALF);
+        let link_gbps = self.server.link.as_ref().map_or(f64::INFINITY, |link| link.value);
+        let may_be_red = RED_LEAST * to_memory_gbps < link_gbps;
+        let is_red = work == CoreWork::ReadsAndWrites && may_be_red;
+        (if is_red { RED_LEAST } else { low }, high)
     }
 
     /// How long a line waits behind what else loads the memory, in nanoseconds.
