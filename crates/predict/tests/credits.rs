@@ -124,6 +124,10 @@ fn published_losses_in_red_are_in_the_range_and_blue_is_narrow() {
         assert!((one.high / one.value - 0.10f64.exp()).abs() < 1e-9, "{one:?}");
     }
     assert!(beside("6", "read-write").low > 0.98 * 98.0 / 1.67);
+    // What the data sheet has is a line's time alone; the wait is the model's.
+    let parameters = beside("6", "read-write").parameters;
+    let latency = parameters.iter().find(|one| one.name == "latency").expect("a latency");
+    assert!((latency.value - 300.0).abs() < 1e-9, "{latency:?}");
     // Blue: 10 % each way.
     let blue = beside("6", "read");
     for (end, half) in [(blue.low, -0.10f64), (blue.high, 0.10)] {
