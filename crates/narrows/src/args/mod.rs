@@ -119,7 +119,7 @@ pub enum Command {
     /// Puts settings back; started by narrows itself
     #[command(hide = true)]
     Guard,
-    /// Describe this host, or another's files: memory population, nodes, PCIe paths, settings
+    /// Describe this host, or another's files: memory, nodes, PCIe paths
     Host(HostArgs),
     /// Read outputs of iperf3, perftest, STREAM and others into a study
     Import(ImportArgs),
