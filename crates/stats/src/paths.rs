@@ -205,13 +205,14 @@ fn name(trial: &Trial) -> String {
 }
 
 fn cell(host: &Host, at: usize, trial: &Trial) -> Option<PathCell> {
-    trial.level(PATH)?;
-    let path = path(trial)?;
+    let path = of_trial(trial)?;
     let likeness = likeness(host, &path)?;
     Some(PathCell { trial: at, path, likeness, likes: 0, standing: Standing::Alone })
 }
 
-fn path(trial: &Trial) -> Option<InsidePath> {
+/// The path that a trial of a study of paths measures; `None` of other trials.
+pub(crate) fn of_trial(trial: &Trial) -> Option<InsidePath> {
+    trial.level(PATH)?;
     match trial.path {
         NetworkPath::Devices => {
             let rdma = trial.params.rdma.as_ref()?;

@@ -2,6 +2,7 @@
 //! other within the blocks in which they were made.
 
 use crate::levels::ALIKE;
+use crate::paths;
 use crate::summarise::value_of;
 use crate::traffic::host_share;
 use crate::{median, median_interval};
@@ -11,7 +12,7 @@ use narrows_model::memory_traffic::{MemoryTraffic, Quantity};
 use narrows_model::result::{Estimate, Method};
 use narrows_model::seating::{Axis, EndNodes, Seating};
 use narrows_model::study::StoredStudy;
-use narrows_model::trial::{Level, NetworkPath, Trial};
+use narrows_model::trial::{Level, Trial};
 use narrows_model::units::Unit;
 use narrows_model::workload::Metric;
 use serde::Serialize;
@@ -179,7 +180,7 @@ pub fn placements(study: &StoredStudy) -> Vec<PlacedTest> {
     let there = study.peer_hosts.first().unwrap_or(&study.host);
     let all = study.trials.iter().enumerate().filter(|(_, trial)| could_run(study, trial));
     // Paths inside the host are held against their likes: their places are what they lead to.
-    let all = all.filter(|(_, trial)| trial.path != NetworkPath::Devices);
+    let all = all.filter(|(_, trial)| paths::of_trial(trial).is_none());
     let all: Vec<PlacedCell> =
         all.filter_map(|(at, trial)| placed(study, at, trial, there)).collect();
     let others = other_factors(study, &all);

@@ -2,10 +2,10 @@
 
 mod inside;
 
-use inside::{Planted, QUIET, even, host, known, link, simulated};
-use narrows_model::host::Host;
+use inside::{Planted, QUIET, even, host, known, link, over, simulated};
+use narrows_model::host::{Host, Nic};
 use narrows_model::workload::Metric;
-use narrows_stats::{Away, Change, PathTest, Standing, paths, summarise};
+use narrows_stats::{Away, Change, PathTest, Standing, paths, placements, summarise};
 
 fn tests(host: &Host, planted: Planted) -> Vec<PathTest> {
     let study = simulated(host, planted);
@@ -36,6 +36,25 @@ fn all_said(host: &Host, planted: Planted) -> Vec<(String, Vec<String>)> {
 }
 
 const NAMES: [&str; 3] = ["RDMA write", "RDMA read", "RDMA read, one at a time"];
+
+/// Two ports and a cable between them, and nothing else.
+#[test]
+fn a_cable_is_a_path_and_no_placement() {
+    let ports = ["p0", "p1"].map(|name| Nic {
+        name: name.into(),
+        physical: true,
+        node: known(0),
+        ..Nic::default()
+    });
+    let mut host = host();
+    host.rdma.clear();
+    host.nics = ports.to_vec();
+    let cable = ports.map(|port| port.name);
+    let study = over(&host, QUIET, Some(cable));
+    let tests = paths(&study, &summarise(&study));
+    assert_eq!(tests.iter().map(|test| test.cells.len()).sum::<usize>(), 2, "{tests:?}");
+    assert!(placements(&study).is_empty(), "{:?}", placements(&study));
+}
 
 #[test]
 fn likes_are_of_one_kind_of_card_at_one_distance() {

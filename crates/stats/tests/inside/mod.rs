@@ -101,8 +101,13 @@ pub const QUIET: Planted = Planted { times: even, spread: 0.01, repeats: 12 };
 
 /// The study that `narrows paths` makes of a host, with its runs simulated.
 pub fn simulated(host: &Host, planted: Planted) -> StoredStudy {
+    over(host, planted, None)
+}
+
+/// The same with a cable from one port to another.
+pub fn over(host: &Host, planted: Planted, cable: Option<[String; 2]>) -> StoredStudy {
     let Planted { times, spread, repeats } = planted;
-    let (devices, cable, buffer) = (Vec::new(), None, None);
+    let (devices, buffer) = (Vec::new(), None);
     let minutes = 1000.0;
     let wanted = Wanted { minutes, seconds: 0.5, repeats, devices, cable, buffer, sleeps: false };
     let paths = Paths::of(&wanted, host).expect("paths");
