@@ -120,6 +120,8 @@ pub static BUS_BITS: Bound = whole(16.0, 64.0, "", "PCI-X addendum: 16, 32 or 64
 pub static LATENCY_NS: Bound = real(1.0, 100_000.0, "ns", "caches to far memory, with room");
 /// A share, 0 to 1.
 pub static SHARE: Bound = real(0.0, 1.0, "", "a share");
+/// Lines that copies move for each line of payload.
+pub static COPY_LINES: Bound = real(0.0, 10.0, "", "a copy reads, fills and writes; three of them");
 /// A copy's rate as numademo prints it.
 pub static COPY_MB_S: Bound = real(50.0, 500_000.0, "MB/s", "that of a core in GB/s");
 /// A published figure: only what cannot be one is refused.

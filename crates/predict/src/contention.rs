@@ -27,6 +27,27 @@ pub enum DeviceWork {
     Reads,
 }
 
+/// What receivers in the kernel do with what a NIC wrote: they copy it out of memory. Their CPUs
+/// are busy all the time, so that slower copies are a slower NIC.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Copies {
+    /// Share of the receivers' time that copies take while nothing else loads memory, 0 to 1.
+    pub share: f64,
+    /// Lines of memory that copies read for each line that the NIC writes.
+    pub lines: f64,
+}
+
+impl Copies {
+    /// TCP with frames of 9000 B and all offloads, on four cores of a Xeon Gold 6234: half of the
+    /// time, and 1.07 lines by the stacked curves of figure 19 (Understanding the Host Network).
+    pub const JUMBO_TCP: Self = Self { share: 0.5, lines: 1.07 };
+
+    /// How many times longer a byte takes its receiver where a line takes so many times longer.
+    pub fn slower(&self, lines_slower: f64) -> f64 {
+        1.0 - self.share + self.share * lines_slower
+    }
+}
+
 /// Who uses one processor's memory at the same time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contention {
@@ -36,6 +57,8 @@ pub struct Contention {
     /// What the device would move if it were alone, in GB/s.
     pub offered_gb_s: f64,
     pub device: DeviceWork,
+    /// What the kernel's receivers add; none where the device does all by itself.
+    pub copies: Option<Copies>,
     /// Peak of the memory's channels in GB/s.
     pub peak_gb_s: f64,
 }
@@ -49,12 +72,15 @@ pub struct Left {
     pub device_gb_s: f64,
     /// How long every line waits behind the memory controller, in nanoseconds.
     pub wait_ns: f64,
+    /// Whether all credits of the device's writes are in use.
+    pub is_credit_bound: bool,
 }
 
 /// How the two hinder each other, in the words of the paper that told them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Regime {
-    /// The cores are slower and the device is not: it has credits to spare.
+    /// The cores are slower and the device is not, or for slower copies alone: it has credits to
+    /// spare.
     Blue,
     /// The device is slower as well: its credits are all under way.
     Red,
@@ -77,12 +103,37 @@ const HINDERED: f64 = 1.02;
 impl Contention {
     /// What cores and device are left with.
     pub fn left(&self, domains: &Domains) -> Left {
+        self.settled(domains, self.alone_ns(domains))
+    }
+
+    /// How long a line of the copies waits while the cores do nothing; none without copies.
+    fn alone_ns(&self, domains: &Domains) -> Option<f64> {
+        self.copies.map(|_| Self { cores: 0.0, ..*self }.settled(domains, None).wait_ns)
+    }
+
+    fn slower(&self, domains: &Domains, wait_ns: f64, alone_ns: Option<f64>) -> f64 {
+        let read_ns = domains.core_read.unloaded_ns;
+        match (self.copies, alone_ns) {
+            (Some(copies), Some(alone_ns)) => {
+                copies.slower((read_ns + wait_ns) / (read_ns + alone_ns)).max(1.0)
+            }
+            _ => 1.0,
+        }
+    }
+
+    /// Where what comes fits the wait that it has. Copies are slower than beside a wait of
+    /// `alone_ns`; with none they are as fast as alone.
+    fn settled(&self, domains: &Domains, alone_ns: Option<f64>) -> Left {
         let (mut least, mut most) = (0.0, WAIT_MOST_NS);
         for _ in 0..STEPS {
             let wait = (least + most) / 2.0;
-            if self.asks_for(domains, wait) > wait { least = wait } else { most = wait }
+            if self.asks_for(domains, &self.at(domains, wait, alone_ns)) > wait {
+                least = wait
+            } else {
+                most = wait
+            }
         }
-        self.at(domains, most)
+        self.at(domains, most, alone_ns)
     }
 
     /// How many times slower cores and device are than each alone.
@@ -94,52 +145,70 @@ impl Contention {
         (alone.core_gb_s / both.core_gb_s, device)
     }
 
-    /// Whether the device is hindered too.
-    pub fn regime(&self, domains: &Domains) -> Regime {
-        if self.slowdowns(domains).1 < HINDERED { Regime::Blue } else { Regime::Red }
+    /// How many times longer a byte takes its receivers than while the cores do nothing: their
+    /// copies wait for memory.
+    pub fn copies_slower(&self, domains: &Domains) -> f64 {
+        let alone_ns = self.alone_ns(domains);
+        self.slower(domains, self.settled(domains, alone_ns).wait_ns, alone_ns)
     }
 
-    fn at(&self, domains: &Domains, wait_ns: f64) -> Left {
+    /// Whether the device is hindered too.
+    pub fn regime(&self, domains: &Domains) -> Regime {
+        let is_hindered = self.slowdowns(domains).1 >= HINDERED;
+        let is_red = is_hindered && self.left(domains).is_credit_bound;
+        if is_red { Regime::Red } else { Regime::Blue }
+    }
+
+    fn at(&self, domains: &Domains, wait_ns: f64, alone_ns: Option<f64>) -> Left {
         let read = domains.core_read;
+        let offered_gb_s = self.offered_gb_s / self.slower(domains, wait_ns, alone_ns);
         let write_ns = match self.work {
             CoreWork::Reads => 0.0,
             CoreWork::ReadsAndWrites => domains.core_write.unloaded_ns,
         };
         let core_gb_s = read.credits * LINE_BYTES / (read.unloaded_ns + write_ns + wait_ns);
         let writes = domains.device_write;
-        let device_gb_s = match self.device {
-            DeviceWork::Writes => {
-                let carried = writes.credits * LINE_BYTES / (writes.unloaded_ns + wait_ns);
-                self.offered_gb_s.min(carried)
-            }
+        let carried_gb_s = match self.device {
+            DeviceWork::Writes => writes.credits * LINE_BYTES / (writes.unloaded_ns + wait_ns),
             // As many credits as were seen were not all there are.
-            DeviceWork::Reads => self.offered_gb_s,
+            DeviceWork::Reads => f64::INFINITY,
         };
-        Left { core_gb_s, device_gb_s, wait_ns }
+        let device_gb_s = offered_gb_s.min(carried_gb_s);
+        Left { core_gb_s, device_gb_s, wait_ns, is_credit_bound: carried_gb_s < offered_gb_s }
     }
 
-    /// The wait that memory would have with what comes after one of `wait_ns`.
-    fn asks_for(&self, domains: &Domains, wait_ns: f64) -> f64 {
-        let left = self.at(domains, wait_ns);
-        let cores = self.cores * left.core_gb_s;
-        let written = match self.work {
-            CoreWork::Reads => 0.0,
-            CoreWork::ReadsAndWrites => cores,
-        };
-        let total = cores + written + left.device_gb_s;
-        if total <= 0.0 {
-            return 0.0;
-        }
-        let written = match self.device {
-            DeviceWork::Writes => written + left.device_gb_s,
-            DeviceWork::Reads => written,
-        };
-        let used = total / (self.peak_gb_s * reached(written / total));
+    /// The wait that memory would have with what is left.
+    fn asks_for(&self, domains: &Domains, left: &Left) -> f64 {
+        let used = self.load(self.cores * left.core_gb_s, left.device_gb_s);
         if used <= 1.0 {
             domains.core_read.unloaded_ns * (loaded(used) - 1.0)
         } else {
             f64::INFINITY
         }
+    }
+
+    /// Whether memory carries what the device and its copies move while the cores do nothing.
+    /// Where it cannot and the rate was measured, the copies came out of a cache.
+    pub fn fits_alone(&self) -> bool {
+        self.load(0.0, self.offered_gb_s) <= 1.0
+    }
+
+    /// Share in use of what the channels reach, by what all cores read and the device moves.
+    fn load(&self, cores: f64, device: f64) -> f64 {
+        let written = match self.work {
+            CoreWork::Reads => 0.0,
+            CoreWork::ReadsAndWrites => cores,
+        };
+        let copied = device * self.copies.map_or(0.0, |copies| copies.lines);
+        let total = cores + written + device + copied;
+        if total <= 0.0 {
+            return 0.0;
+        }
+        let written = match self.device {
+            DeviceWork::Writes => written + device,
+            DeviceWork::Reads => written,
+        };
+        total / (self.peak_gb_s * reached(written / total))
     }
 }
 
@@ -150,8 +219,8 @@ mod tests {
     use narrows_dimm::platform;
 
     fn of(cores: f64, work: CoreWork, device: DeviceWork) -> (Contention, &'static Domains) {
-        let all =
-            Contention { cores, work, offered_gb_s: 12.25, device, peak_gb_s: 2.0 * 8.0 * 2.933 };
+        let (offered_gb_s, peak_gb_s, copies) = (12.25, 2.0 * 8.0 * 2.933, None);
+        let all = Contention { cores, work, offered_gb_s, device, copies, peak_gb_s };
         (all, domains::of(platform::named("Xeon Gold 6234")).expect("published"))
     }
 
@@ -173,6 +242,30 @@ mod tests {
         };
         assert_eq!((regime(1.0), regime(3.0)), (Regime::Blue, Regime::Blue));
         assert_eq!((regime(5.0), regime(6.0)), (Regime::Red, Regime::Red));
+    }
+
+    #[test]
+    fn slower_copies_are_a_slower_nic_before_its_credits_run_out() {
+        // Half of the time thrice as slow is twice as slow in all.
+        assert!((Copies { share: 0.5, lines: 1.0 }.slower(3.0) - 2.0).abs() < 1e-12);
+        let (bare, domains) = of(3.0, CoreWork::Reads, DeviceWork::Writes);
+        let copied = Contention { copies: Some(Copies::JUMBO_TCP), ..bare };
+        assert!(bare.slowdowns(domains).1 < 1.01, "blue without copies");
+        let (both, alone) = (copied.left(domains), Contention { cores: 0.0, ..copied });
+        let alone = alone.left(domains);
+        assert!((alone.device_gb_s - 12.25).abs() < 1e-9, "alone it has what it was given");
+        let lines_slower = (70.0 + both.wait_ns) / (70.0 + alone.wait_ns);
+        let known = 12.25 / (0.5 + 0.5 * lines_slower);
+        assert!((both.device_gb_s - known).abs() < 1e-6, "{both:?}, {known}");
+        assert!(!both.is_credit_bound && both.device_gb_s < 92.0 * 64.0 / (300.0 + both.wait_ns));
+        assert_eq!(copied.regime(domains), Regime::Blue, "credits to spare");
+        // What copies read loads the memory too.
+        let unread = Contention { copies: Some(Copies { share: 0.5, lines: 0.0 }), ..bare };
+        assert!(unread.left(domains).wait_ns < both.wait_ns - 5.0, "{both:?}");
+        // One channel carries what it writes, and not the copies too.
+        let narrow = Contention { peak_gb_s: copied.peak_gb_s / 2.0, ..copied };
+        assert!(copied.fits_alone() && !narrow.fits_alone());
+        assert!(Contention { copies: None, ..narrow }.fits_alone());
     }
 
     #[test]

@@ -80,6 +80,31 @@ fn cores_that_load_memory_take_from_what_credits_carry() {
     assert!(of(&[wide[0], wide[1], ("neighbours.work", "read-write")]) > beside("6", "read-write"));
 }
 
+/// Beside four cores that read, receivers of 98 Gb/s on this machine were 1.32 times slower
+/// (tables/contention-tcp.toml).
+#[test]
+fn copies_of_tcp_are_dearer_beside_neighbours_and_only_of_memory() {
+    let of = |path: &str, more: &[(&str, &str)]| {
+        let given = [("nic.gbps", "98"), ("memory.socket0", "1,0,0/1,0,0")];
+        let reach = reach("Xeon Gold 6234", path, &[&given[..], more].concat());
+        let one = reach.resources.into_iter().find(|one| one.name == ResourceName::Cpu);
+        let one = one.expect("CPUs");
+        [one.low, one.value, one.high]
+    };
+    let four = [("neighbours", "4"), ("neighbours.work", "read")];
+    let with = |ddio: &str| of("tcp", &[&four[..], &[("ddio", ddio)]].concat());
+    let [alone, past, cached, unsaid] =
+        [of("tcp", &[("ddio", "no")]), with("no"), with("yes"), of("tcp", &four)];
+    let slower = alone[1] / past[1];
+    assert!((1.25..1.35).contains(&slower), "{slower}");
+    assert_eq!(cached, alone, "what the cache takes does not wait behind memory");
+    assert!((unsaid[1] - alone[1]).abs() < 1e-9 && (unsaid[2] - alone[2]).abs() < 1e-9);
+    assert!((unsaid[0] * slower / alone[0] / (-0.10f64).exp() - 1.0).abs() < 1e-9, "{unsaid:?}");
+    // Datagrams were not published.
+    let udp = |more: &[(&str, &str)]| of("udp", &[&[("ddio", "no")], more].concat());
+    assert_eq!(udp(&four), udp(&[]));
+}
+
 #[test]
 fn families_that_nobody_published_are_refused_and_only_where_asked() {
     for cpu in ["AMD EPYC 9654", "AWS Graviton3", "Xeon Platinum 8360Y"] {

@@ -62,6 +62,13 @@ fn a_prediction_stands_beside_both_curves_or_says_why_not() {
     assert!(of(0) > 1.05 && of(3) > 1.1, "{five}");
     let sent = says(from("TCP, sent: "));
     assert!(sent.contains("5 cores: 1.00 x and "), "{sent}");
+    // One channel does not carry what receivers would copy; six do, and copies suffer.
+    assert!(received.contains("which memory could not carry at this rate: 1 core"), "{received}");
+    assert!(sent.contains("and without the kernel's copies: 1 core"), "{sent}");
+    let mut wide = study.clone();
+    cascade_lake(&mut wide.host, &[&["A", "B", "C", "D", "E", "F"]]);
+    let wide = text(&wide);
+    assert!(wide.contains("with receivers that copy half of their time"), "{wide}");
     let drawn = narrows_report::figures::all(&Analysis::of(&study));
     let (_, svg) =
         drawn.iter().find(|(name, _)| name.starts_with("neighbours-tcp")).expect("a picture");

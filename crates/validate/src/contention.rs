@@ -1,12 +1,14 @@
 //! Cores beside a device: rows with `cores` that load memory while a device moves `device_gb_s`,
 //! and how many times slower each was than alone (`core_slowdown`, `device_slowdown`), beside what
-//! credits and latencies of the processor's family make of it.
+//! credits and latencies of the processor's family make of it. Where the kernel copies what a NIC
+//! wrote: the share of its time that this takes (`copy_share`), and lines read a line (`copy_lines`).
 
 use super::asked::Unasked;
 use super::{Answer, Comparison, Kind, Row, Table};
 use narrows_dimm::platform;
-use narrows_predict::contention::{Contention, CoreWork, DeviceWork, HALF};
-use narrows_predict::domains;
+use narrows_model::result::ResourceName;
+use narrows_predict::contention::{Contention, Copies, CoreWork, DeviceWork, HALF, Regime};
+use narrows_predict::domains::{self, Domains};
 
 const QUESTION: &str = "cores beside a device";
 const FIGURES: [&str; 2] = ["core_slowdown", "device_slowdown"];
@@ -15,7 +17,7 @@ const FIGURES: [&str; 2] = ["core_slowdown", "device_slowdown"];
 pub fn answer(table: &Table) -> Option<Answer> {
     let cells: Vec<Comparison> = table
         .rows()
-        .filter(|row| row.has("cores") && row.has("device_gb_s"))
+        .filter(|row| row.has("cores") && row.number("device_gb_s").is_some())
         .flat_map(|row| cells(&row))
         .collect();
     Answer::with_median(table, QUESTION, cells)
@@ -28,17 +30,17 @@ fn cells(row: &Row<'_>) -> Vec<Comparison> {
     named.map(|(at, name)| cell(row, name, at, solved.as_ref())).collect()
 }
 
-fn cell(row: &Row<'_>, name: &str, at: usize, solved: Result<&(f64, f64), &Unasked>) -> Comparison {
+fn cell(row: &Row<'_>, name: &str, at: usize, solved: Result<&Solved, &Unasked>) -> Comparison {
     let mut cell = Comparison::new(row, name, row.own(name));
     match solved {
-        Ok((cores, device)) => {
-            let value = [*cores, *device][at];
+        Ok(solved) => {
+            let value = solved.slowdowns[at];
             let (low, high) = (value * (-HALF).exp(), value * HALF.exp());
             cell.predicted = Some(value);
             (cell.low, cell.high) = (Some(low), Some(high));
             cell.left_out = cell.predicted;
             cell.uncalibrated = Some((value, low, high));
-            cell.bottleneck = if *device > 1.02 { "device-writes" } else { "memory" }.to_owned();
+            cell.bottleneck = solved.bottleneck.to_string();
             cell.kind = Kind::Prediction;
             cell.says = "credits over latency, which is memory's under load".to_owned();
         }
@@ -47,7 +49,25 @@ fn cell(row: &Row<'_>, name: &str, at: usize, solved: Result<&(f64, f64), &Unask
     cell
 }
 
-fn solve(row: &Row<'_>) -> Result<(f64, f64), Unasked> {
+/// What is predicted of a row.
+struct Solved {
+    /// Of the cores and of the device.
+    slowdowns: [f64; 2],
+    bottleneck: ResourceName,
+}
+
+/// What holds the device back, or the cores where nothing holds it.
+fn bottleneck(all: &Contention, family: &Domains) -> ResourceName {
+    if all.regime(family) == Regime::Red {
+        ResourceName::DeviceWrites
+    } else if all.copies.is_some() {
+        ResourceName::Cpu
+    } else {
+        ResourceName::Memory
+    }
+}
+
+fn solve(row: &Row<'_>) -> Result<Solved, Unasked> {
     let name = row.text("cpu").unwrap_or_default();
     let family = domains::of(platform::named(name));
     let family = family.ok_or_else(|| Unasked::Credits(name.to_owned()))?;
@@ -67,7 +87,19 @@ fn solve(row: &Row<'_>) -> Result<(f64, f64), Unasked> {
         work,
         offered_gb_s: number("device_gb_s")?,
         device,
+        copies: copies(row)?,
         peak_gb_s: number("peak_gb_s")?,
     };
-    Ok(all.slowdowns(family))
+    let (cores, device) = all.slowdowns(family);
+    Ok(Solved { slowdowns: [cores, device], bottleneck: bottleneck(&all, family) })
+}
+
+/// What receivers in the kernel add: both numbers, or nothing.
+fn copies(row: &Row<'_>) -> Result<Option<Copies>, Unasked> {
+    match (row.number("copy_share"), row.number("copy_lines")) {
+        (Some(share), Some(lines)) => Ok(Some(Copies { share, lines })),
+        (None, None) => Ok(None),
+        (None, _) => Err(Unasked::Field("copy_share")),
+        (_, None) => Err(Unasked::Field("copy_lines")),
+    }
 }

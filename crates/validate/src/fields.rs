@@ -51,6 +51,8 @@ const FIELDS: &[(&str, Form)] = &[
     ("channels", Form::Population),
     ("channels_per_controller", Form::Number(&bounds::CHANNELS)),
     ("chipset", Form::Prose),
+    ("copy_lines", Form::Number(&bounds::COPY_LINES)),
+    ("copy_share", Form::Number(&bounds::SHARE)),
     ("core_slowdown", Form::Any),
     ("cores", Form::Number(&bounds::CPUS)),
     ("cores_do", Form::Text),

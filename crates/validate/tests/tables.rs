@@ -73,7 +73,7 @@ fn left_out_tables_are_predicted_within_their_bars() {
         ("UDP by processor and streams", 0.45, 0.7),
         ("packets by frame", 0.08, 0.8),
         ("round trips", 0.47, 0.8),
-        ("cores beside a device", 0.065, 0.75),
+        ("cores beside a device", 0.07, 0.75),
     ] {
         let family = held_out(&families, question);
         assert!(family.mean_error < most_error, "{family:?}");
@@ -92,6 +92,19 @@ fn what_nobody_had_asked_before_is_predicted_as_the_chapter_says() {
     println!("unseen: {figures}, {error:.3}, {coverage:?}");
     assert!(figures == 33 && error < 0.22, "{error}");
     assert!(coverage.is_some_and(|share| (0.75..=0.9).contains(&share)), "{coverage:?}");
+}
+
+/// TCP beside cores that load memory, of which nothing was chosen: 16 figures of one paper.
+#[test]
+fn copies_that_memory_slows_are_a_slower_nic() {
+    let (figures, error, _) =
+        overall(&score(&named("contention-tcp")), Calibration::HeldOut).expect("figures");
+    assert!(figures == 16 && error < 0.09, "{error}");
+    let answers = narrows_validate::predict(&named("contention-tcp"));
+    let device =
+        answers.iter().flat_map(|answer| &answer.cells).filter(|cell| cell.published > 2.0.into());
+    let bound: Vec<&str> = device.map(|cell| cell.bottleneck.as_str()).collect();
+    assert_eq!(bound, ["cpu"]);
 }
 
 /// Every figure beside the model's, for whoever looks for what is wrong.

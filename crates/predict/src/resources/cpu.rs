@@ -5,6 +5,7 @@
 //! or less in a clock. Streams do not simply add: each further one makes the others dearer.
 
 use super::{Gap, Group, Parameter, Resource, Stated, assumed, ends, of, parameter, resource};
+use crate::contention::HALF;
 use crate::engine::Predictor;
 use crate::measured::Measured;
 use crate::parameters::Scaled;
@@ -89,6 +90,7 @@ impl Predictor {
             )),
             Traffic::Tcp | Traffic::ZeroCopy | Traffic::Udp => {
                 let one = self.stream(traffic).placed(self, group);
+                let one = if traffic == Traffic::Tcp { one.beside(self, group) } else { one };
                 Ok(self.several(
                     one,
                     self.streams(group),
@@ -339,6 +341,28 @@ impl Stream {
         self.gbps /= loss.value;
         self.says += &format!(", {:.3} times dearer from the other processor", loss.value);
         self.with.push(parameter("remote memory's cost", "x", loss));
+        self
+    }
+
+    /// Copies of what the NIC wrote to memory wait beside cores that load it. Where nobody says
+    /// whether the cache takes a NIC's writes, they may be slower and the value is as without.
+    fn beside(mut self, engine: &Predictor, group: &Group) -> Self {
+        let ddio = engine.server.asked.ddio;
+        let Some(slower) = engine.copies_slower(group).filter(|_| ddio != Some(true)) else {
+            return self;
+        };
+        let (low, high) = ends(HALF);
+        self.range.0 *= low;
+        if ddio == Some(false) {
+            self.gbps /= slower;
+            self.range.1 *= high;
+            self.says += &format!(", {slower:.2} times dearer beside the neighbours");
+        } else {
+            self.range.0 /= slower;
+            self.says += &format!(", up to {slower:.2} times dearer beside the neighbours");
+        }
+        let from = assumed("half of a receiver's time copies, as published with MTU 9000");
+        self.with.push(of("neighbours' cost", slower, "x", &from));
         self
     }
 

@@ -2,7 +2,7 @@
 //! No link is full where it is the bottleneck.
 
 use super::{Gap, Group, Stated, assumed, ends, of, resource};
-use crate::contention::{Contention, CoreWork, DeviceWork, HALF, RED_LEAST};
+use crate::contention::{Contention, Copies, CoreWork, DeviceWork, HALF, RED_LEAST};
 use crate::domains::{self, Domains};
 use crate::engine::Predictor;
 use narrows_model::result::{Provenance, ResourceName};
@@ -89,7 +89,21 @@ impl Predictor {
 
     /// How long a line waits behind what else loads the memory, in nanoseconds.
     fn wait_ns(&self, domains: &Domains, group: &Group) -> Result<f64, Gap> {
-        let Some((cores, work)) = self.server.asked.neighbours else { return Ok(0.0) };
+        Ok(self.beside(group, None)?.map_or(0.0, |all| all.left(domains).wait_ns))
+    }
+
+    /// How many times longer copies beside neighbours make a byte of TCP for its receiver, where
+    /// what the NIC wrote is in memory. `None` where nobody loads it, or that was not published.
+    pub(super) fn copies_slower(&self, group: &Group) -> Option<f64> {
+        let domains = domains::of(self.server.platform)?;
+        let all = self.beside(group, Some(Copies::JUMBO_TCP)).ok()??;
+        let is_known = group.work == group.socket && all.fits_alone();
+        is_known.then(|| all.copies_slower(domains))
+    }
+
+    /// The neighbours that were asked for, beside what the link brings.
+    fn beside(&self, group: &Group, copies: Option<Copies>) -> Result<Option<Contention>, Gap> {
+        let Some((cores, work)) = self.server.asked.neighbours else { return Ok(None) };
         let modules = self.server.modules.get(group.socket).map_or(&[][..], Vec::as_slice);
         let channels = modules.iter().filter(|modules| **modules > 0).count() as f64;
         let peak_gb_s = channels * self.server.channel_gb_s();
@@ -100,6 +114,6 @@ impl Predictor {
         }
         let offered_gb_s = self.server.link.as_ref().map_or(0.0, |link| link.value / 8.0);
         let device = DeviceWork::Writes;
-        Ok(Contention { cores, work, offered_gb_s, device, peak_gb_s }.left(domains).wait_ns)
+        Ok(Some(Contention { cores, work, offered_gb_s, device, copies, peak_gb_s }))
     }
 }

@@ -8,8 +8,8 @@ use narrows_dimm::platform;
 use narrows_model::host::Host;
 use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::units::Unit;
-use narrows_model::workload::{Kernel, Workload};
-use narrows_predict::contention::{Contention, CoreWork, DeviceWork};
+use narrows_model::workload::{Kernel, RdmaVerb, Transport, Workload};
+use narrows_predict::contention::{Contention, Copies, CoreWork, DeviceWork};
 use narrows_predict::domains::{self, Domains};
 use narrows_predict::dram;
 use narrows_stats::NeighbourTest;
@@ -54,12 +54,63 @@ impl fmt::Display for Unpredicted {
     }
 }
 
+/// Slowdowns by the model, and what it took for them.
+pub(super) struct Predicted {
+    pub(super) steps: Vec<Step>,
+    domains: &'static Domains,
+    copies: KernelCopies,
+}
+
+/// What the model has of the copies that the kernel makes of this traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KernelCopies {
+    /// There are none.
+    None,
+    /// Out of what the NIC wrote, as they were published of receivers.
+    Received,
+    /// Nobody has published them of senders.
+    LeftOut,
+    /// This memory cannot carry them at the rate that was measured.
+    Cached,
+}
+
+impl KernelCopies {
+    fn of(kind: &Workload, device: DeviceWork) -> Self {
+        match (kind, device) {
+            (Workload::Stream(Transport::Rdma(_)) | Workload::Packets, _) => Self::None,
+            (Workload::Stream(Transport::Tcp), DeviceWork::Writes) => Self::Received,
+            _ => Self::LeftOut,
+        }
+    }
+
+    /// The same where memory does not carry them.
+    fn cached(self) -> Self {
+        if self == Self::Received { Self::Cached } else { self }
+    }
+
+    fn modelled(self) -> Option<Copies> {
+        (self == Self::Received).then_some(Copies::JUMBO_TCP)
+    }
+}
+
+impl fmt::Display for KernelCopies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "",
+            Self::Received => {
+                ", with receivers that copy half of their time, as published of frames of 9000 B"
+            }
+            Self::LeftOut => " and without the kernel's copies",
+            Self::Cached => {
+                " and without the kernel's copies, which memory could not carry at this rate"
+            }
+        })
+    }
+}
+
 /// The steps of a test by the model, with device writes past the cache (DDIO off), as its credits
 /// were published.
-pub(super) fn of(
-    analysis: &Analysis<'_>,
-    test: &NeighbourTest,
-) -> Result<(Vec<Step>, &'static Domains), Unpredicted> {
+pub(super) fn of(analysis: &Analysis<'_>, test: &NeighbourTest) -> Result<Predicted, Unpredicted> {
     let host = &analysis.stored.host;
     let model = host.cpu.model.value().cloned().unwrap_or_else(|| "unknown".to_owned());
     let domains = domains::of(platform::of(host)).ok_or(Unpredicted::Family { model })?;
@@ -72,21 +123,27 @@ pub(super) fn of(
     // Who asks for a read receives it, and a reversed trial is asked for at the other end.
     let is_received = trial.params.is_reverse() != is_read(&trial.kind);
     let device = if is_received { DeviceWork::Writes } else { DeviceWork::Reads };
-    let steps = test.steps.iter().map(|step| {
-        let beside = analysis.stored.trials.get(step.trial);
-        let peak_gb_s = beside.and_then(|trial| peak_gb_s(host, trial));
+    let kernel = KernelCopies::of(&trial.kind, device);
+    let beside = test.steps.iter().map(|step| {
+        let trial = analysis.stored.trials.get(step.trial);
+        let peak_gb_s = trial.and_then(|trial| peak_gb_s(host, trial));
         let peak_gb_s = peak_gb_s.ok_or(Unpredicted::Channels)?;
-        let cores = f64::from(step.cores);
-        let all = Contention { cores, work, offered_gb_s, device, peak_gb_s };
-        let (job, traffic) = all.slowdowns(domains);
-        Ok(Step { cores: step.cores, traffic, job })
+        let (cores, copies) = (f64::from(step.cores), kernel.modelled());
+        Ok(Contention { cores, work, offered_gb_s, device, copies, peak_gb_s })
     });
-    Ok((steps.collect::<Result<_, _>>()?, domains))
+    let mut beside = beside.collect::<Result<Vec<_>, _>>()?;
+    let copies = if beside.iter().all(Contention::fits_alone) { kernel } else { kernel.cached() };
+    beside.iter_mut().for_each(|all| all.copies = copies.modelled());
+    let steps = test.steps.iter().zip(&beside).map(|(step, all)| {
+        let (job, traffic) = all.slowdowns(domains);
+        Step { cores: step.cores, traffic, job }
+    });
+    Ok(Predicted { steps: steps.collect(), domains, copies })
 }
 
 /// The two lines of a picture; none where nothing is predicted.
 pub(super) fn lines(analysis: &Analysis<'_>, test: &NeighbourTest) -> Vec<Line> {
-    let Ok((steps, _)) = of(analysis, test) else { return Vec::new() };
+    let Ok(Predicted { steps, .. }) = of(analysis, test) else { return Vec::new() };
     let line = |name, times: fn(&Step) -> f64| {
         let point = |step: &Step| {
             let times = times(step);
@@ -103,14 +160,14 @@ pub(super) fn lines(analysis: &Analysis<'_>, test: &NeighbourTest) -> Vec<Line> 
 /// Both slowdowns in a line, or why there are none.
 pub(super) fn says(analysis: &Analysis<'_>, test: &NeighbourTest) -> String {
     match of(analysis, test) {
-        Ok((steps, domains)) => {
+        Ok(Predicted { steps, domains, copies }) => {
             let each = steps.iter().map(|step| {
                 let Step { cores, traffic, job } = step;
                 format!("{}: {traffic:.2} x and {job:.2} x", super::plural(*cores))
             });
             format!(
                 "predicted slowdown of the traffic and of the job, from the published credits of {}, \
-                 without DDIO and without the kernel's copies: {}",
+                 without DDIO{copies}: {}",
                 domains.family,
                 each.collect::<Vec<_>>().join("; ")
             )
@@ -133,7 +190,6 @@ fn work(job: &Workload) -> Option<CoreWork> {
 
 /// Whether this host's NIC writes to its memory although this host asks.
 fn is_read(kind: &Workload) -> bool {
-    use narrows_model::workload::{RdmaVerb, Transport};
     matches!(kind, Workload::Stream(Transport::Rdma(RdmaVerb::Read)))
 }
 

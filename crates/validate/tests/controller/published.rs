@@ -71,6 +71,7 @@ fn row(row: &toml::Value, peak_gb_s: f64) -> Row {
         work: if writers { CoreWork::ReadsAndWrites } else { CoreWork::Reads },
         offered_gb_s: gb_s,
         device: if device == What::Write { DeviceWork::Writes } else { DeviceWork::Reads },
+        copies: None,
         peak_gb_s,
     };
     let family = domains::of(platform::named("Xeon Gold 6234")).expect("published");
