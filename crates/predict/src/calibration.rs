@@ -6,6 +6,7 @@ use crate::server::fastest;
 use crate::stream_cost::{Point, StreamCost};
 use crate::streams::{Adding, Crowd, has_cpus};
 use crate::traffic::Traffic;
+use crate::under_load::UnderLoad;
 use narrows_model::host::Host;
 use narrows_model::load::Role;
 use narrows_model::study::StoredStudy;
@@ -28,6 +29,8 @@ pub struct Calibration {
     pub node: Option<u32>,
     /// Latency of the other socket's memory over that of the own.
     pub remote_over_local: Option<Measured>,
+    /// How long lines wait under load.
+    pub under_load: Option<UnderLoad>,
     /// TCP that one stream's busiest CPU could carry, by message size.
     pub tcp_stream: StreamCost,
     /// UDP that one stream's busiest CPU could carry, by message size.
@@ -123,7 +126,12 @@ impl Calibration {
             one("TCP through the NIC", "Gb/s", &self.tcp_gbps),
             one("UDP through the NIC", "Gb/s", &self.udp_gbps),
         ];
-        let all = memory.into_iter().flatten().chain(streams).chain(adding);
+        let under_load = self.under_load.iter().flat_map(UnderLoad::points).map(|point| {
+            let used = 100.0 * point.used;
+            (format!("a load with {used:.0} % of the channels used"), "ns", &point.latency)
+        });
+        let memory = memory.into_iter().flatten().chain(under_load);
+        let all = memory.chain(streams).chain(adding);
         all.chain(through.into_iter().flatten()).collect()
     }
 
@@ -144,6 +152,11 @@ impl Calibration {
             }
         }
         self.remote_over_local = latencies(study, all);
+        match UnderLoad::of(study, all) {
+            Some(Ok(curve)) => self.under_load = Some(curve),
+            Some(Err(why)) => self.unused.push(format!("latency under load: {why}")),
+            None => {}
+        }
     }
 
     fn network(&mut self, study: &StoredStudy, all: &[Summary], kind: &Workload, path: Traffic) {

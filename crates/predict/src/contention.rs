@@ -2,7 +2,7 @@
 //! alone. Every line waits as long behind the memory controller, whoever it is of; the wait is that
 //! of memory's load, and where the controller is full, so long that what comes fits.
 
-use crate::domains::{Domains, loaded, reached};
+use crate::domains::{Domains, reached};
 use narrows_stats::LINE_BYTES;
 
 /// What cores do to memory.
@@ -180,11 +180,7 @@ impl Contention {
     /// The wait that memory would have with what is left.
     fn asks_for(&self, domains: &Domains, left: &Left) -> f64 {
         let used = self.load(self.cores * left.core_gb_s, left.device_gb_s);
-        if used <= 1.0 {
-            domains.core_read.unloaded_ns * (loaded(used) - 1.0)
-        } else {
-            f64::INFINITY
-        }
+        if used <= 1.0 { domains.wait_ns(used) } else { f64::INFINITY }
     }
 
     /// Whether memory carries what the device and its copies move while the cores do nothing.

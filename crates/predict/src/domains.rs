@@ -2,6 +2,7 @@
 //! lines in flight and no more, so that it carries `credits x 64 B / latency` at most, however
 //! empty its links are. A data file, `domains/families.json`, with where its numbers are from.
 
+use crate::under_load::UnderLoad;
 use narrows_dimm::platform::Platform;
 use narrows_stats::LINE_BYTES;
 use serde::Deserialize;
@@ -33,6 +34,9 @@ pub struct Domains {
     pub device_write_to_cache_ns: f64,
     /// Lines of a device's reads that were seen in flight; how many there can be was not found.
     pub device_read_credits_least: f64,
+    /// How long lines wait under load on the host that is asked about; none for the published shape.
+    #[serde(skip)]
+    pub under_load: Option<UnderLoad>,
 }
 
 /// `domains/families.json` as it is written.
@@ -50,6 +54,21 @@ static FILE: LazyLock<Option<File>> =
 pub fn of(platform: Option<&Platform>) -> Option<&'static Domains> {
     let name = platform?.name.as_str();
     FILE.as_ref()?.families.iter().find(|one| one.family == name)
+}
+
+impl Domains {
+    /// The same on a host that was measured under load.
+    pub fn with(&self, under_load: Option<&UnderLoad>) -> Self {
+        Self { under_load: under_load.cloned(), ..self.clone() }
+    }
+
+    /// How long a line waits behind memory at a share of its use, in nanoseconds.
+    pub fn wait_ns(&self, used: f64) -> f64 {
+        match &self.under_load {
+            Some(measured) => measured.wait_ns(used),
+            None => self.core_read.unloaded_ns * (loaded(used) - 1.0),
+        }
+    }
 }
 
 impl Domain {

@@ -44,6 +44,7 @@ mod study;
 #[cfg(test)]
 mod tests;
 mod traffic;
+pub mod under_load;
 pub mod wire_rate;
 
 pub use asked::Asked;

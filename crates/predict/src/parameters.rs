@@ -8,6 +8,7 @@ use crate::sockets::{ETA, Theta};
 use crate::stream_cost::StreamCost;
 use crate::streams::Adding;
 use crate::traffic::Traffic;
+use crate::under_load::UnderLoad;
 use narrows_model::result::Provenance;
 
 /// As fitted on the 36 medians of LP1241 (docs/predict.md): memory bytes for each payload byte, the
@@ -75,6 +76,8 @@ pub struct Parameters {
     pub eta_half: Option<f64>,
     /// GB/s that cross the bus in a copy, where that is known.
     pub copy_gb_s: Option<Known>,
+    /// How long lines wait under load, where that was measured.
+    pub under_load: Option<UnderLoad>,
     /// What work on the other socket costs, as a factor.
     pub remote_loss: Known,
     /// What the kernel does for TCP.
@@ -122,6 +125,7 @@ impl Parameters {
                 .copy_gb_s
                 .as_ref()
                 .map(|figure| Known::new(figure.value, figure.origin()))),
+            under_load: measured.under_load.clone(),
             remote_loss: match ratio {
                 // Noise can have the other processor's memory nearer.
                 Some(ratio) => Known::new(loss(ratio.value.max(1.0)), ratio.origin()),

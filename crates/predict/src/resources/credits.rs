@@ -12,7 +12,7 @@ impl Predictor {
     /// whether the cache takes a device's writes or who else loads memory.
     pub(super) fn device_writes(&self, group: &Group) -> Option<Stated> {
         let asked = &self.server.asked;
-        let Some(domains) = domains::of(self.server.platform) else {
+        let Some(domains) = self.domains() else {
             let of = self.server.platform.map_or("this processor", |of| of.name.as_str());
             let why = format!(
                 "credits of {of} for a device's writes were not published, and narrows measures \
@@ -21,7 +21,13 @@ impl Predictor {
             let is_asked = asked.ddio.is_some() || asked.neighbours.is_some();
             return is_asked.then(|| Err(Gap::new(ResourceName::DeviceWrites, why)));
         };
-        Some(self.credits(domains, group))
+        Some(self.credits(&domains, group))
+    }
+
+    /// The family's, with what this host's memory was measured to do under load.
+    fn domains(&self) -> Option<Domains> {
+        let under_load = self.parameters.under_load.as_ref();
+        domains::of(self.server.platform).map(|family| family.with(under_load))
     }
 
     fn credits(&self, domains: &Domains, group: &Group) -> Stated {
@@ -61,9 +67,17 @@ impl Predictor {
             of("credits", writes.credits, "", &source),
             // The wait is none of what was published.
             of("latency", self.least_ns(domains), "ns", &source),
-            of("wait behind other cores", wait_ns, "ns", &assumed("memory's load, by the model")),
+            of("wait behind other cores", wait_ns, "ns", &self.waits_from()),
         ];
         Ok(resource(ResourceName::DeviceWrites, gbps, (low, most), says).with(with))
+    }
+
+    /// Where the waits under load are from.
+    fn waits_from(&self) -> Provenance {
+        match &self.parameters.under_load {
+            Some(_) => Provenance::Measured("latency under load, of this host".to_owned()),
+            None => assumed("memory's load, by the model"),
+        }
     }
 
     /// The shortest time of a line to the NIC's own processor, in nanoseconds.
@@ -95,10 +109,10 @@ impl Predictor {
     /// How many times longer copies beside neighbours make a byte of TCP for its receiver, where
     /// what the NIC wrote is in memory. `None` where nobody loads it, or that was not published.
     pub(super) fn copies_slower(&self, group: &Group) -> Option<f64> {
-        let domains = domains::of(self.server.platform)?;
+        let domains = self.domains()?;
         let all = self.beside(group, Some(Copies::JUMBO_TCP)).ok()??;
         let is_known = group.work == group.socket && all.fits_alone();
-        is_known.then(|| all.copies_slower(domains))
+        is_known.then(|| all.copies_slower(&domains))
     }
 
     /// The neighbours that were asked for, beside what the link brings.

@@ -12,6 +12,7 @@ use narrows_model::workload::{Kernel, RdmaVerb, Transport, Workload};
 use narrows_predict::contention::{Contention, Copies, CoreWork, DeviceWork};
 use narrows_predict::domains::{self, Domains};
 use narrows_predict::dram;
+use narrows_predict::under_load::UnderLoad;
 use narrows_stats::NeighbourTest;
 use std::fmt;
 
@@ -57,7 +58,7 @@ impl fmt::Display for Unpredicted {
 /// Slowdowns by the model, and what it took for them.
 pub(super) struct Predicted {
     pub(super) steps: Vec<Step>,
-    domains: &'static Domains,
+    domains: Domains,
     copies: KernelCopies,
 }
 
@@ -113,7 +114,9 @@ impl fmt::Display for KernelCopies {
 pub(super) fn of(analysis: &Analysis<'_>, test: &NeighbourTest) -> Result<Predicted, Unpredicted> {
     let host = &analysis.stored.host;
     let model = host.cpu.model.value().cloned().unwrap_or_else(|| "unknown".to_owned());
-    let domains = domains::of(platform::of(host)).ok_or(Unpredicted::Family { model })?;
+    let family = domains::of(platform::of(host)).ok_or(Unpredicted::Family { model })?;
+    let under_load = UnderLoad::of(analysis.stored, &analysis.summaries).and_then(Result::ok);
+    let domains = family.with(under_load.as_ref());
     let trial = analysis.stored.trials.get(test.alone).ok_or(Unpredicted::NoRate)?;
     if trial.path != NetworkPath::Peer {
         return Err(Unpredicted::NoNic);
@@ -135,7 +138,7 @@ pub(super) fn of(analysis: &Analysis<'_>, test: &NeighbourTest) -> Result<Predic
     let copies = if beside.iter().all(Contention::fits_alone) { kernel } else { kernel.cached() };
     beside.iter_mut().for_each(|all| all.copies = copies.modelled());
     let steps = test.steps.iter().zip(&beside).map(|(step, all)| {
-        let (job, traffic) = all.slowdowns(domains);
+        let (job, traffic) = all.slowdowns(&domains);
         Step { cores: step.cores, traffic, job }
     });
     Ok(Predicted { steps: steps.collect(), domains, copies })
