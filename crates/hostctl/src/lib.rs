@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod alone;
 pub mod child;
 pub mod coalescing;
 pub mod confine;

@@ -6,6 +6,9 @@ use narrows_model::container::{Container, Tool};
 impl Cause {
     /// The machine does not allow it.
     pub const MACHINE: Self = Self::machine("try as root, or without what limits this process");
+    /// Another narrows loads this host's memory.
+    pub const NOT_ALONE: Self =
+        Self::machine("wait until it is done, or stop it: `pgrep -a narrows` lists both");
     /// Every run failed on one of the hosts.
     pub const RUNS_FAILED: Self =
         Self::machine("leave out the option that this names, or try as root");

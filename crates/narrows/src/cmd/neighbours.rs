@@ -5,6 +5,7 @@ use crate::args::{NeighboursArgs, SessionArgs};
 use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::output;
+use narrows_hostctl::alone::Alone;
 use narrows_plan::neighbours::{Neighbours, NoNeighbours, Wanted};
 use narrows_runner::{Defined, Machines};
 
@@ -21,6 +22,8 @@ pub fn run(args: &NeighboursArgs) -> Result<u8, Failure> {
     }
     let defined = Defined::parse(&study.definition, false)
         .map_err(|error| Failure::of(Cause::DEFINITION, error.to_string()))?;
+    // A dry run measures nothing.
+    let _alone = if args.dry_run { None } else { Some(alone()?) };
     note!("{}", defined.definition.about);
     let file = output::stamped(&args.out, "neighbours", output::now());
     let new = New {
@@ -32,6 +35,11 @@ pub fn run(args: &NeighboursArgs) -> Result<u8, Failure> {
         session: &session,
     };
     begin(&new, machines)
+}
+
+/// Two on one host would each be the other's neighbour.
+fn alone() -> Result<Alone, Failure> {
+    Alone::take().map_err(|why| Failure::of(Cause::NOT_ALONE, why.to_string()))
 }
 
 /// What is common with `narrows study run`.
