@@ -5,6 +5,7 @@
 //! from a newer one or another hand, is kept as it was written.
 
 pub mod keys;
+pub mod witness;
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -22,6 +23,8 @@ pub enum Source {
     Interface,
     /// `/proc/net/netstat`, `/proc/net/snmp` and `/proc/net/snmp6`, by the kernel's own names.
     Netstat,
+    /// What drivers count of packets that their NIC dropped, and of the time that it waited.
+    Nic,
     /// What drivers count of Ethernet pause frames.
     Pause,
     /// Time lost for want of CPU or memory, from `/proc/pressure`.
@@ -43,11 +46,12 @@ pub enum Source {
 }
 
 impl Source {
-    const WORDS: [(Self, &'static str); 13] = [
+    const WORDS: [(Self, &'static str); 14] = [
         (Self::Cpu, "cpu"),
         (Self::Group, "group"),
         (Self::Interface, "interface"),
         (Self::Netstat, "netstat"),
+        (Self::Nic, "nic"),
         (Self::Pause, "pause"),
         (Self::Pressure, "pressure"),
         (Self::Qdisc, "qdisc"),
@@ -105,10 +109,12 @@ pub enum Unit {
     Nanos,
     /// Options of TCP, a bit each.
     Options,
+    /// Counted in hundredths of the time.
+    Percent,
 }
 
 impl Unit {
-    const WORDS: [(Self, &'static str); 9] = [
+    const WORDS: [(Self, &'static str); 10] = [
         (Self::Bytes, "bytes"),
         (Self::Packets, "packets"),
         (Self::Datagrams, "datagrams"),
@@ -118,6 +124,7 @@ impl Unit {
         (Self::Events, "events"),
         (Self::Nanos, "ns"),
         (Self::Options, "options"),
+        (Self::Percent, "percent"),
     ];
 
     fn word(self) -> &'static str {
@@ -289,6 +296,11 @@ fn scope_of(source: Source, text: &str) -> Option<(Scope, &str)> {
         }
         Source::Interface | Source::Qdisc => text.rsplit_once('.').map(of_nic),
         Source::Rdma => text.split_once('.').map(of_nic),
+        Source::Nic => {
+            let words = witness::Witness::ALL.iter().map(|of| format!(".{}:", of.word()));
+            let at = words.filter_map(|word| text.find(&word)).min()?;
+            Some(of_nic((&text[..at], &text[at + 1..])))
+        }
         Source::Pause => {
             let at = [".received:", ".sent:"].iter().filter_map(|way| text.find(way)).min()?;
             Some(of_nic((&text[..at], &text[at + 1..])))
@@ -432,6 +444,10 @@ mod tests {
         }
         let pause = read("pause", "eth1.5.sent:port.link_xoff_tx_frames");
         assert_eq!((pause.scope, &*pause.name), (nic("eth1.5"), "sent:port.link_xoff_tx"));
+        let full = read("nic", "eth1.5.full:port.rx_discards_packets");
+        assert_eq!((full.scope, &*full.name), (nic("eth1.5"), "full:port.rx_discards"));
+        let stalled = read("nic", "eth0.waits:stalled_writes_percent");
+        assert_eq!(stalled, keys::STALLED_WRITES.key(nic("eth0"), Moment::Closing));
         let lowest = read("tcp-info", "flow0.lowest:rtt_ns");
         assert_eq!(lowest, keys::RTT.key(Scope::Flow(0), Moment::Lowest));
         assert_eq!(read("tcp-info", "flow0.sent_segments").kind, Kind::Counter);
@@ -477,6 +493,7 @@ mod tests {
             ("tcp-info", "rtt_ns"),
             ("later", "flow0.rtt_ns"),
             ("pause", "eth0.rx_frames"),
+            ("nic", "eth0.rx_missed_errors_packets"),
             ("", ""),
             ("tcp-info", "flow0.rtt_ns"),
         ] {

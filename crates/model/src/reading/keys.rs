@@ -1,7 +1,9 @@
 //! The counters that something asks for by name, and all gauges.
 
-use super::Source::{Cpu, Group, Interface, Netstat, Qdisc, Socket, Softnet, TcpInfo, UserQueue};
-use super::Unit::{Bytes, Events, Nanos, Options, Packets, Segments};
+use super::Source::{
+    Cpu, Group, Interface, Netstat, Nic, Qdisc, Socket, Softnet, TcpInfo, UserQueue,
+};
+use super::Unit::{Bytes, Events, Nanos, Options, Packets, Percent, Segments};
 use super::{Counter, Gauge};
 
 /// Time of a CPU in user mode, niced or not.
@@ -191,6 +193,11 @@ pub const CONGESTION_WINDOW: Gauge = Gauge::of(TcpInfo, "congestion_window", Seg
 pub const SLOW_START_THRESHOLD: Gauge = Gauge::of(TcpInfo, "slow_start_threshold", Segments);
 /// What the kernel says where slow start has no end (`TCP_INFINITE_SSTHRESH`).
 pub const NO_THRESHOLD: u64 = 0x7fff_ffff;
+/// Share of the last second in which a NIC had something to write and PCI Express took nothing for
+/// want of credits, where its driver tells it.
+pub const STALLED_WRITES: Gauge = Gauge::of(Nic, "waits:stalled_writes", Percent);
+/// The same of what it had to read.
+pub const STALLED_READS: Gauge = Gauge::of(Nic, "reads:stalled_reads", Percent);
 /// Segments that a connection had sent again in all, before the window opened too.
 pub const RETRANSMITTED_SO_FAR: Gauge = Gauge::of(TcpInfo, "retransmitted_so_far", Segments);
 
@@ -199,7 +206,7 @@ pub const RETRANSMITTED_SO_FAR: Gauge = Gauge::of(TcpInfo, "retransmitted_so_far
 pub const CHANGING: [Gauge; 5] =
     [WAITING, RTT, CONGESTION_WINDOW, SEND_WINDOW, ACKNOWLEDGED_SO_FAR];
 /// All gauges: what is none of them counts.
-pub const GAUGES: [Gauge; 15] = [
+pub const GAUGES: [Gauge; 17] = [
     ACKNOWLEDGED_SO_FAR,
     WAITING,
     QDISC_WAITING,
@@ -211,6 +218,8 @@ pub const GAUGES: [Gauge; 15] = [
     CONGESTION_WINDOW,
     SLOW_START_THRESHOLD,
     RETRANSMITTED_SO_FAR,
+    STALLED_WRITES,
+    STALLED_READS,
     TCP_OPTIONS,
     ADVERTISED_MSS,
     SEND_WINDOW,
