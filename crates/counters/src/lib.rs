@@ -3,6 +3,7 @@
 //! source a file in [`sources`]; reading a file and understanding its text are two functions, so
 //! that the parsers can be tested on other machines' files.
 
+mod drivers;
 pub mod memory;
 mod meter;
 mod meters;

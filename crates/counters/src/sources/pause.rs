@@ -1,14 +1,16 @@
 //! `pause`: Ethernet pause frames (IEEE 802.3, annex 31B) and those of priorities (802.1Q, clause
 //! 36) that each interface received and sent, as far as its driver counts them (`ethtool -S`).
-//! Drivers name them as they like, and some have one frame in several counters.
+//! Drivers name them as they like, and some have one frame in several counters. With them comes
+//! what the driver counts of packets that its NIC dropped (`nic`).
 
-use crate::{Look, Registered, Scene, watch};
+use crate::{Look, Registered, Scene, drivers, watch};
 use narrows_host::ask::ethtool;
 use narrows_model::reading::{Key, Scope, Source, Unit};
 
 pub static SOURCE: Registered = Registered {
     source: Source::Pause,
-    says: "pause frames that each interface received and sent, where its driver counts them",
+    says: "pause frames that each interface received and sent, where its driver counts them; with \
+           these what it counts of packets that its NIC dropped (`nic`)",
     is_sampled: false,
     open: |scene| watch(scene, look),
 };
@@ -17,9 +19,18 @@ fn look(_: &Scene<'_>) -> Option<Look> {
     let interfaces = std::fs::read_to_string("/proc/thread-self/net/dev").ok()?;
     let mut look = Look::default();
     for name in names(&interfaces) {
-        for (counter, count) in ethtool::counters(name, counts).unwrap_or_default() {
-            let scope = Scope::Nic(name.to_owned());
-            look.total(Key::counter(Source::Pause, scope, key(&counter), Unit::Frames), count);
+        let driver = ethtool::driver_name(name).ok().and_then(|driver| drivers::driver(&driver));
+        let told = ethtool::counters(name, |counter| {
+            counts(counter) || driver.is_some_and(|one| one.has(counter))
+        });
+        for (counter, count) in told.unwrap_or_default() {
+            if counts(&counter) {
+                let scope = Scope::Nic(name.to_owned());
+                look.total(Key::counter(Source::Pause, scope, key(&counter), Unit::Frames), count);
+            }
+            if let Some(driver) = driver {
+                driver.note(&mut look, name, &counter, count);
+            }
         }
     }
     look.seen()

@@ -95,6 +95,12 @@ impl Card {
     }
 }
 
+/// The name of the interface's driver: `mlx5_core`; an error where it tells none.
+pub fn driver_name(name: &str) -> io::Result<String> {
+    let info = Card::of(name)?.ask(&[GDRVINFO])?;
+    Ok(name_at(&info, 1, 0))
+}
+
 /// What the interface's driver counts, by the driver's own names, of those that are to be kept; an
 /// error where it counts nothing.
 pub fn counters(name: &str, keep: impl Fn(&str) -> bool) -> io::Result<Vec<(String, u64)>> {
@@ -234,6 +240,7 @@ mod tests {
         buffer[5] = u32::from_ne_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
         assert_eq!((value_at(&buffer, 1), value_at(&buffer, 9)), (0x0102_0304_0506_0708, 0));
         assert!(counters("none-such-if0", |_| true).is_err());
+        assert!(driver_name("none-such-if0").is_err());
     }
 
     #[test]
