@@ -7,12 +7,11 @@
 //! lost then, so that no other counter tells of it.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::pauses::{Way, frames_per_second};
 use crate::{Case, Rule};
-use narrows_model::load::EndReport;
 use narrows_model::pause::{LINK_BPS, held_share};
-use narrows_model::reading::{Scope, Source};
 use narrows_model::result::{Needed, Verdict, Weight};
-use narrows_stats::{median, way_in};
+use narrows_stats::median;
 
 pub static RULE: Rule = Rule {
     name: "pause-frames",
@@ -23,13 +22,6 @@ pub static RULE: Rule = Rule {
 
 /// Share of the time from which they count.
 const HELD_SHARE: f64 = 0.01;
-
-/// Which frames of an end are meant.
-#[derive(Clone, Copy)]
-enum Way {
-    Received,
-    Sent,
-}
 
 fn judge(case: &Case<'_>) -> Verdict {
     let needs = Needed::PauseFrames;
@@ -78,26 +70,6 @@ fn look(cell: &Cell<'_>) -> Looked {
         ),
     };
     cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, remedy)))
-}
-
-/// Frames a second of the interface that an end used, or of any where it does not tell: the most of
-/// what any of the driver's counters has, since one frame may be in several.
-fn frames_per_second(end: &EndReport, way: Way) -> Option<f64> {
-    let word = match way {
-        Way::Received => "received:",
-        Way::Sent => "sent:",
-    };
-    // A receiver asks where its data comes in.
-    let used = match way {
-        Way::Sent => way_in(end),
-        Way::Received => end.effective.interface.as_deref(),
-    };
-    let used = used.map(|name| Scope::Nic(name.to_owned()));
-    let counters = end.readings.from_source(Source::Pause);
-    let own = counters.filter(|(key, _)| used.as_ref().is_none_or(|used| key.scope == *used));
-    let frames = own.filter(|(key, _)| key.name.starts_with(word));
-    let most = frames.map(|(_, count)| count).max()?;
-    Some(most as f64 / end.window_ns.seconds()).filter(|rate| rate.is_finite())
 }
 
 #[cfg(test)]

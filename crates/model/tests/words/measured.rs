@@ -5,7 +5,7 @@ use narrows_model::memory_traffic::Uncounted;
 use narrows_model::profile::NotProfiled;
 use narrows_model::result::{Activity, Measure, Needed, Unmeasured};
 
-const MEASURES: [(Measure, &str); 64] = [
+const MEASURES: [(Measure, &str); 65] = [
     (Measure::TcpSegments, "TCP's count of its segments"),
     (Measure::TcpRoundTrips, "TCP's round trips"),
     (Measure::TcpShortestRoundTrip, "TCP's shortest round trip"),
@@ -41,6 +41,7 @@ const MEASURES: [(Measure, &str); 64] = [
     (Measure::SegmentSize, "the size of segments"),
     (Measure::CongestionControl, "the congestion control"),
     (Measure::Interface, "the interface in use"),
+    (Measure::NicDrops, "what the receiver's NIC drops (ethtool -S, of drivers that are known)"),
     (Measure::InterfaceMtu, "the MTU of the interface in use"),
     (Measure::SenderInterfacePackets, "packets of the sender's interface"),
     (Measure::InterfacePackets, "packets of the ends' interfaces"),
@@ -72,7 +73,7 @@ const MEASURES: [(Measure, &str); 64] = [
     (Measure::MemoryCopy, "what a copy of the host's memory reaches, as check measures it,"),
 ];
 
-const NEEDED: [(Needed, &str); 40] = [
+const NEEDED: [(Needed, &str); 41] = [
     (Needed::TcpCountersOfSender, "a TCP stream whose sender reads TCP's own counters"),
     (Needed::TcpCounters, "a TCP stream whose ends read TCP's own counters"),
     (Needed::TcpCpuTime, "a TCP stream whose ends read the time of each CPU"),
@@ -85,6 +86,7 @@ const NEEDED: [(Needed, &str); 40] = [
     ),
     (Needed::SoftwareInterface, "a TCP stream over such an interface"),
     (Needed::KnownMtu, "a TCP stream sent over an interface whose MTU is known"),
+    (Needed::NicWitnesses, "a stream whose receiver's NIC counts what it drops (ethtool -S)"),
     (Needed::PauseFrames, "a stream over an interface whose driver counts pause frames"),
     (Needed::ProbedAnyStream, "a stream and a probe of its path (--explain)"),
     (Needed::ProbedStream, "a TCP stream and a probe of its path (--explain)"),
