@@ -19,6 +19,7 @@ pub mod paths;
 mod pauses;
 mod peers;
 mod probes;
+pub mod regime;
 pub mod rules;
 mod setting;
 mod signals;

@@ -10,6 +10,7 @@ use super::holds::{
 };
 use crate::measured::Cell;
 use crate::names;
+use crate::rules::host_congestion::is_likely;
 use crate::rules::nic_coalescing::takes_most;
 use crate::rules::path_proxy::is_two_connections;
 
@@ -103,6 +104,13 @@ pub static NAMED: &[Named] = &[
         holds: queue_holds,
     },
     always(names::RECEIVER_HOST_DROPS, "drops in the receiver's own host", Sureness::Counted),
+    // What it drops is lost to TCP, and its pauses make the sender wait.
+    Named {
+        rule: names::HOST_CONGESTION,
+        what: "the inside of the receiver's host, where its NIC's writes to memory wait,",
+        sureness: Sureness::Inferred,
+        holds: |cell| if is_likely(cell) { Holds::Yes } else { Holds::Perhaps },
+    },
     Named {
         rule: names::OTHER_TRAFFIC,
         what: "other traffic over the same interface",

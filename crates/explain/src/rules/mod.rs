@@ -25,6 +25,7 @@ mod fragments_lost;
 mod generator_bound;
 mod handshake_loss;
 mod handshake_slow;
+pub mod host_congestion;
 mod idle_slow_start;
 mod idle_states;
 mod interrupts_isolated;
@@ -147,6 +148,7 @@ pub static RULES: &[&Rule] = &[
     &generator_bound::RULE,
     &handshake_loss::RULE,
     &handshake_slow::RULE,
+    &host_congestion::RULE,
     &idle_slow_start::RULE,
     &idle_states::RULE,
     &interrupts_isolated::RULE,
