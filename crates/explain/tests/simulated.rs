@@ -5,6 +5,8 @@
 #[path = "simulated/causes.rs"]
 mod causes;
 mod common;
+#[path = "simulated/nics.rs"]
+mod nics;
 
 use causes::{CAUSES, Cause, OF_THE_PATH};
 use common::{is_as_kept, kept};
@@ -233,6 +235,7 @@ fn end(noise: &mut Noise, sends: bool, machine: &str) -> EndReport {
     set("cpu", "user_ns", noise.about(3e8));
     set("cpu", "system_ns", noise.about(6e8));
     set("cpu", "idle_ns", noise.about(15e9));
+    nics::keep_up(&mut end);
     end
 }
 

@@ -1,6 +1,6 @@
 //! What is planted into simulated machines, and the rules that must name it.
 
-use super::{Noise, known};
+use super::{Noise, known, nics};
 use narrows_model::host::*;
 use narrows_model::load::{EndReport, NextHop, Params, Role, SocketParams, StreamParams, Tracing};
 use narrows_model::probe::{Handshakes, Marked, PathProbe, Train, WayProbe};
@@ -30,7 +30,7 @@ fn slots(study: &mut StoredStudy, change: impl Fn(&mut Vec<Slot>)) {
     study.host.memory.slots = known(slots);
 }
 
-fn senders(study: &mut StoredStudy, mut change: impl FnMut(&mut EndReport)) {
+pub fn senders(study: &mut StoredStudy, mut change: impl FnMut(&mut EndReport)) {
     study
         .records
         .iter_mut()
@@ -38,7 +38,7 @@ fn senders(study: &mut StoredStudy, mut change: impl FnMut(&mut EndReport)) {
         .for_each(&mut change);
 }
 
-fn receivers(study: &mut StoredStudy, mut change: impl FnMut(&mut EndReport)) {
+pub fn receivers(study: &mut StoredStudy, mut change: impl FnMut(&mut EndReport)) {
     study
         .records
         .iter_mut()
@@ -46,7 +46,7 @@ fn receivers(study: &mut StoredStudy, mut change: impl FnMut(&mut EndReport)) {
         .for_each(&mut change);
 }
 
-fn read(end: &mut EndReport, source: &str, key: &str, value: u64) {
+pub fn read(end: &mut EndReport, source: &str, key: &str, value: u64) {
     end.readings.put_words(source, key, value);
 }
 
@@ -358,8 +358,9 @@ pub const CAUSES: &[Cause] = &[
     },
     Cause {
         name: "a receiver that asks for pauses",
-        rules: &["pause-frames"],
+        rules: &["host-congestion", "pause-frames"],
         plant: |study, noise| {
+            nics::half_full(study, noise);
             receivers(study, |end| {
                 read(end, "pause", "e0.sent:tx_prio3_pause_frames", noise.about(9_000.0));
             });
@@ -368,6 +369,11 @@ pub const CAUSES: &[Cause] = &[
             });
         },
     },
+    nics::WAITS,
+    nics::FULL,
+    // Nothing of these is the inside of the host.
+    nics::LATE,
+    nics::SENDER,
     Cause {
         name: "a quota of half a CPU",
         rules: &["cpu-quota"],
