@@ -28,6 +28,10 @@ pub struct ExplainedCell {
     pub memory: Vec<String>,
     /// What of that could not be counted, and why.
     pub memory_missing: Vec<String>,
+    /// Which part inside the hosts holds it, by their NICs and CPUs; `None` where counters of
+    /// memory tell it (`memory`), and for cells that are not between hosts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub regime: Option<String>,
     /// What holds it, with how sure that is, what it is not, and what is next; `None` for cells
     /// without a network.
     pub limit: Option<Limit>,
@@ -135,6 +139,7 @@ pub fn cell(analysis: &Analysis<'_>, summary: &Summary) -> ExplainedCell {
         because,
         memory: words::memory_use(analysis, summary),
         memory_missing: words::memory_missing(analysis, summary),
+        regime: words::regime(analysis, summary).map(|regime| regime.to_string()),
         limit: limit.cloned(),
         standing,
     }
@@ -182,6 +187,16 @@ fn missing(cells: &[ExplainedCell]) -> Vec<&str> {
     all
 }
 
+/// Which part inside the hosts holds a cell, and what limits it, where each is known.
+fn held(text: &mut String, cell: &ExplainedCell, width: usize) {
+    if let Some(regime) = &cell.regime {
+        let _ = writeln!(text, "{:width$}  regime: {}", "", words::tame(regime));
+    }
+    if let Some(limit) = &cell.limit {
+        let _ = writeln!(text, "  {}", words::tame(&limit.to_string()));
+    }
+}
+
 /// The cells in lines, the findings, and how many are not explained.
 pub fn text(analysis: &Analysis<'_>, cells: &[ExplainedCell]) -> String {
     let mut text = String::new();
@@ -209,9 +224,7 @@ pub fn text(analysis: &Analysis<'_>, cells: &[ExplainedCell]) -> String {
         for memory in &cell.memory {
             let _ = writeln!(text, "{:width$}  {}", "", words::tame(memory));
         }
-        if let Some(limit) = &cell.limit {
-            let _ = writeln!(text, "  {}", words::tame(&limit.to_string()));
-        }
+        held(&mut text, cell, width);
     }
     for missing in missing(cells) {
         let _ = writeln!(text, "{}", words::tame(missing));

@@ -60,6 +60,7 @@ use applications::Application;
 use narrows_explain::conditions::{Found, Judgement, Population, sessions};
 use narrows_explain::limits::{Limit, limits};
 use narrows_explain::paths::{SlowPath, slow_paths};
+use narrows_explain::regime::{Regime, regimes};
 use narrows_explain::{Case, Judged};
 use narrows_model::result::{Prediction, Weight};
 use narrows_model::study::StoredStudy;
@@ -115,6 +116,8 @@ pub struct Analysis<'a> {
     pub found: Vec<Found>,
     /// What holds each network cell, in one sentence each.
     pub limits: Vec<Limit>,
+    /// Which part inside the hosts holds each cell between hosts, by their NICs and CPUs.
+    pub regimes: Vec<Regime>,
     /// What the machine was in the sessions.
     pub populations: Vec<Population>,
     /// Of studies as one what is said of each; else empty.
@@ -132,6 +135,7 @@ impl<'a> Analysis<'a> {
         let summaries = summarise(stored);
         let predictions = predict(stored, &summaries);
         let case = Case { study: stored, summaries: &summaries, predictions: &predictions };
+        let regimes = regimes(&case);
         let Judgement { judged, found, populations, predictions } = Judgement::of(&case);
         let limits = limits(&Case { predictions: &predictions, ..case }, &judged);
         let together = together(stored, &summaries);
@@ -160,6 +164,7 @@ impl<'a> Analysis<'a> {
             judged,
             found,
             limits,
+            regimes,
             populations,
             parts: Vec::new(),
         }
@@ -188,6 +193,7 @@ impl<'a> Analysis<'a> {
             judged: Vec::new(),
             found: Vec::new(),
             limits: Vec::new(),
+            regimes: Vec::new(),
             populations: Vec::new(),
             parts,
         }

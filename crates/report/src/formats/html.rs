@@ -148,9 +148,16 @@ fn finding_card(analysis: &Analysis<'_>, found: &Found) -> Markup {
 }
 
 fn rules_card(analysis: &Analysis<'_>) -> Markup {
+    let regimes = words::regimes(analysis);
     html! {
         div class="card" {
             h3 { "What was checked" }
+            @if !regimes.is_empty() {
+                details {
+                    summary { "Which part inside the hosts holds each cell (regime)" }
+                    ul { @for regime in &regimes { li { (regime) } } }
+                }
+            }
             details {
                 summary {
                     (analysis.judged.len()) " rules: " (judged::answers(&analysis.judged))

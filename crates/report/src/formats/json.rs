@@ -10,6 +10,7 @@ use crate::study::StudyResults;
 use narrows_explain::conditions::{Found, Population};
 use narrows_explain::limits::Limit;
 use narrows_explain::paths::SlowPath;
+use narrows_explain::regime::Regime;
 use narrows_model::SCHEMA_VERSION;
 use narrows_model::host::Host;
 use narrows_model::result::Prediction;
@@ -76,6 +77,9 @@ struct Document<'a> {
     profiles: &'a [TrialProfile],
     predictions: &'a [Prediction],
     limits: &'a [Limit],
+    /// Of cells between hosts, by their NICs and CPUs.
+    #[serde(skip_serializing_if = "<[Regime]>::is_empty")]
+    regimes: &'a [Regime],
     populations: &'a [Population],
     findings: &'a [Found],
     rules: &'a [narrows_explain::Judged],
@@ -114,6 +118,7 @@ fn write(analysis: &Analysis<'_>) -> String {
         profiles: &analysis.profiles,
         predictions: &analysis.predictions,
         limits: &analysis.limits,
+        regimes: &analysis.regimes,
         populations: &analysis.populations,
         findings: &analysis.found,
         rules: &analysis.judged,

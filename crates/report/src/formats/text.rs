@@ -347,6 +347,12 @@ fn findings(out: &mut String, analysis: &Analysis<'_>) {
         title(out, "What limits");
         analysis.limits.iter().for_each(|limit| line(out, &format!("  {limit}"), 4));
     }
+    // Some studies print this text at once, with tables of their own; `explain` tells theirs.
+    let regimes = words::regimes(analysis);
+    if !regimes.is_empty() && analysis.study.is_none() {
+        title(out, "Which part inside the hosts (regime)");
+        regimes.iter().for_each(|regime| line(out, &format!("  {regime}"), 4));
+    }
     title(out, "Findings");
     for found in &analysis.found {
         let finding = &found.finding;

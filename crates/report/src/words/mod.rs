@@ -17,6 +17,7 @@ pub use end_hosts::host_of;
 pub use memory::{memory_missing, memory_use, moves};
 pub use no_value::no_value;
 pub use pairs::{pairs, pairs_notes, pairs_table};
+pub use queues::{regime, regimes};
 pub use set_up::{brief, path_of, set_up};
 pub use traffic::traffic;
 

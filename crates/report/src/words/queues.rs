@@ -2,6 +2,7 @@
 
 use super::end_hosts::{facts, host_of};
 use crate::Analysis;
+use narrows_explain::regime::Regime;
 use narrows_predict::{ByCounters, FULL_LINES, THRESHOLDS, Untold, by_counters};
 use narrows_stats::{MemoryUse, QueueUse, Summary};
 
@@ -14,7 +15,7 @@ pub fn queues(analysis: &Analysis<'_>, summary: &Summary, of: &MemoryUse) -> Vec
     let each = of.queues.iter().filter_map(|one| {
         let held = held(of, one);
         let mut text = format!("queues of {host}{}: {}", socket(of, one), held.join(", "));
-        if let Some(regime) = regime(analysis, summary, of, one) {
+        if let Some(regime) = counted(analysis, summary, of, one) {
             text += &format!("; by counters {regime}");
         }
         if let Some(ran) = one.ran_thousandths {
@@ -46,6 +47,38 @@ pub fn untold(analysis: &Analysis<'_>, summary: &Summary, of: &MemoryUse) -> Opt
         "regime of {}{at} (memory latency or device writes) not told by counters: {why}",
         host_of(summary, of)
     ))
+}
+
+/// Which part inside the hosts holds a cell, by NICs and CPUs; `None` where counters of memory tell
+/// it of a processor of either host.
+pub fn regime<'a>(analysis: &'a Analysis<'_>, summary: &Summary) -> Option<&'a Regime> {
+    let is_told = summary.memory.iter().any(|of| {
+        facts(analysis, summary, of.end).is_some_and(|host| {
+            let mut all = of.queues.iter().map(|one| by_counters(host, one));
+            all.any(|one| !matches!(one, ByCounters::Untold(_)))
+        })
+    });
+    analysis.regimes.iter().find(|one| one.cell == summary.label).filter(|_| !is_told)
+}
+
+/// The same of all cells, a line for those that are alike: `tcp-stream and 3 others: wire: ...`.
+pub fn regimes(analysis: &Analysis<'_>) -> Vec<String> {
+    let mut alike: Vec<(String, Vec<&str>)> = Vec::new();
+    for summary in &analysis.summaries {
+        let Some(regime) = regime(analysis, summary) else { continue };
+        // What is missing is named with the cell that lacks it.
+        let says = regime.to_string().replace(&format!(" in {}", regime.cell), "");
+        match alike.iter_mut().find(|(have, _)| *have == says) {
+            Some((_, cells)) => cells.push(&regime.cell),
+            None => alike.push((says, vec![&regime.cell])),
+        }
+    }
+    let lines = alike.into_iter().map(|(says, cells)| match cells[..] {
+        [one] => format!("{one}: {says}"),
+        [one, other] => format!("{one} and {other}: {says}"),
+        _ => format!("{} and {} others: {says}", cells[0], cells.len() - 1),
+    });
+    lines.collect()
 }
 
 /// Whether a reason is the host's, and so every cell's.
@@ -95,7 +128,7 @@ fn percent(share: Option<f64>) -> Option<String> {
 }
 
 /// The verdict on one processor of a cell; `None` where it is the host that none is told of.
-fn regime(
+fn counted(
     analysis: &Analysis<'_>,
     summary: &Summary,
     of: &MemoryUse,
