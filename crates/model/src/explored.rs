@@ -70,6 +70,9 @@ pub enum Law {
     Flows,
     /// A pace in bits a second: no more than it, and no less than that where the path has it.
     Pace,
+    /// One of several devices: as the rate of its port to the other's, and as much where that is
+    /// not known. The usual one may be the slow one.
+    Device,
 }
 
 /// One combination of choices.

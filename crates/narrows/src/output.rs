@@ -4,7 +4,7 @@ use crate::args::OutArgs;
 use crate::cause::Cause;
 use crate::failure::{CONNECT, Failure, STOPPED, VERDICT};
 use crate::live::{Lines, Live};
-use crate::progress::Shown;
+use crate::progress::{Shown, Whole};
 use crate::screen;
 use narrows_model::Nanos;
 use narrows_model::record::{Fault, Outcome, Record};
@@ -80,15 +80,23 @@ pub fn run_steps(
     planned: &Planned<'_>,
     out: &OutArgs,
 ) -> Result<CourseEnd, RunError> {
-    run_seen(controller, planned, out, &mut |_, _| ())
+    run_amid(controller, planned, out, Amid { whole: None, seen: &mut |_, _| () })
 }
 
-/// The same; `seen` is told of each run when it is on disk.
-pub fn run_seen(
+/// What the runs of one call are a part of.
+pub struct Amid<'a> {
+    /// How far all of them are; `None` where there are no others.
+    pub whole: Option<&'a mut Whole>,
+    /// Told of each run when it is on disk.
+    pub seen: &'a mut dyn FnMut(&Trial, &Record),
+}
+
+/// The same of runs that are a part of more.
+pub fn run_amid(
     controller: &mut Controller<'_>,
     planned: &Planned<'_>,
     out: &OutArgs,
-    seen: &mut dyn FnMut(&Trial, &Record),
+    amid: Amid<'_>,
 ) -> Result<CourseEnd, RunError> {
     // Told by the user alone: it is what `-i` asks for.
     let every = planned.trials.iter().find_map(|trial| trial.timeline.interval_ns);
@@ -100,6 +108,7 @@ pub fn run_seen(
     let live = Live::of(lines);
     controller.onlooker = live.clone().map(|live| live as Rc<dyn Onlooker>);
     let mut shown = Shown::new(live);
+    amid.whole.iter().for_each(|whole| shown.amid(**whole));
     let stop = controller.stop;
     let mut course = Course {
         trials: planned.trials,
@@ -116,7 +125,7 @@ pub fn run_seen(
         planned.steps,
         |progress| shown.step(progress),
         |trial: &Trial, record: &Record| {
-            seen(trial, record);
+            (amid.seen)(trial, record);
             if out.json_stream {
                 // A reader that cannot be written to is told at the end.
                 let _ = print_exact(&stream::run(trial, record));
@@ -124,6 +133,9 @@ pub fn run_seen(
         },
     );
     shown.clear();
+    if let Some(whole) = amid.whole {
+        whole.told = shown.told();
+    }
     if course.left_out > 0 {
         note!("left out: {} runs whose ends would not meet, as in two like them", course.left_out);
     }

@@ -21,18 +21,43 @@ pub struct Shown {
     last_line: Option<Instant>,
     watch: Option<Watch>,
     live: Option<Rc<Live>>,
+    whole: Option<Whole>,
+}
+
+/// Where runs stand that are made a few at a time, as what came of those before asks for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Whole {
+    /// Runs that are over.
+    pub done: usize,
+    /// How many runs there will be, about.
+    pub about: usize,
+    /// How long the rest should take.
+    pub left: Duration,
+    /// When a line was printed last, by those before.
+    pub told: Option<Instant>,
 }
 
 impl Shown {
     /// Nothing shown yet; with what is shown during a run.
     pub fn new(live: Option<Rc<Live>>) -> Self {
         let bar = live.as_ref().map_or_else(bar, |live| live.bar().cloned());
-        Self { bar, last_line: None, watch: None, live }
+        Self { bar, last_line: None, watch: None, live, whole: None }
+    }
+
+    /// How far all runs are of which those that are shown are some.
+    pub fn amid(&mut self, whole: Whole) {
+        self.last_line = whole.told;
+        self.whole = Some(whole);
+    }
+
+    /// When a line was printed last.
+    pub fn told(&self) -> Option<Instant> {
+        self.last_line
     }
 
     /// Fills the terminal instead.
     pub fn watching(watch: Watch) -> Self {
-        Self { bar: None, last_line: None, watch: Some(watch), live: None }
+        Self { bar: None, last_line: None, watch: Some(watch), live: None, whole: None }
     }
 
     /// A run that is over.
@@ -47,6 +72,10 @@ impl Shown {
         if let Some(watch) = &mut self.watch {
             return watch.step(progress);
         }
+        let (about, progress) = match &self.whole {
+            Some(whole) => ("about ", &whole.with(progress)),
+            None => ("", progress),
+        };
         if let Some(live) = &self.live {
             live.begins(progress);
         }
@@ -59,7 +88,8 @@ impl Shown {
             && self.last_line.is_none_or(|last| last.elapsed() >= LINE_EVERY)
         {
             self.last_line = Some(Instant::now());
-            note!("run {} of {}, {left:.0} s left", progress.done + 1, progress.total);
+            let (run, runs) = (progress.done + 1, progress.total);
+            note!("run {run} of {about}{runs}, {left:.0} s left");
         }
     }
 
@@ -69,6 +99,14 @@ impl Shown {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+impl Whole {
+    /// How far all of them are where these are so far.
+    fn with<'a>(&self, progress: &Progress<'a>) -> Progress<'a> {
+        let done = self.done + progress.done;
+        Progress { done, total: self.about.max(done + 1), label: progress.label, left: self.left }
     }
 }
 

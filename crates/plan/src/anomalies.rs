@@ -3,6 +3,7 @@
 
 use crate::study::Settings;
 use narrows_model::explored::{Choice, Explorable, Explored, Law, Point, Varied};
+use narrows_model::host::Host;
 use narrows_model::options::{flows, places, rdma, runs};
 use narrows_model::workload::{RdmaVerb, Transport, Workload};
 use narrows_model::{BitsPerSecond, Bytes};
@@ -49,6 +50,34 @@ pub struct Wanted {
     pub mtu_bytes: u64,
     /// Whether this host has several nodes, so that an end can be on another than its NIC's.
     pub has_nodes: bool,
+    /// RDMA devices that are up at both hosts under one name.
+    pub devices: Vec<Shared>,
+}
+
+/// An RDMA device that both hosts have under one name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shared {
+    pub name: String,
+    /// The rate of its slower port, where both ends tell it.
+    pub rate: Option<BitsPerSecond>,
+}
+
+impl Shared {
+    /// Those of two hosts: hosts that are built alike name devices alike.
+    pub fn of(here: &Host, there: &Host) -> Vec<Self> {
+        let both = here.rdma.iter().filter_map(|own| {
+            let other = there.rdma.iter().find(|other| other.name == own.name)?;
+            let (one, other) = (own.active()?, other.active()?);
+            let slower = |one: &BitsPerSecond, other: &BitsPerSecond| match one.0 <= other.0 {
+                true => *one,
+                false => *other,
+            };
+            let rates = one.rate_bps.value().zip(other.rate_bps.value());
+            let rate = rates.map(|(one, other)| slower(one, other));
+            Some(Self { name: own.name.clone(), rate })
+        });
+        both.collect()
+    }
 }
 
 /// Traffic whose options are varied.
@@ -233,7 +262,7 @@ fn of_traffic(traffic: Traffic, wanted: &Wanted) -> Options {
     match traffic {
         Traffic::Tcp => tcp(&mut options, wanted),
         Traffic::Udp => udp(&mut options, wanted),
-        Traffic::Rdma => rdma(&mut options),
+        Traffic::Rdma => rdma(&mut options, wanted),
     }
     options
 }
@@ -291,7 +320,8 @@ fn udp(options: &mut Options, wanted: &Wanted) {
     options.words("receiver", &flows::RECEIVER, &[("recv", "recv"), ("recvmmsg", "recvmmsg")]);
 }
 
-fn rdma(options: &mut Options) {
+fn rdma(options: &mut Options, wanted: &Wanted) {
+    options.devices(&wanted.devices);
     let verbs = [RdmaVerb::Write, RdmaVerb::Read, RdmaVerb::Send].map(|verb| {
         let mut settings = Settings::default();
         let load = Workload::Stream(Transport::Rdma(verb));
@@ -444,6 +474,28 @@ impl Options {
         let back = (alike("back", "traffic from the peer to here", 0.0), back);
         let both = (alike("both ways", "traffic both ways at once", 0.0), both);
         self.add("direction", Law::Alike, 0, [(there, Settings::default()), back, both]);
+    }
+
+    /// Each device that both hosts have, where there are several. Of devices of one rate the usual
+    /// one is that of the peer's address; of others the fastest, which is told by its name.
+    fn devices(&mut self, shared: &[Shared]) {
+        let rates: Option<Vec<f64>> =
+            shared.iter().map(|device| device.rate.map(|rate| rate.0)).collect();
+        let most = rates.as_ref().map_or(0.0, |rates| rates.iter().copied().fold(0.0, f64::max));
+        let differ = rates.is_some_and(|rates| rates.iter().any(|rate| *rate < most));
+        let named = shared.iter().map(|device| {
+            let mut settings = Settings::default();
+            settings.tell(&rdma::DEVICE, device.name.clone());
+            let says = format!("the device {}", device.name);
+            let amount = device.rate.filter(|_| differ).map(|rate| rate.0);
+            (Choice { amount, ..alike(&device.name, &says, 0.0) }, settings)
+        });
+        let routed = alike("by address", "the device that has the address", 0.0);
+        let routed = (routed, Settings::default());
+        let all = std::iter::once(routed).filter(|_| shared.len() > 1 && !differ).chain(named);
+        let all: Vec<(Choice, Settings)> = all.collect();
+        let fastest = all.iter().position(|(choice, _)| choice.amount == Some(most));
+        self.add("device", Law::Device, fastest.unwrap_or(0), all);
     }
 
     /// Words of one option, the first of which is the usual one.

@@ -17,8 +17,6 @@ use thiserror::Error;
 const WARMUP_SECONDS: f64 = 0.3;
 /// Seconds of a run beside its window: warm-up, cool-down, and the start of two processes.
 const RUN_SECONDS: f64 = WARMUP_SECONDS + 0.3 + 0.1;
-/// The state of a port that carries messages.
-const ACTIVE: &str = "ACTIVE";
 /// What is measured of each path through RDMA devices: level and workload. A read's time is of the
 /// device and the memory alone: no thread of the other end takes part.
 const TESTS: [(&str, Workload); 3] = [
@@ -205,13 +203,9 @@ fn usable<'a>(
         .rdma
         .iter()
         .filter(|device| wanted.devices.is_empty() || wanted.devices.contains(&device.name));
-    let (up, down): (Vec<_>, Vec<_>) = asked.partition(|device| is_up(device));
+    let (up, down): (Vec<_>, Vec<_>) = asked.partition(|device| device.active().is_some());
     unmeasured.extend(down.into_iter().map(|device| Unmeasured::Down(device.name.clone())));
     up
-}
-
-fn is_up(device: &RdmaDevice) -> bool {
-    device.ports.iter().any(|port| port.state.value().is_some_and(|state| state == ACTIVE))
 }
 
 /// Both directions of a cable, which are paths alike.

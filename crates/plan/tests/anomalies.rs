@@ -13,6 +13,7 @@ fn wanted(minutes: f64) -> Wanted {
         controls: vec!["bbr".to_owned()],
         mtu_bytes: 1500,
         has_nodes: false,
+        devices: Vec::new(),
     }
 }
 

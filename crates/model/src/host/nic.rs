@@ -6,6 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The state of a port that carries messages.
+const ACTIVE: &str = "ACTIVE";
+
 /// One network interface.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Nic {
@@ -192,6 +195,13 @@ pub struct RdmaDevice {
     pub address: Option<String>,
     /// Its ports, in order of their numbers.
     pub ports: Vec<RdmaPort>,
+}
+
+impl RdmaDevice {
+    /// Its first port that carries messages.
+    pub fn active(&self) -> Option<&RdmaPort> {
+        self.ports.iter().find(|port| port.state.value().is_some_and(|state| state == ACTIVE))
+    }
 }
 
 /// One port of an RDMA device.

@@ -8,19 +8,20 @@ use crate::args::AnomalyArgs;
 use crate::cause::Cause;
 use crate::cmd::demands;
 use crate::failure::{Failure, VERDICT};
-use crate::output::{self, Planned};
+use crate::output::{self, Amid, Planned};
+use crate::progress::Whole;
 use crate::screen;
 use narrows_control::key;
 use narrows_model::Nanos;
 use narrows_model::explored::Point;
 use narrows_model::options::runs;
-use narrows_model::record::Outcome;
+use narrows_model::record::{Outcome, Record};
 use narrows_model::study::Study;
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{EndHost, Trial};
 use narrows_model::workload::Workload;
 use narrows_plan::Step;
-use narrows_plan::anomalies::{COOLDOWN_SECONDS, Space, Traffic, Wanted};
+use narrows_plan::anomalies::{COOLDOWN_SECONDS, Shared, Space, Traffic, Wanted};
 use narrows_plan::diagnose::Order;
 use narrows_plan::direct as plan;
 use narrows_plan::study::Settings;
@@ -60,6 +61,7 @@ pub fn run(args: &AnomalyArgs) -> Result<u8, Failure> {
         trials: BTreeMap::new(),
         refusal: None,
         began: Instant::now(),
+        whole: Whole::default(),
     };
     session.run()
 }
@@ -89,6 +91,7 @@ fn space(args: &AnomalyArgs, met: &Met) -> Result<Space, Failure> {
         controls: control.map(str::to_owned).into_iter().collect(),
         has_nodes: met.host.nodes.len() > 1,
         mtu_bytes: met.far.path_mtu().map_or(MTU_BYTES, |mtu| mtu.0),
+        devices: there.map_or_else(Vec::new, |there| Shared::of(&met.host, there)),
     };
     Space::of(&wanted).map_err(|why| Failure::of(Cause::NO_TIME, why.to_string()))
 }
@@ -104,6 +107,7 @@ struct Session<'a> {
     /// Why the first point that cannot be run cannot.
     refusal: Option<Failure>,
     began: Instant,
+    whole: Whole,
 }
 
 impl Session<'_> {
@@ -135,14 +139,18 @@ impl Session<'_> {
 
     /// Runs that fit into the time that is left, as long as runs took until now.
     fn left(&self) -> u32 {
-        let all = Duration::from_secs_f64(self.args.minutes * 60.0);
         let past = self.began.elapsed();
         let made = self.exploration.made();
         let each = match made {
             0 => self.space.run_seconds(),
             made => past.as_secs_f64() / f64::from(made),
         };
-        (all.saturating_sub(past).as_secs_f64() / each) as u32
+        (self.time_left().as_secs_f64() / each) as u32
+    }
+
+    fn time_left(&self) -> Duration {
+        let all = Duration::from_secs_f64(self.args.minutes * 60.0);
+        all.saturating_sub(self.began.elapsed())
     }
 
     /// Makes the runs of a block; none of them where a host cannot run one.
@@ -177,18 +185,24 @@ impl Session<'_> {
     /// Makes one run: whether it was made to its end, and what it says.
     fn one(&mut self, step: Step) -> Result<(bool, Option<Look>), EndedEarly> {
         let own = asked(self.args, Settings::default());
+        let (made, left) = (self.exploration.made(), self.left());
+        self.whole.done = made as usize;
+        self.whole.about = (made + left) as usize;
+        self.whole.left = self.time_left();
         let Opened { far, study, trials, store, stop, .. } = &mut self.opened;
         let (launcher, ends) = (own.launcher()?, far.ends());
         let mut controller = Controller { launcher, ends, together: false, stop, onlooker: None };
         let planned = Planned { study, trials, steps: &[step], store };
-        let (mut is_done, mut seen) = (false, None);
+        let (mut is_done, mut looked) = (false, None);
         let out = &self.args.peer.out;
-        let ran = output::run_seen(&mut controller, &planned, out, &mut |trial, record| {
-            (is_done, seen) = (record.outcome == Outcome::Done, look(trial, record));
-        });
+        let seen = &mut |trial: &Trial, record: &Record| {
+            (is_done, looked) = (record.outcome == Outcome::Done, look(trial, record));
+        };
+        let amid = Amid { whole: Some(&mut self.whole), seen };
+        let ran = output::run_amid(&mut controller, &planned, out, amid);
         match ran.map_err(EndedEarly::Broken)? {
             CourseEnd::Stopped => Err(EndedEarly::Stopped),
-            CourseEnd::Complete | CourseEnd::HostsGone => Ok((is_done, seen)),
+            CourseEnd::Complete | CourseEnd::HostsGone => Ok((is_done, looked)),
         }
     }
 

@@ -100,8 +100,13 @@ impl Exploration {
             return Vec::new();
         }
         let share = f64::from(self.made) / f64::from(self.made + left);
-        if let Some(point) = self.usual(share) {
+        if let Some(point) = self.usual(share).or_else(|| self.device_alone()) {
             return vec![point];
+        }
+        if let Some((odd, plain)) = self.devices_apart() {
+            self.followed.insert((Kind::Slow, odd.clone()));
+            self.confirming = Some(Confirming { kind: Kind::Slow, odd, plain, shown: 0 });
+            return self.next(left);
         }
         if share < SAMPLED {
             return vec![self.sample()];
@@ -161,6 +166,42 @@ impl Exploration {
         let usual = self.traffic().map(|traffic| self.known.usual(traffic));
         let fewest = usual.min_by_key(|point| self.known.runs(point))?;
         (share < USUAL || self.known.runs(&fewest) < USUAL_MIN).then_some(fewest)
+    }
+
+    /// Each device that is not the usual one, with all else as usual.
+    fn devices(&self) -> impl Iterator<Item = Point> {
+        self.traffic().flat_map(|traffic| {
+            let (of, usual) = (&self.known.explored().traffic[traffic], self.known.usual(traffic));
+            let devices = of.options.iter().enumerate();
+            let devices = devices.filter(|(_, option)| option.law == Law::Device);
+            let others = devices.flat_map(|(at, option)| {
+                let others = (0..option.choices.len()).filter(|choice| *choice != option.usual);
+                others.map(move |choice| (at, choice))
+            });
+            others.map(|(at, choice)| usual.with(at, choice)).collect::<Vec<Point>>()
+        })
+    }
+
+    /// One of them that was not tried: they are compared before anything else is.
+    fn device_alone(&self) -> Option<Point> {
+        self.devices().find(|point| !self.known.is_known(point))
+    }
+
+    /// A device that is clearly slower than another with all else as usual, and that other: where
+    /// the usual one is slow, beside the fastest.
+    fn devices_apart(&self) -> Option<(Point, Point)> {
+        let pairs = self.devices().flat_map(|point| {
+            let usual = self.known.usual(point.traffic);
+            [(point.clone(), usual.clone()), (usual, point)]
+        });
+        let open = pairs.filter(|(odd, _)| !self.followed.contains(&(Kind::Slow, odd.clone())));
+        let apart = open.filter_map(|(odd, plain)| {
+            let (one, other) = (self.known.look(&odd)?, self.known.look(&plain)?);
+            let shows = self.known.shows(Kind::Slow, (&odd, one), (&plain, other));
+            shows.then_some((other.rate / one.rate, odd, plain))
+        });
+        let most = apart.max_by(|one, other| one.0.total_cmp(&other.0));
+        most.map(|(_, odd, plain)| (odd, plain))
     }
 
     /// A point of the traffic that has the fewest: each choice of an option as often as the others.

@@ -32,7 +32,7 @@ pub fn least(law: Law, of: &Choice, beside: &Choice, rate: f64, message_bytes: f
     let rate = slowed(rate, extra_ns / message_bytes.max(1.0));
     match law {
         Law::Alike => rate,
-        Law::Proportional => rate * ratio.min(1.0),
+        Law::Proportional | Law::Device => rate * ratio.min(1.0),
         Law::Flows if ratio > 1.0 => rate * SHARED,
         Law::Flows => rate * ratio,
         Law::Pace => rate.min(of.amount.unwrap_or(f64::INFINITY)),
@@ -59,7 +59,8 @@ pub fn message_bytes(explored: &Explored, point: &Point) -> f64 {
 /// Whether the choices of an option are more and less of something, so that there is an edge
 /// between two of them.
 pub fn is_ordered(option: &Explorable) -> bool {
-    option.law != Law::Alike && option.choices.iter().all(|choice| choice.amount.is_some())
+    !matches!(option.law, Law::Alike | Law::Device)
+        && option.choices.iter().all(|choice| choice.amount.is_some())
 }
 
 #[cfg(test)]
@@ -80,6 +81,7 @@ mod tests {
         assert_eq!(of(Law::Proportional, 500.0, 1000.0), 0.5);
         assert_eq!(of(Law::Proportional, 1000.0, 500.0), 1.0);
         assert_eq!(of(Law::Flows, 1.0, 4.0), 0.25);
+        assert_eq!((of(Law::Device, 25e9, 1e11), of(Law::Device, 1e11, 25e9)), (0.25, 1.0));
         assert_eq!(of(Law::Flows, 4.0, 1.0), SHARED);
         assert_eq!(of(Law::Pace, 1e8, 1e12), 0.1);
         // Half of the size carries half at least, and large messages are alike.

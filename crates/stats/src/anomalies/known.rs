@@ -20,8 +20,12 @@ impl Claim {
     /// Whether a point has all options of the anomaly, or more of them.
     pub fn explains(&self, explored: &Explored, point: &Point) -> bool {
         let of = explored.of(&self.odd);
+        let changed = of.changed(&self.odd);
+        // A usual device that is slower than another: what is usual of it is what others are
+        // expected by, and explains none of them.
         point.traffic == self.odd.traffic
-            && of.changed(&self.odd).iter().all(|option| {
+            && !changed.is_empty()
+            && changed.iter().all(|option| {
                 let (own, edge) = (point.choices[*option], self.odd.choices[*option]);
                 Known::is_beyond(&of.options[*option], own, edge)
             })
@@ -195,6 +199,8 @@ impl Known {
             };
             rate = match option.law {
                 Law::Pace => by_law,
+                // Each device is asked for what it carries itself, slower or faster.
+                Law::Device => alone.map_or(by_law, |alone| rate * alone.rate / usual_rate),
                 _ => by_law.max(rate * effect.min(1.0)),
             };
         }

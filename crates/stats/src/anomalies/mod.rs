@@ -226,7 +226,12 @@ fn confirmed(known: &Known, pairs: &[Pair<'_>]) -> Option<Anomaly> {
     let shows = |kind: &Kind| pairs.iter().all(|[one, other]| known.shows(*kind, *one, *other));
     let kind = Kind::ALL.into_iter().find(shows)?;
     let of = known.explored().of(odd);
-    let changed = of.changed(odd).into_iter();
+    let mut changed = of.changed(odd);
+    if changed.is_empty() {
+        // The usual one of several devices.
+        changed.push(option);
+    }
+    let changed = changed.into_iter();
     let of_pairs =
         |figure: fn(&Pair<'_>) -> f64| -> Vec<f64> { pairs.iter().map(figure).collect() };
     let middle = |figure: fn(&Pair<'_>) -> f64| median(&of_pairs(figure)).unwrap_or(0.0);
