@@ -3,6 +3,7 @@
 //! empty its links are. A data file, `domains/families.json`, with where its numbers are from.
 
 use crate::under_load::UnderLoad;
+pub use crate::under_load::{EVEN, READS, loaded, reached};
 use narrows_dimm::platform::Platform;
 use narrows_stats::LINE_BYTES;
 use serde::Deserialize;
@@ -34,7 +35,8 @@ pub struct Domains {
     pub device_write_to_cache_ns: f64,
     /// Lines of a device's reads that were seen in flight; how many there can be was not found.
     pub device_read_credits_least: f64,
-    /// How long lines wait under load on the host that is asked about; none for the published shape.
+    /// How long lines wait under load on the host that is asked about; none for the published
+    /// shape.
     #[serde(skip)]
     pub under_load: Option<UnderLoad>,
 }
@@ -81,26 +83,6 @@ impl Domain {
     pub fn break_even_ns(&self, gbps: f64) -> f64 {
         self.credits * LINE_BYTES * 8.0 / gbps
     }
-}
-
-/// Share of the channels' peak that reads reach: geometric mean of five nodes from Ivy Bridge to
-/// Cascade Lake (tables/memory-mlc-fitted.toml).
-pub const READS: f64 = 0.861;
-/// The same of as many writes as reads.
-pub const EVEN: f64 = 0.710;
-
-/// Share of the channels' peak that a mix with such a share of writes reaches, between the two.
-pub fn reached(writes: f64) -> f64 {
-    READS - (READS - EVEN) * (writes / 0.5).min(1.0)
-}
-
-/// Shape of latency under load, fitted on one Cascade Lake curve.
-const RISE: f64 = 0.555;
-const END: f64 = 1.617;
-
-/// How many times its idle latency memory has at a share of its use, 0 to 1.
-pub fn loaded(utilisation: f64) -> f64 {
-    1.0 + RISE * utilisation / (END - utilisation).max(0.05)
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ mod nics;
 mod parameters;
 pub mod pcie;
 pub mod pcie_paths;
+mod peaks;
 mod populated;
 pub mod prices;
 mod processors;

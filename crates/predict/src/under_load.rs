@@ -1,9 +1,8 @@
 //! How long a line waits behind memory at each share of its use: as `narrows mem --loaded` measured
 //! it on this host, in place of the shape that was published of another one.
 
-use crate::domains::{READS, loaded};
-use crate::dram;
 use crate::measured::Measured;
+use crate::peaks;
 use narrows_model::host::Host;
 use narrows_model::load::Role;
 use narrows_model::study::StoredStudy;
@@ -11,6 +10,26 @@ use narrows_model::workload::Workload;
 use narrows_stats::{Label, Summary};
 use serde::Serialize;
 use std::fmt;
+
+/// Share of the channels' peak that reads reach: geometric mean of five nodes from Ivy Bridge to
+/// Cascade Lake (tables/memory-mlc-fitted.toml).
+pub const READS: f64 = 0.861;
+/// The same of as many writes as reads.
+pub const EVEN: f64 = 0.710;
+
+/// Share of the channels' peak that a mix with such a share of writes reaches, between the two.
+pub fn reached(writes: f64) -> f64 {
+    READS - (READS - EVEN) * (writes / 0.5).min(1.0)
+}
+
+/// Shape of latency under load, fitted on one Cascade Lake curve.
+const RISE: f64 = 0.555;
+const END: f64 = 1.617;
+
+/// How many times its idle latency memory has at a share of its use, 0 to 1.
+pub fn loaded(utilisation: f64) -> f64 {
+    1.0 + RISE * utilisation / (END - utilisation).max(0.05)
+}
 
 /// Reads that use less of the channels tell nothing of queues.
 const USED_LEAST: f64 = 0.3;
@@ -133,7 +152,7 @@ fn curve(study: &StoredStudy, cells: &[&Summary]) -> Result<UnderLoad, NoCurve> 
         Some((cell.background?.value, node_of(study, cell), Measured::of(cell, 1.0)?))
     });
     let points = measured.map(|(bytes, node, latency)| {
-        let peak = dram::peak_of_node(&study.host, node).ok_or(NoCurve::Peak)?;
+        let peak = peaks::peak_of_node(&study.host, node).ok_or(NoCurve::Peak)?;
         Ok((bytes / (READS * peak.rate_bytes_per_second.0), latency))
     });
     UnderLoad::at(points.collect::<Result<_, _>>()?)

@@ -1,7 +1,8 @@
 //! Cores beside a device: rows with `cores` that load memory while a device moves `device_gb_s`,
 //! and how many times slower each was than alone (`core_slowdown`, `device_slowdown`), beside what
 //! credits and latencies of the processor's family make of it. Where the kernel copies what a NIC
-//! wrote: the share of its time that this takes (`copy_share`), and lines read a line (`copy_lines`).
+//! wrote: the share of its time that this takes (`copy_share`), and lines read for each
+//! (`copy_lines`).
 
 use super::asked::Unasked;
 use super::{Answer, Comparison, Kind, Row, Table};
