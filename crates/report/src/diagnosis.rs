@@ -231,6 +231,10 @@ fn chosen(best: Option<&Changed>, remedy: Option<&str>) -> String {
         (Some(best), Some(remedy)) if best.change == Change::ZeroCopy => {
             format!("{remedy}; {}, as was tried, moves more too", best.says)
         }
+        // Whatever takes the CPU, a byte costs less of it in larger messages.
+        (Some(best), Some(remedy)) if best.change == Change::MessageSize => {
+            format!("{remedy}; larger messages, as was tried, move more too")
+        }
         (Some(best), _) => advice(best),
         (None, Some(remedy)) => remedy.to_owned(),
         (None, None) => {
@@ -305,6 +309,11 @@ mod tests {
         assert!(chosen(Some(&flows), None).starts_with("one flow is held"));
         assert!(chosen(Some(&cubic), scaling).starts_with("use cubic"), "it moved the figure");
         assert_eq!(chosen(None, scaling), remedy);
+        let larger = changed(Change::MessageSize, "messages of 1 MiB");
+        let quota = "raise cpu.max of its control group";
+        let both = chosen(Some(&larger), Some(quota));
+        assert_eq!(both, format!("{quota}; larger messages, as was tried, move more too"));
+        assert!(chosen(Some(&larger), None).starts_with("send larger messages"));
         assert!(chosen(None, None).starts_with("no change of sockets"));
     }
 
