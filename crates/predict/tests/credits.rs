@@ -85,11 +85,14 @@ fn cores_that_load_memory_take_from_what_credits_carry() {
 #[test]
 fn copies_of_tcp_are_dearer_beside_neighbours_and_only_of_memory() {
     let of = |path: &str, more: &[(&str, &str)]| {
-        let given = [("nic.gbps", "98"), ("memory.socket0", "1,0,0/1,0,0")];
+        let given = [("nic.gbps", "98"), ("memory.socket0", "1,0,0/1,0,0"), ("streams", "4")];
         let reach = reach("Xeon Gold 6234", path, &[&given[..], more].concat());
-        let one = reach.resources.into_iter().find(|one| one.name == ResourceName::Cpu);
-        let one = one.expect("CPUs");
-        [one.low, one.value, one.high]
+        let one = |name| reach.resources.iter().find(|one| one.name == name);
+        let cpu = one(ResourceName::Cpu).expect("CPUs");
+        // One stream of several has the same part in it.
+        let stream = one(ResourceName::Stream).expect("one of the streams");
+        assert!(cpu.says.starts_with(&stream.says), "{} {}", cpu.says, stream.says);
+        [cpu.low, cpu.value, cpu.high]
     };
     let four = [("neighbours", "4"), ("neighbours.work", "read")];
     let with = |ddio: &str| of("tcp", &[&four[..], &[("ddio", ddio)]].concat());
@@ -100,6 +103,14 @@ fn copies_of_tcp_are_dearer_beside_neighbours_and_only_of_memory() {
     assert_eq!(cached, alone, "what the cache takes does not wait behind memory");
     assert!((unsaid[1] - alone[1]).abs() < 1e-9 && (unsaid[2] - alone[2]).abs() < 1e-9);
     assert!((unsaid[0] * slower / alone[0] / (-0.10f64).exp() - 1.0).abs() < 1e-9, "{unsaid:?}");
+    // What receivers copy makes the NIC's own lines wait longer, too.
+    let credits = |path: &str| {
+        let given = [("nic.gbps", "98"), ("memory.socket0", "1,0,0/1,0,0"), ("ddio", "no")];
+        let reach = reach("Xeon Gold 6234", path, &[&given[..], &four[..]].concat());
+        let one = reach.resources.into_iter().find(|one| one.name == ResourceName::DeviceWrites);
+        one.expect("a domain").value
+    };
+    assert!(credits("tcp") < 0.95 * credits(WRITE), "{} {}", credits("tcp"), credits(WRITE));
     // Datagrams were not published.
     let udp = |more: &[(&str, &str)]| of("udp", &[&[("ddio", "no")], more].concat());
     assert_eq!(udp(&four), udp(&[]));

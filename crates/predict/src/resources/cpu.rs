@@ -88,15 +88,11 @@ impl Predictor {
                 ResourceName::Cpu,
                 "a completion's cost is not known; large messages hide it",
             )),
-            Traffic::Tcp | Traffic::ZeroCopy | Traffic::Udp => {
-                let one = self.stream(traffic).placed(self, group);
-                let one = if traffic == Traffic::Tcp { one.beside(self, group) } else { one };
-                Ok(self.several(
-                    one,
-                    self.streams(group),
-                    self.server.cpus.as_ref().map(|n| n.value),
-                ))
-            }
+            Traffic::Tcp | Traffic::ZeroCopy | Traffic::Udp => Ok(self.several(
+                self.stream_of(traffic, group),
+                self.streams(group),
+                self.server.cpus.as_ref().map(|n| n.value),
+            )),
         }
     }
 
@@ -167,12 +163,19 @@ impl Predictor {
     }
 
     /// What is left where all goes over one stream.
-    pub(super) fn one_stream(&self, traffic: Traffic) -> Option<Resource> {
-        let one = (self.server.streams.value > 1.0).then(|| self.stream(traffic))?;
+    pub(super) fn one_stream(&self, traffic: Traffic, group: &Group) -> Option<Resource> {
+        let one = (self.server.streams.value > 1.0).then(|| self.stream_of(traffic, group))?;
         let mut stream =
             resource(ResourceName::Stream, one.gbps, one.range, one.says).with(one.with);
         stream.only_if = Some("all goes over one stream".to_owned());
         Some(stream)
+    }
+
+    /// One stream through a group's NICs, on the processor that works and beside what else loads
+    /// its memory.
+    fn stream_of(&self, traffic: Traffic, group: &Group) -> Stream {
+        let one = self.stream(traffic).placed(self, group);
+        if traffic == Traffic::Tcp { one.beside(self, group) } else { one }
     }
 
     /// One stream: as measured on this host, else by the table.

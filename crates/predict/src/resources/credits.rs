@@ -5,12 +5,13 @@ use super::{Gap, Group, Stated, assumed, ends, of, resource};
 use crate::contention::{Contention, Copies, CoreWork, DeviceWork, HALF, RED_LEAST};
 use crate::domains::{self, Domains};
 use crate::engine::Predictor;
+use crate::traffic::Traffic;
 use narrows_model::result::{Provenance, ResourceName};
 
 impl Predictor {
     /// Of a family whose credits were published; of others only where somebody asked, by saying
     /// whether the cache takes a device's writes or who else loads memory.
-    pub(super) fn device_writes(&self, group: &Group) -> Option<Stated> {
+    pub(super) fn device_writes(&self, traffic: Traffic, group: &Group) -> Option<Stated> {
         let asked = &self.server.asked;
         let Some(domains) = self.domains() else {
             let of = self.server.platform.map_or("this processor", |of| of.name.as_str());
@@ -21,7 +22,7 @@ impl Predictor {
             let is_asked = asked.ddio.is_some() || asked.neighbours.is_some();
             return is_asked.then(|| Err(Gap::new(ResourceName::DeviceWrites, why)));
         };
-        Some(self.credits(&domains, group))
+        Some(self.credits(&domains, traffic, group))
     }
 
     /// The family's, with what this host's memory was measured to do under load.
@@ -30,7 +31,7 @@ impl Predictor {
         domains::of(self.server.platform).map(|family| family.with(under_load))
     }
 
-    fn credits(&self, domains: &Domains, group: &Group) -> Stated {
+    fn credits(&self, domains: &Domains, traffic: Traffic, group: &Group) -> Stated {
         let writes = domains.device_write;
         let count = group.nics as f64;
         if group.work != group.socket {
@@ -41,7 +42,7 @@ impl Predictor {
             );
             return Err(Gap::new(ResourceName::DeviceWrites, why));
         }
-        let wait_ns = self.wait_ns(domains, group)?;
+        let wait_ns = self.wait_ns(domains, traffic, group)?;
         let to_memory_ns = writes.unloaded_ns + wait_ns;
         let to_memory = count * writes.gbps(to_memory_ns);
         let to_cache = count * writes.gbps(domains.device_write_to_cache_ns);
@@ -101,9 +102,15 @@ impl Predictor {
         (if is_red { RED_LEAST } else { low }, high)
     }
 
-    /// How long a line waits behind what else loads the memory, in nanoseconds.
-    fn wait_ns(&self, domains: &Domains, group: &Group) -> Result<f64, Gap> {
-        Ok(self.beside(group, None)?.map_or(0.0, |all| all.left(domains).wait_ns))
+    /// How long a line waits behind what else loads the memory, in nanoseconds. Copies of TCP's
+    /// receivers are a part of it, where memory carries them.
+    fn wait_ns(&self, domains: &Domains, traffic: Traffic, group: &Group) -> Result<f64, Gap> {
+        let copies = (traffic == Traffic::Tcp).then_some(Copies::JUMBO_TCP);
+        let mut all = self.beside(group, copies)?;
+        if all.is_some_and(|all| !all.fits_alone()) {
+            all = self.beside(group, None)?;
+        }
+        Ok(all.map_or(0.0, |all| all.left(domains).wait_ns))
     }
 
     /// How many times longer copies beside neighbours make a byte of TCP for its receiver, where

@@ -138,7 +138,7 @@ impl Predictor {
         let mut all = vec![self.wire(traffic, group), self.cpu(traffic, group)];
         if traffic.is_kernel() {
             self.near_each_other(traffic, &mut all);
-            all.extend(self.one_stream(traffic).map(Ok));
+            all.extend(self.one_stream(traffic, group).map(Ok));
         }
         all.extend(self.slots(traffic, group));
         all.extend(
@@ -155,7 +155,7 @@ impl Predictor {
             all.push(self.between(traffic));
         }
         all.push(self.engine(traffic, group));
-        all.extend(self.device_writes(group).filter(|_| traffic != Traffic::Packets));
+        all.extend(self.device_writes(traffic, group).filter(|_| traffic != Traffic::Packets));
         all
     }
 
