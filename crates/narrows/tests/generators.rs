@@ -46,18 +46,24 @@ fn packets(words: &str, name: &str) -> Command {
 }
 
 /// Sent by the tool's count, left by the interface's, came by ours: of one run between namespaces
-/// nothing is lost, and others' packets are a handful.
-fn all_count_the_same(result: &Value) {
+/// nothing is lost, and others' packets are a handful. False where testpmd over AF_XDP says that it
+/// sent more than left, as it does by some 0.4 % on a quiet machine, and is named for it.
+fn counts_agree(result: &Value) -> bool {
     let way = &result["directions"][0];
     assert_eq!((&way["from"], &way["to"]), (&"narrows1".into(), &"narrows0".into()), "{way}");
     let [sent, came, left, arrived] =
         ["sent_packets", "received_packets", "out_packets", "in_packets"]
             .map(|key| figure(way, key));
+    let labels = result["labels"].to_string();
+    if result["engine"] == "testpmd-af-xdp" && sent > left {
+        assert!(labels.contains("tool-miscounts"), "{result}");
+        return false;
+    }
     assert_eq!(sent, came, "{way}");
     assert!((sent..sent + 200.0).contains(&left), "and neighbours' questions: {way}");
     assert_eq!(left, arrived, "{way}");
-    let labels = result["labels"].to_string();
     assert!(labels.contains("tool-sent") && !labels.contains("tool-miscounts"), "{labels}");
+    true
 }
 
 #[test]
@@ -70,10 +76,14 @@ fn what_a_generator_says_it_sent_is_what_left_and_what_came() {
             for size in ["64", "1518"] {
                 let words = format!("--engine {} --size {size} -t 0.5", tool.0);
                 let output = run(&mut packets(&words, "generators-counts"));
-                assert_eq!(output.status.code(), Some(0), "{}: {}", tool.0, err(&output));
                 let result = &json(&output)["results"][0];
-                assert!(figure(&result["estimate"], "value") > 1000.0, "{result}");
-                all_count_the_same(result);
+                assert!(
+                    figure(&result["estimate"], "value") > 1000.0,
+                    "{}: {result}",
+                    err(&output)
+                );
+                let code = i32::from(!counts_agree(result));
+                assert_eq!(output.status.code(), Some(code), "{}: {}", tool.0, err(&output));
             }
         });
     }
@@ -91,7 +101,7 @@ fn a_generator_keeps_the_rate_over_whole_seconds() {
         let result = &json(&output)["results"][0];
         let rate = figure(&result["estimate"], "value");
         assert!((4900.0..=5100.0).contains(&rate), "{rate}");
-        all_count_the_same(result);
+        assert!(counts_agree(result), "{result}");
     });
 }
 
@@ -333,9 +343,9 @@ fn a_study_names_generators_beside_our_own() {
         let done: Vec<&Value> = results.iter().filter(|cell| cell["done"] == 1).collect();
         assert_eq!(done.len(), 4, "{}", err(&output));
         assert!(done.iter().all(|cell| figure(&cell["estimate"], "value") > 1000.0), "{done:?}");
-        done.iter()
-            .filter(|cell| !cell["engine"].is_null())
-            .for_each(|cell| all_count_the_same(cell));
+        for cell in done.iter().filter(|cell| !cell["engine"].is_null()) {
+            counts_agree(cell);
+        }
         assert!(err(&output).contains("a window of whole seconds"), "{}", err(&output));
     });
 }
