@@ -300,6 +300,7 @@ fn small(rule: &str, cell: &Cell<'_>) -> Option<String> {
         names::SEGMENT_SIZE => return segment_size::beside_mtu(cell),
         names::PATH_OUTAGES => return path_outages::why(cell),
         names::PATH_CAPACITY => return deep_queue(cell),
+        names::CPU_QUOTA => return holds::of_quota(cell),
         names::RECEIVE_WINDOW => receive_window::why,
         names::SEND_BUFFER => send_buffer::why,
         _ => return None,

@@ -208,12 +208,7 @@ pub fn goes_past_own_network(cell: &Cell<'_>) -> Holds {
 /// A quota holds what its control group was stopped for: the kernel counts the periods in which it
 /// was. It holds no stream that keeps the pace that was asked for.
 pub fn quota_stops(cell: &Cell<'_>) -> Holds {
-    let share = |end: &EndReport| {
-        let periods = end.readings.total(keys::QUOTA_PERIODS)?;
-        // A group without a period in which it ran was stopped in none.
-        Some(end.readings.total(keys::THROTTLED)? as f64 / periods.max(1) as f64)
-    };
-    let shares = [cell.of_sender(share), cell.of_receiver(share)];
+    let shares = [cell.of_sender(stopped_share), cell.of_receiver(stopped_share)];
     let stopped = shares.into_iter().flatten().reduce(f64::max);
     match stopped {
         _ if pace(cell).is_some() => Holds::No,
@@ -224,6 +219,26 @@ pub fn quota_stops(cell: &Cell<'_>) -> Holds {
         // Not counted, and so not known: what uses no CPU misses none.
         None if is_idle(cell) => Holds::No,
         None => Holds::Perhaps,
+    }
+}
+
+/// Share of its periods in which an end's control group was stopped.
+fn stopped_share(end: &EndReport) -> Option<f64> {
+    let periods = end.readings.total(keys::QUOTA_PERIODS)?;
+    // A group without a period in which it ran was stopped in none.
+    Some(end.readings.total(keys::THROTTLED)? as f64 / periods.max(1) as f64)
+}
+
+/// Whose control group was stopped, where that was counted.
+pub fn of_quota(cell: &Cell<'_>) -> Option<String> {
+    let is_it = |share: Option<f64>| share.is_some_and(|share| share >= STOPPED_SHARE);
+    let [sends, takes] =
+        [cell.of_sender(stopped_share), cell.of_receiver(stopped_share)].map(is_it);
+    match (sends, takes) {
+        (true, true) => Some("at both ends".to_owned()),
+        (true, false) => Some("at the sender".to_owned()),
+        (false, true) => Some("at the receiver".to_owned()),
+        (false, false) => None,
     }
 }
 
@@ -389,7 +404,9 @@ mod tests {
         assert_eq!(of(Some((20, 18)), 10, None).as_deref(), Some("cpu-quota"), "stopped");
         assert_ne!(of(Some((20, 0)), 50, None).as_deref(), Some("cpu-quota"), "never stopped");
         assert_ne!(of(Some((0, 0)), 50, None).as_deref(), Some("cpu-quota"), "no period at all");
-        assert_eq!(limit(Some((20, 18)), 10, None).sureness, Sureness::Inferred);
+        let stopped = limit(Some((20, 18)), 10, None);
+        assert_eq!(stopped.sureness, Sureness::Inferred);
+        assert_eq!(stopped.what, "a quota of CPU time (at the sender)");
         let unknown = limit(None, 50, None);
         assert_eq!(unknown.rule.as_deref(), Some("cpu-quota"), "nobody counted");
         assert_eq!(unknown.sureness, Sureness::Possible, "nobody counted: {unknown}");
