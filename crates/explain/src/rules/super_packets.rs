@@ -4,11 +4,14 @@
 //! once, and every part of the way is passed once for all of it. Where less is handed over although
 //! segmentation is switched on, somebody bounded it (`gso_max_segs`, `gso_max_size`), or it is
 //! undone again (a checksum that is not offloaded). Counters of a physical NIC may count what left
-//! the wire, so only others are judged.
+//! the wire, so only others are judged. An interface counts whoever's packets: where other sockets
+//! of the sender's host sent a part of them, a mean of all says nothing of the stream's.
 
 use super::congestion_marks;
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
+use narrows_model::load::EndReport;
+use narrows_model::reading::{Scope, keys};
 use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
@@ -24,6 +27,8 @@ const SEGMENTS_MAX: f64 = 3.0;
 const WINDOW_MAX: f64 = 4.0;
 /// Messages from which on more could be handed over.
 const MESSAGE_MIN_BYTES: u64 = 16 << 10;
+/// Packets of others from this share of the interface's on change the mean of all.
+const OTHERS_SHARE: f64 = 0.1;
 /// Slower streams have no need of it.
 const RATE_MIN_BPS: f64 = 500e6;
 
@@ -51,6 +56,9 @@ fn look(cell: &Cell<'_>) -> Looked {
     }
     let segment = cell.segment_bytes().ok_or_else(|| cell.lacks(Measure::SegmentSize))?;
     let packet = cell.packet_bytes().ok_or_else(|| cell.lacks(Measure::SenderInterfacePackets))?;
+    if cell.of_sender(others_share).is_some_and(|share| share >= OTHERS_SHARE) {
+        return Err(cell.lacks(Measure::SenderInterfacePackets));
+    }
     let segments = packet / segment.max(1.0);
     let seen = format!("{packet:.0} B a packet, {segments:.1} segments of {segment:.0} B");
     let wrong = (segments < SEGMENTS_MAX).then(|| {
@@ -70,28 +78,54 @@ fn look(cell: &Cell<'_>) -> Looked {
     cell.saw(seen, wrong)
 }
 
+/// Packets that other sockets of the sender's host may have sent, as a share of all of its
+/// interface: datagrams, and TCP's segments beyond those of the measured flows, of which one
+/// packet has several.
+fn others_share(end: &EndReport) -> Option<f64> {
+    let total = |counter| end.readings.total(counter);
+    let interface = Scope::Nic(end.effective.interface.clone()?);
+    let packets = end.readings.of(keys::TX_PACKETS, interface).filter(|packets| *packets > 0)?;
+    let own = total(keys::SENT);
+    let segments = total(keys::TCP_OUT).zip(own).map_or(0, |(all, own)| all.saturating_sub(own));
+    Some((total(keys::UDP_OUT).unwrap_or(0) + segments) as f64 / packets as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, stream};
-    use crate::setting::testing::{is_clear, is_found, is_idle};
+    use crate::setting::testing::{is_clear, is_found, is_idle, is_unknown};
     use narrows_model::host::Nic;
     use narrows_model::load::Role;
+    use narrows_model::study::StoredStudy;
+
+    /// A stream by an interface that was given so many packets.
+    fn sends(packets: u64, physical: bool) -> StoredStudy {
+        let mut study = stream("tcp-stream");
+        for record in &mut study.records {
+            for end in record.of_mut(Role::Sender) {
+                end.effective.interface = Some("v0".into());
+            }
+        }
+        study.host.nics.push(Nic { name: "v0".into(), physical, ..Nic::default() });
+        read(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
+        read(&mut study, "interface", "v0.tx_bytes", 1_300_000_000);
+        read(&mut study, "interface", "v0.tx_packets", packets);
+        read(&mut study, "tcp-info", "flow0.sent_segments", 870_000);
+        study
+    }
 
     #[test]
     fn packets_of_one_segment_are_found() {
-        let with = |packets: u64, physical: bool, key: &str, value: u64| {
-            let mut study = stream("tcp-stream");
-            for record in &mut study.records {
-                for end in record.of_mut(Role::Sender) {
-                    end.effective.interface = Some("v0".into());
-                }
+        let beside = |packets: u64, others: &[(&str, &str, u64)]| {
+            let mut study = sends(packets, false);
+            for (source, key, value) in others {
+                read(&mut study, source, key, *value);
             }
-            study.host.nics.push(Nic { name: "v0".into(), physical, ..Nic::default() });
-            read(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
-            read(&mut study, "interface", "v0.tx_bytes", 1_300_000_000);
-            read(&mut study, "interface", "v0.tx_packets", packets);
-            read(&mut study, "tcp-info", "flow0.sent_segments", 870_000);
+            of_study(&RULE, &study)
+        };
+        let with = |packets: u64, physical: bool, key: &str, value: u64| {
+            let mut study = sends(packets, physical);
             read(&mut study, "tcp-info", &format!("flow0.{key}_segments"), value);
             of_study(&RULE, &study)
         };
@@ -102,5 +136,10 @@ mod tests {
         assert!(is_found(&of(870_000, false)));
         assert!(is_clear(&of(30_000, false)));
         assert!(is_idle(&of(870_000, true)));
+        assert!(is_unknown(&beside(870_000, &[("udp", "out_datagrams", 800_000)])), "datagrams");
+        assert!(is_found(&beside(870_000, &[("udp", "out_datagrams", 800)])), "few of them");
+        let all = |count| [("netstat", "Tcp.OutSegs_events", count)];
+        assert!(is_unknown(&beside(870_000, &all(1_700_000))), "other TCP");
+        assert!(is_found(&beside(870_000, &all(870_300))), "its own");
     }
 }

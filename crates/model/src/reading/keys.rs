@@ -1,9 +1,9 @@
 //! The counters that something asks for by name, and all gauges.
 
 use super::Source::{
-    Cpu, Group, Interface, Netstat, Nic, Qdisc, Socket, Softnet, TcpInfo, UserQueue,
+    Cpu, Group, Interface, Netstat, Nic, Qdisc, Socket, Softnet, TcpInfo, Udp, UserQueue,
 };
-use super::Unit::{Bytes, Events, Nanos, Options, Packets, Percent, Segments};
+use super::Unit::{Bytes, Datagrams, Events, Nanos, Options, Packets, Percent, Segments};
 use super::{Counter, Gauge};
 
 /// Time of a CPU in user mode, niced or not.
@@ -110,6 +110,8 @@ pub const TCP_CHECKSUM: Counter = kernel("Tcp.InCsumErrors");
 pub const UDP_CHECKSUM: Counter = kernel("Udp.InCsumErrors");
 /// Datagrams that came for a port where nobody listens.
 pub const UDP_NO_PORT: Counter = kernel("Udp.NoPorts");
+/// Datagrams that the namespace's sockets sent.
+pub const UDP_OUT: Counter = Counter::of(Udp, "out", Datagrams);
 /// Segments that a TCP socket sent, as the namespace counts them.
 pub const TCP_OUT: Counter = kernel("Tcp.OutSegs");
 /// Fragments that came and were to be joined.
