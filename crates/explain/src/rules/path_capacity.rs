@@ -7,7 +7,8 @@
 //! that waits for its CPU makes round trips long too, and a steady rate; but then TCP has nothing
 //! to send for most of the time. The rate is then its capacity, and rate x waiting time its queue.
 //! A shaper on the sender's own interface is `nic-shaped`'s to name, and a link that is full is
-//! what it should be.
+//! what it should be. A stream that loses many of its segments with next to nothing in a queue goes
+//! at the rate that its losses leave it, which may be as even: no link is full then.
 
 use super::{acknowledgements_slow, own_queue};
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
@@ -44,6 +45,14 @@ const PASSED_SHARE: f64 = 1.1;
 const FAR_SHARE: f64 = 0.6;
 /// From here on a link is full: headers, and a little that is not used.
 const LINK_SHARE: f64 = 0.9;
+
+/// From this share of segments lost on, losses may be what makes a rate.
+const LOST_SHARE: f64 = 0.05;
+/// Packets of a queue below which it is empty between the segments of one flow.
+const QUEUE_MIN_PACKETS: f64 = 4.0;
+/// Packets that wait for longer are worth a shorter queue: what manages queues lets them wait for
+/// 5 ms (RFC 8290).
+const LONG_QUEUE_NS: f64 = 20e6;
 
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, Needed::TcpCountersOfSender, None, look)
@@ -84,8 +93,10 @@ fn look(cell: &Cell<'_>) -> Looked {
             cell.trial.label
         );
         let seen = format!("{seen}; packet trains come at {}", says_rate(&carried));
-        return cell
-            .saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, REMEDY)));
+        return cell.saw(
+            seen.clone(),
+            Some(finding(&RULE, cell, Weight::Advice, says, seen, &remedy(&trips))),
+        );
     }
     let unsteady = unsteady.ok_or_else(|| cell.lacks(Measure::Slices))?;
     let queued = waited_ns >= WAITED_MIN_NS.max(WAITED_SHARE_MIN * trips.shortest_ns);
@@ -104,11 +115,12 @@ fn look(cell: &Cell<'_>) -> Looked {
     }
     // What trains pass, this path carries: that the stream has far less is no slower link's doing.
     let is_more = cell.carried().is_some_and(|all| capacity_bps < FAR_SHARE * all.low);
-    if !(queued && is_steady && free) || is_elsewhere || is_more {
-        return cell.saw(seen, None);
-    }
     let wait_ns = (trips.middle_ns - trips.shortest_ns).max(waited_ns);
     let queue_bytes = capacity_bps / 8.0 * wait_ns / 1e9;
+    let is_other = is_elsewhere || is_more || is_of_losses(cell, queue_bytes);
+    if !(queued && is_steady && free) || is_other {
+        return cell.saw(seen, None);
+    }
     let says = format!(
         "Something between the ends carries {} and no more in {}: a shaper or a slower link, with \
          a queue of about {:.0} KiB in which packets wait {:.1} ms",
@@ -117,7 +129,15 @@ fn look(cell: &Cell<'_>) -> Looked {
         queue_bytes / 1024.0,
         wait_ns / 1e6
     );
-    cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, REMEDY)))
+    let remedy = remedy(&trips);
+    cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, &remedy)))
+}
+
+/// Whether a stream loses so much, with so little of it in a queue, that the losses make its rate.
+fn is_of_losses(cell: &Cell<'_>, queue_bytes: f64) -> bool {
+    let packet = cell.in_packets(cell.segment_bytes().unwrap_or(1448.0));
+    let is_empty = queue_bytes < QUEUE_MIN_PACKETS * packet;
+    is_empty && cell.losses().is_some_and(|losses| losses.lost >= LOST_SHARE)
 }
 
 /// How far the runs and their slices are apart, as shares, and the round trips.
@@ -134,8 +154,14 @@ fn says_steadiness(spread: f64, unsteady: Option<f64>, trips: &Trips) -> String 
 }
 
 const REMEDY: &str = "raise what limits it (tc -s qdisc on hosts and routers between, the rate \
-                      that a provider allows), or take it as the path's capacity; a shorter queue \
-                      there (fq_codel) spares other traffic the wait";
+                      that a provider allows), or take it as the path's capacity";
+
+/// A queue that is not long needs no advice to shorten it.
+fn remedy(trips: &Trips) -> String {
+    let is_long = trips.middle_ns - trips.shortest_ns >= LONG_QUEUE_NS;
+    let shorter = "; a shorter queue there (fq_codel) spares other traffic the wait";
+    format!("{REMEDY}{}", if is_long { shorter } else { "" })
+}
 
 const FULLER: &str = "send fuller packets: see what keeps segments small (ip route show: mtu, \
                       advmss; a firewall that clamps the MSS), or raise what limits packets a \
@@ -225,6 +251,27 @@ mod tests {
         read(&mut idle, "tcp-info", "flow0.busy_ns", 200_000_000);
         assert!(is_clear(&of_study(&RULE, &idle)), "a sender that is slow itself");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn an_even_rate_that_losses_make_is_no_capacity() {
+        // 2 Mb/s of payload in round trips of 9 ms: a packet and a half.
+        let of = |lost: u64, least_us: u64| {
+            let mut study = study(0, least_us);
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+                end.flows[0].bytes.0 = 250_000;
+            }
+            slices(&mut study, &[25_000; 10]);
+            study.trials[0].params.message_bytes = narrows_model::Bytes(1_000);
+            read(&mut study, "tcp-info", "flow0.sent_segments", 1_000);
+            read(&mut study, "tcp-info", "flow0.retransmitted_segments", lost);
+            of_study(&RULE, &study)
+        };
+        assert!(is_clear(&of(200, 9_000)), "a fifth lost");
+        let few = format!("{:?}", of(10, 9_000));
+        assert!(few.contains("carries 2.07 Mb/s") && !few.contains("shorter queue"), "{few}");
+        let long = format!("{:?}", of(200, 90_000));
+        assert!(long.contains("carries 2.07 Mb/s") && long.contains("a shorter queue"), "{long}");
     }
 
     #[test]

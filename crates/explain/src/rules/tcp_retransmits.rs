@@ -46,11 +46,13 @@ const OWN_SHARE: f64 = 0.5;
 /// 8, a queue of ten packets 1.4, drops at random 0.2 to 0.7.
 pub const ROW_MIN: f64 = 3.0;
 const BETWEEN_HOSTS: &str = "look for drops on the way: ethtool -S at both NICs, counters and duplex \
-                             of the switch's ports, cables, rings, a shaper or policer";
+                             of the switch's ports, cables, rings, a shaper or policer, a queue of \
+                             a few packets, which is too short for TCP's bursts: lengthen it";
 const WITHIN_A_HOST: &str = "both ends are on this one host: see the queues and filters of each \
                              namespace that the packets pass, tc -s qdisc and nft list ruleset, \
                              nstat -az for pruned receive queues, and a router or switch if they \
-                             leave the host";
+                             leave the host; a queue of a few packets (limit, txqueuelen) is too \
+                             short for TCP's bursts: lengthen it";
 
 const LARGE_ALONE: &str = "long frames alone are damaged or dropped: see a filter or a limit by \
                            length on the way (nft: meta length; iptables: -m length), and ethtool \
