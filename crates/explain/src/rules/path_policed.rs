@@ -4,18 +4,20 @@
 //! the bucket has filled again. TCP loses segments in rows and the round trip stays short, while
 //! the fastest slices of all runs carry the same. Losses at random come one at a time; a shaper
 //! makes packets wait. Where the path was probed that decides: a policer loses packets of a train
-//! and none of a slower one, and passes the first of a train as they came.
+//! and none of a slower one, and passes the first of a train as they came. What another congestion
+//! control or several flows move beyond a rate shows that nothing on the path drops what is above it.
 
 use super::tcp_retransmits::{ROW_MIN, row};
 use super::{large_frames_lost, path_capacity_varies, path_drops_ecn};
 use crate::controls;
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::probes::says_rate;
-use crate::signals::Losses;
+use crate::signals::{Losses, Rates};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
-use narrows_stats::{Bursts, Limited};
+use narrows_model::trial::Trial;
+use narrows_stats::{Bursts, Limited, median};
 
 pub static RULE: Rule = Rule {
     name: "path-policed",
@@ -42,6 +44,12 @@ const LOST_PROBED_SHARE: f64 = 0.0005;
 const ALIKE_SHARE: f64 = 0.6;
 /// How far apart the fastest slices of the runs may be.
 const FASTEST_SPREAD_MAX: f64 = 0.2;
+
+/// What other streams of the path move, as a share of a rate, that nothing bounds there then.
+const BEYOND: f64 = 1.5;
+/// And how far apart their own runs are, as a share of the middle: what moves more than one that
+/// slows down at each loss has the same in each run where a rate holds both.
+const UNLIKE_SPREAD: f64 = 0.4;
 
 /// Of a stream that asks for congestion marks, from this share of segments sent again on, the
 /// mark itself may be what is dropped.
@@ -97,13 +105,13 @@ fn look(cell: &Cell<'_>) -> Looked {
     let is_in_rows = losses.lost >= LOST_SHARE && row >= ROW_MIN && is_alike;
     // Trains alone take what an empty bucket drops for losses at random.
     let is_emptied = cell.meets_empty_bucket() && losses.lost >= LOST_ALIKE_SHARE;
+    let rate = cell.rates().map_or(fastest.middle, |rates| rates.high.min(fastest.middle));
     let is_policed = !matches!(bursts, Some(Bursts::AtRandom { .. }))
         && (is_in_rows || is_emptied || is_held_alike(cell, &losses))
         && trips.waited_ns() <= WAITED_MAX_NS
-        && !cell.is_busy();
+        && !cell.is_busy()
+        && !moves_more(cell, rate, &fastest);
     let wrong = is_policed.then(|| {
-        let rates = cell.rates();
-        let rate = rates.map_or(fastest.middle, |rates| rates.high.min(fastest.middle));
         let says = format!(
             "Something on the path drops what comes faster than about {:.0} Mb/s of packets in {}, \
              and nothing queues: a policer or a firewall's rate limit",
@@ -142,6 +150,34 @@ fn look_at_probe(cell: &Cell<'_>, losses: &Losses, limited: &Limited) -> Looked 
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY)
     });
     cell.saw(seen, wrong)
+}
+
+/// Whether other streams that ran between the same ends moved far more than a rate: more than the
+/// fastest slices of this one, or more in some runs than in others, as losses without a rate do.
+fn moves_more(cell: &Cell<'_>, rate_bps: f64, fastest: &Rates) -> bool {
+    let trials = cell.study.trials.iter().filter(|trial| {
+        trial.id != cell.trial.id
+            && trial.kind == cell.trial.kind
+            && trial.engine.is_none()
+            && cell.is_beside(trial)
+    });
+    trials.map(|trial| each_bps(cell, trial)).any(|runs| {
+        let Some(middle) = median(&runs) else { return false };
+        let low = runs.iter().copied().fold(middle, f64::min);
+        let high = runs.iter().copied().fold(middle, f64::max);
+        let is_unlike = runs.len() >= ALIKE_RUNS_MIN && high - low >= UNLIKE_SPREAD * middle;
+        middle >= BEYOND * fastest.high || (middle >= BEYOND * rate_bps && is_unlike)
+    })
+}
+
+/// What the runs of a trial moved, in bits a second of payload.
+fn each_bps(cell: &Cell<'_>, trial: &Trial) -> Vec<f64> {
+    let ends = cell.study.records_of(trial).filter_map(|record| record.receiver());
+    let rates = ends.filter(|end| end.window_ns.0 > 0).map(|end| {
+        let bytes: u64 = end.flows.iter().map(|flow| flow.bytes.0).sum();
+        8e9 * bytes as f64 / end.window_ns.0 as f64
+    });
+    rates.collect()
 }
 
 /// Whether runs that lost a few segments each were as fast as each other all the same. Of `n`
@@ -198,6 +234,37 @@ mod tests {
         assert!(is_clear(&of(8_000, 100)), "single losses");
         assert!(is_clear(&of(300, 20_000)), "a queue");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn a_rate_that_several_flows_pass_is_no_policers() {
+        use narrows_model::record::Record;
+        use narrows_model::trial::TrialId;
+        let of = |runs: [u64; 4]| {
+            let mut study = study(9_000, 300, 100_000);
+            let mut trial = study.trials[0].clone();
+            (trial.id, trial.label) = (TrialId("b".into()), "tcp-stream 4 flows".into());
+            trial.params.streams = 4;
+            for (repeat, mbps) in (0..).zip(runs) {
+                let mut record = Record { repeat, ..study.records[0].clone() };
+                record.trial = trial.id.clone();
+                for end in record.of_mut(Role::Receiver) {
+                    end.flows[0].bytes.0 = mbps * 125_000;
+                }
+                for end in record.of_mut(Role::Sender) {
+                    end.readings.put_words("tcp-info", "flow0.retransmitted_segments", 0);
+                }
+                study.records.push(record);
+            }
+            study.trials.push(trial);
+            of_study(&RULE, &study)
+        };
+        // One flow has 10 Gb/s, and up to 25 in its fastest slices.
+        let found = |runs| format!("{:?}", of(runs)).contains("drops what comes faster");
+        assert!(found([6_000, 6_100, 6_000, 6_100]), "as much");
+        assert!(found([16_500, 16_600, 16_500, 16_600]), "the rate that one flow leaves unused");
+        assert!(!found([12_000, 20_000, 15_500, 17_500]), "a rate in no run");
+        assert!(!found([40_000, 40_100, 40_000, 40_100]), "more than the fastest slices");
     }
 
     #[test]
