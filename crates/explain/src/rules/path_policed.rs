@@ -5,7 +5,8 @@
 //! the fastest slices of all runs carry the same. Losses at random come one at a time; a shaper
 //! makes packets wait. Where the path was probed that decides: a policer loses packets of a train
 //! and none of a slower one, and passes the first of a train as they came. What another congestion
-//! control or several flows move beyond a rate shows that nothing on the path drops what is above it.
+//! control or several flows move beyond a rate shows that nothing on the path drops what is above
+//! it.
 
 use super::tcp_retransmits::{ROW_MIN, row};
 use super::{large_frames_lost, path_capacity_varies, path_drops_ecn};
