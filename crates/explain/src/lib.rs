@@ -13,6 +13,7 @@ mod inside;
 pub mod limits;
 mod measured;
 pub mod names;
+mod other_streams;
 mod own_flows;
 mod pairs;
 pub mod paths;

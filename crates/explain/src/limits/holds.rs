@@ -310,7 +310,7 @@ pub fn others_send(cell: &Cell<'_>) -> Holds {
     let is_theirs = other_traffic::is_more(cell)
         || other_traffic::is_queued_by_others(cell)
         || other_traffic::fills_the_path(cell)
-        || (is_queued && other_traffic::leaves(cell));
+        || (is_queued && (other_traffic::leaves(cell) || other_traffic::is_one_sum(cell)));
     if is_theirs { Holds::Yes } else { Holds::Perhaps }
 }
 

@@ -193,6 +193,13 @@ pub static NAMED: &[Named] = &[
         holds: is_too_short,
     },
     always(names::PATH_SHARED, "other traffic on the path", Sureness::Inferred),
+    // Its own window is what arrives, and its buffer is the queue in which packets wait.
+    Named {
+        rule: names::PATH_PROXY,
+        what: "something between the ends that makes connections of its own (a proxy),",
+        sureness: Sureness::Inferred,
+        holds: |cell| if is_two_connections(cell) { Holds::Yes } else { Holds::No },
+    },
     always(
         names::PATH_HOLDS_PACKETS,
         "a hop that holds packets and lets them go together",
@@ -204,13 +211,6 @@ pub static NAMED: &[Named] = &[
         "a shaper, a policer or a slower link between the ends",
         Sureness::Counted,
     ),
-    // Its own window is what arrives.
-    Named {
-        rule: names::PATH_PROXY,
-        what: "something between the ends that makes connections of its own (a proxy),",
-        sureness: Sureness::Inferred,
-        holds: |cell| if is_two_connections(cell) { Holds::Yes } else { Holds::No },
-    },
     Named {
         rule: names::RECEIVE_WINDOW,
         what: "the receiver's window",

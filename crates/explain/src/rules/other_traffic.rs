@@ -214,6 +214,13 @@ pub fn is_queued_by_others(cell: &Cell<'_>) -> bool {
     is_long && seen(cell).iter().any(Seen::comes_in)
 }
 
+/// Whether all that comes in at the receiver is one sum in each run, others' packets a part of it.
+pub fn is_one_sum(cell: &Cell<'_>) -> bool {
+    let all = seen(cell);
+    let mut came = all.iter().filter(|one| one.role == Role::Receiver);
+    came.any(|one| one.comes_in() && one.sum_bps.is_some())
+}
+
 /// What passed the ends' interfaces, where it was counted.
 fn seen(cell: &Cell<'_>) -> Vec<Seen> {
     let is_tcp = cell.is_tcp_stream() || cell.trial.kind == Workload::TCP_RR;
@@ -416,6 +423,13 @@ mod tests {
         let varied =
             format!("{:?}", of_study(&RULE, &filled([24_000_000, 30_000_000, 20_000_000], 20)));
         assert!(varied.contains("comes in") && !varied.contains("both together"), "{varied}");
+        let one_sum = |study: &StoredStudy| {
+            let summaries = narrows_stats::summarise(study);
+            let case = Case { study, summaries: &summaries, predictions: &[] };
+            measured::cells(&case).any(|cell| is_one_sum(&cell))
+        };
+        assert!(one_sum(&shared) && !one_sum(&free));
+        assert!(!one_sum(&filled([24_000_000, 30_000_000, 20_000_000], 20)), "another each run");
         // What the limit's sentence asks.
         let queued = |study: &StoredStudy| {
             let summaries = narrows_stats::summarise(study);

@@ -3,7 +3,8 @@
 //! A link that flaps, a route that changes, a policer that empties TCP's window: nothing comes for
 //! whole slices of the window, and the sender's timer runs out (at least 200 ms in Linux) before it
 //! goes on. The mean hides it. Where packets are lost one by one the timer runs out now and then as
-//! well, when the one that was sent again is lost too; but most losses are repaired without it.
+//! well, when the one that was sent again is lost too; but most losses are repaired without it, and
+//! where there are as many repairs as timers that ran out once, packets came in between.
 //! Where an end's own interface lost its link meanwhile, that is why. Where the receiver had most
 //! of what was sent again, little was lost: something holds packets and lets them go later.
 //! What drops all above a rate empties the window in this way as well: `path-policed` and the drops
@@ -31,6 +32,10 @@ const SILENT_SHARE: f64 = 0.05;
 /// Repairs without the timer for each time that it ran out: 0 to 2 where a link was dark for 300 ms
 /// at a time, 5 behind policers, 20 and more where every 50th or 100th packet was dropped.
 const REPAIRS_MAX: f64 = 10.0;
+/// A path that lets nothing pass loses what the timer sends as well, which waits twice as long each
+/// time: 240 and 275 ms were silent for each time where a link was dark for 300 to 500 ms, 140
+/// where a filter dropped one segment of 256.
+const WAITED_AGAIN: f64 = 1.1;
 
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, Needed::TcpSlices, None, look)
@@ -58,7 +63,8 @@ fn look(cell: &Cell<'_>) -> Looked {
         .into_iter()
         .filter_map(|counter| cell.sent_count(counter))
         .sum();
-    let is_alone = repairs <= REPAIRS_MAX * timeouts;
+    let is_dark = repairs < timeouts || silent_ns >= WAITED_AGAIN * timeouts * timer_ns(cell);
+    let is_alone = is_dark && repairs <= REPAIRS_MAX * timeouts;
     let is_silent = silent_ns / window_ns >= SILENT_SHARE && timeouts >= 1.0 && is_alone;
     let explained = explained(cell).filter(|_| is_silent);
     let seen = explained.map_or(seen.clone(), |by| format!("{seen}, which {by} explains"));
@@ -80,6 +86,11 @@ fn look(cell: &Cell<'_>) -> Looked {
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
     });
     cell.saw(seen, wrong)
+}
+
+/// What the timer lasts at the least, in nanoseconds.
+fn timer_ns(cell: &Cell<'_>) -> f64 {
+    timers::least_ns(cell) + cell.trips().map_or(0.0, |trips| trips.shortest_ns)
 }
 
 const OF_ROUTE: &str = "remove rto_min from the sender's route (ip route show): it lengthens each \
@@ -172,6 +183,20 @@ mod tests {
         };
         assert!(held(4).contains("something held packets") && held(4).contains("saves power"));
         assert!(held(3).contains("its timer: outages") && held(3).contains("a link that flaps"));
+    }
+
+    #[test]
+    fn repairs_as_many_as_timers_that_ran_out_once_are_losses_and_no_outage() {
+        let of = |timeouts: u64, repairs: u64| {
+            let mut study = stream("tcp-stream");
+            slices(&mut study, &[9, 0, 0, 9, 9, 0, 0, 9, 0, 0]);
+            read(&mut study, "tcp-info", "flow0.timeouts_events", timeouts);
+            read(&mut study, "netstat", "TcpExt.TCPSackRecovery_events", repairs);
+            of_study(&RULE, &study)
+        };
+        assert!(is_clear(&of(3, 4)), "200 ms for each");
+        assert!(is_found(&of(3, 2)), "fewer repairs");
+        assert!(is_found(&of(2, 4)), "300 ms for each");
     }
 
     #[test]

@@ -12,12 +12,12 @@ use super::tcp_retransmits::{ROW_MIN, row};
 use super::{large_frames_lost, path_capacity_varies, path_drops_ecn};
 use crate::controls;
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
+use crate::other_streams::OtherStream;
 use crate::probes::says_rate;
 use crate::signals::{Losses, Rates};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
-use narrows_model::trial::Trial;
 use narrows_stats::{Bursts, Limited, median};
 
 pub static RULE: Rule = Rule {
@@ -90,28 +90,32 @@ fn look(cell: &Cell<'_>) -> Looked {
         return look_at_probe(cell, &losses, &limited);
     }
     let trips = cell.trips().ok_or_else(|| cell.lacks(Measure::TcpRoundTrips))?;
-    let fastest = cell.fastest_slices().ok_or_else(|| cell.lacks(Measure::Slices))?;
+    // A short run has no slices: then its mean alone tells.
+    let slices = cell.fastest_slices();
+    let rates = cell.rates();
+    let fastest = slices.as_ref().or(rates.as_ref()).ok_or_else(|| cell.lacks(Measure::Slices))?;
     let row = row(cell).ok_or_else(|| cell.lacks(Measure::KernelRepairs));
     let row = if losses.lost > 0.0 { row? } else { 0.0 };
     let seen = format!(
-        "{:.1} % of the segments lost, {row:.1} packets at a time; packets waited {:.2} ms; the fastest \
-         slices of the runs are within {:.0} % of each other",
+        "{:.1} % of the segments lost, {row:.1} packets at a time; packets waited {:.2} ms; the {} \
+         within {:.0} % of each other",
         100.0 * losses.lost,
         trips.waited_ns() / 1e6,
+        if slices.is_some() { "fastest slices of the runs are" } else { "runs are" },
         100.0 * fastest.spread()
     );
     // A run that begins with a full bucket, after a pause, has one slice that is faster.
     let is_alike = fastest.spread() <= FASTEST_SPREAD_MAX
         || cell.fastest_alike(FASTEST_SPREAD_MAX / 2.0) >= Some(ALIKE_SHARE);
-    let is_in_rows = losses.lost >= LOST_SHARE && row >= ROW_MIN && is_alike;
+    let is_in_rows = slices.is_some() && losses.lost >= LOST_SHARE && row >= ROW_MIN && is_alike;
     // Trains alone take what an empty bucket drops for losses at random.
     let is_emptied = cell.meets_empty_bucket() && losses.lost >= LOST_ALIKE_SHARE;
-    let rate = cell.rates().map_or(fastest.middle, |rates| rates.high.min(fastest.middle));
+    let rate = rates.as_ref().map_or(fastest.middle, |rates| rates.high.min(fastest.middle));
     let is_policed = !matches!(bursts, Some(Bursts::AtRandom { .. }))
         && (is_in_rows || is_emptied || is_held_alike(cell, &losses))
         && trips.waited_ns() <= WAITED_MAX_NS
         && !cell.is_busy()
-        && !moves_more(cell, rate, &fastest);
+        && !moves_more(cell, rate, fastest);
     let wrong = is_policed.then(|| {
         let says = format!(
             "Something on the path drops what comes faster than about {:.0} Mb/s of packets in {}, \
@@ -156,29 +160,13 @@ fn look_at_probe(cell: &Cell<'_>, losses: &Losses, limited: &Limited) -> Looked 
 /// Whether other streams that ran between the same ends moved far more than a rate: more than the
 /// fastest slices of this one, or more in some runs than in others, as losses without a rate do.
 fn moves_more(cell: &Cell<'_>, rate_bps: f64, fastest: &Rates) -> bool {
-    let trials = cell.study.trials.iter().filter(|trial| {
-        trial.id != cell.trial.id
-            && trial.kind == cell.trial.kind
-            && trial.engine.is_none()
-            && cell.is_beside(trial)
-    });
-    trials.map(|trial| each_bps(cell, trial)).any(|runs| {
-        let Some(middle) = median(&runs) else { return false };
+    OtherStream::all(cell).iter().map(|other| &other.each_bps).any(|runs| {
+        let Some(middle) = median(runs) else { return false };
         let low = runs.iter().copied().fold(middle, f64::min);
         let high = runs.iter().copied().fold(middle, f64::max);
         let is_unlike = runs.len() >= ALIKE_RUNS_MIN && high - low >= UNLIKE_SPREAD * middle;
         middle >= BEYOND * fastest.high || (middle >= BEYOND * rate_bps && is_unlike)
     })
-}
-
-/// What the runs of a trial moved, in bits a second of payload.
-fn each_bps(cell: &Cell<'_>, trial: &Trial) -> Vec<f64> {
-    let ends = cell.study.records_of(trial).filter_map(|record| record.receiver());
-    let rates = ends.filter(|end| end.window_ns.0 > 0).map(|end| {
-        let bytes: u64 = end.flows.iter().map(|flow| flow.bytes.0).sum();
-        8e9 * bytes as f64 / end.window_ns.0 as f64
-    });
-    rates.collect()
 }
 
 /// Whether runs that lost a few segments each were as fast as each other all the same. Of `n`
@@ -200,9 +188,10 @@ fn is_held_alike(cell: &Cell<'_>, losses: &Losses) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::beside::testing::with_beside;
     use crate::measured::testing::{of_study, read, slices, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
-    use narrows_model::load::Role;
+    use narrows_model::load::{Params, Role};
     use narrows_model::study::StoredStudy;
 
     /// A stream of three runs, of whose hundred thousand segments so many were sent again.
@@ -266,6 +255,25 @@ mod tests {
         assert!(found([16_500, 16_600, 16_500, 16_600]), "the rate that one flow leaves unused");
         assert!(!found([12_000, 20_000, 15_500, 17_500]), "a rate in no run");
         assert!(!found([40_000, 40_100, 40_000, 40_100]), "more than the fastest slices");
+    }
+
+    #[test]
+    fn runs_too_short_for_slices_are_policed_where_bbr_moves_the_same() {
+        let of = |bbr: f64| {
+            let mut study = study(9_000, 300, 100_000);
+            slices(&mut study, &[0, 4_000_000, 0, 4_000_000]);
+            let of_bbr = |params: &mut Params| params.congestion = Some("bbr".into());
+            with_beside(&mut study, of_bbr, bbr);
+            let ids: Vec<_> = study.trials.iter().map(|trial| trial.id.clone()).collect();
+            for run in &mut study.records {
+                let name = if run.trial == ids[0] { "cubic" } else { "bbr" };
+                let ends = run.of_mut(Role::Sender);
+                ends.for_each(|end| end.effective.congestion = Some(name.into()));
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(1.03)));
+        assert!(is_clear(&of(1.4)), "one that does not mind loss has more");
     }
 
     #[test]

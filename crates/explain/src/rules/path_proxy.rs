@@ -75,13 +75,26 @@ fn is_from_another_port(cell: &Cell<'_>) -> bool {
     is_tcp && runs.next() == Some(true) && runs.all(|is_other| is_other)
 }
 
-/// Whether two connections follow one another: the sender is offered another window than the
-/// receiver offers, which no translation of addresses does.
+/// Whether two connections follow one another: the sender finds a window closed that the receiver
+/// does not close, or is offered another one than the receiver offers, which no translation of
+/// addresses does.
 pub fn is_two_connections(cell: &Cell<'_>) -> bool {
-    (is_found(cell) || is_from_another_port(cell)) && receive_window::rewritten(cell).is_some()
+    let is_rewritten = || receive_window::rewritten(cell).is_some();
+    receive_window::is_closed_between(cell)
+        || ((is_found(cell) || is_from_another_port(cell)) && is_rewritten())
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
+    if cell.is_tcp_stream() && receive_window::is_closed_between(cell) {
+        let seen = "the sender's window is closed, the receiver's is open and nothing waits there";
+        let says = format!(
+            "Something between the ends takes the data of {} in the receiver's place, and passes it \
+             on no faster than was measured: {seen}",
+            cell.trial.label
+        );
+        let found = finding(&RULE, cell, Weight::Advice, says, seen.to_owned(), OF_FULL);
+        return cell.saw(seen, Some(found));
+    }
     if is_from_another_port(cell) && !is_found(cell) {
         let seen = "each connection arrived from another port than it was made from";
         let says = format!(
@@ -122,6 +135,10 @@ const REMEDY: &str = "look for a proxy, a load balancer, a firewall that proxies
                       accelerator on the way (traceroute -T and -U to the same host differ; nft \
                       list ruleset: redirect, tproxy), and measure its two sides apart, or past \
                       it; where there is none, datagrams take a longer way than TCP";
+
+const OF_FULL: &str = "look for a proxy, load balancer or accelerator on the way (nft list ruleset: \
+                       redirect, tproxy; ss -tnp on hosts between) and see what bounds it: its CPU, \
+                       a limit of rate, the size of its reads, its connection to the receiver";
 
 /// What a probe took, in nanoseconds.
 struct Times {
@@ -189,6 +206,28 @@ mod tests {
         assert!(is_clear(&of(&[(60, 400), (50, 300)])), "wake-ups of a short path");
         assert!(is_clear(&of(&[(300, 20_300)])), "a single probe");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn a_window_that_the_receiver_does_not_close_is_closed_by_somebody_between() {
+        use crate::measured::testing::{read, read_receiver};
+        // The sender's largest window, what its kernel tells of its own, what waits at the receiver.
+        let of = |window: u64, own: u64, waiting: u64| {
+            let mut study = stream("tcp-stream");
+            for key in ["opening:send_window_bytes", "highest:send_window_bytes"] {
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), window);
+            }
+            read(&mut study, "tcp-info", "flow0.send_window_bytes", 0);
+            read(&mut study, "tcp-info", "flow0.receive_window_bytes", own);
+            read_receiver(&mut study, "tcp-info", "flow0.receive_window_bytes", 92_160);
+            read_receiver(&mut study, "socket", "flow0.highest:waiting_bytes", waiting);
+            of_study(&RULE, &study)
+        };
+        let found = format!("{:?}", of(0, 64_512, 0));
+        assert!(found.contains("takes the data of tcp-stream in the receiver's place"), "{found}");
+        assert!(is_unknown(&of(8_192, 64_512, 0)), "it opens at times");
+        assert!(is_unknown(&of(0, 0, 0)), "a kernel that does not tell it");
+        assert!(is_unknown(&of(0, 64_512, 60_000)), "the receiver reads too slowly");
     }
 
     #[test]

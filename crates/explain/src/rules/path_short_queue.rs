@@ -4,13 +4,16 @@
 //! drops the rest of every burst, long before the link is full and without any delay: TCP takes it
 //! for congestion. A stream alone does not tell it from losses at random; packet trains do,
 //! which lose what comes at once, none of what comes apart, and arrive spread out from the first.
+//! So do streams beside it, of which one with a pace loses nothing and another moves far more.
 
 use super::{other_traffic, path_capacity_varies, path_half_duplex};
 use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::other_streams::OtherStream;
 use crate::probes::says_rate;
+use crate::signals::Losses;
 use crate::{Case, Rule};
 use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
-use narrows_stats::Bursts;
+use narrows_stats::{Bursts, median};
 
 pub static RULE: Rule = Rule {
     name: "path-short-queue",
@@ -52,7 +55,10 @@ fn look(cell: &Cell<'_>) -> Looked {
     if !is_of_one_path {
         return cell.saw("packet trains at different times tell of different links", None);
     }
-    let bursts = cell.bursts().ok_or_else(|| cell.lacks(Measure::TrainsByExplain))?;
+    let Some(bursts) = cell.bursts() else {
+        let by_streams = look_at_streams(cell, &losses);
+        return by_streams.unwrap_or_else(|| Err(cell.lacks(Measure::TrainsByExplain)));
+    };
     let Bursts::Limited(limited) = bursts else {
         return cell.saw("packet trains lose no more at once than apart", None);
     };
@@ -84,7 +90,9 @@ fn look(cell: &Cell<'_>) -> Looked {
     let holds_enough = limited.room_bytes.zip(needed_bytes(cell, rate.middle));
     let is_long = holds_enough.is_some_and(|(room, needed)| room >= needed);
     if is_long {
-        return cell.saw(format!("{seen}; what it holds is as much as a round trip needs"), None);
+        // TCP sends several segments at once, however short the way: other streams tell.
+        let enough = || cell.saw(format!("{seen}; it holds as much as a round trip needs"), None);
+        return look_at_streams(cell, &losses).unwrap_or_else(enough);
     }
     let is_short =
         limited.is_queue && reached < REACHED_SHARE && !is_never_empty && !cell.is_busy();
@@ -96,12 +104,50 @@ fn look(cell: &Cell<'_>) -> Looked {
              link{carries}, and drops the rest of what comes at once though the link is not full",
             cell.trial.label
         );
-        let remedy = "lengthen the queue there (switch or router buffer, txqueuelen, tc -s qdisc: \
-                      limit), to rate x round trip / sqrt(flows); or pace at the sender: fq, bbr, \
-                      --bitrate below the link's rate";
-        finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY)
     });
     cell.saw(seen, wrong)
+}
+
+const REMEDY: &str = "lengthen the queue there (switch or router buffer, txqueuelen, tc -s qdisc: \
+                      limit), to rate x round trip / sqrt(flows); or pace at the sender: fq, bbr, \
+                      --bitrate below the link's rate";
+
+/// Of a stream with a pace so many lost segments would be expected at the least, at the share that
+/// one without loses: where a fifth of them are lost at the most, pace spares them.
+const EXPECTED_MIN: f64 = 7.0;
+const SPARED_TIMES: f64 = 5.0;
+/// What other streams move beyond this one, from which on no rate holds it.
+const BEYOND: f64 = 1.5;
+
+/// The same by other streams between the same ends, where no trains were sent: one with a pace
+/// loses next to nothing, and one that spreads its packets, or several, move far more. `None` where
+/// they do not tell.
+fn look_at_streams(cell: &Cell<'_>, losses: &Losses) -> Option<Looked> {
+    let all = OtherStream::all(cell);
+    let paced = all.iter().filter(|one| one.is_paced()).map(OtherStream::segments);
+    let (sent, lost) = paced.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+    let expected = sent as f64 * losses.lost;
+    let is_spared = expected >= EXPECTED_MIN && SPARED_TIMES * lost as f64 <= expected;
+    let free = all.iter().filter(|one| !one.is_paced());
+    let rates = free.filter_map(|one| Some((median(&one.each_bps)?, one.trial.label.as_str())));
+    let (most_bps, label) = rates.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    if !is_spared || most_bps < BEYOND * cell.rates()?.middle || cell.is_busy() {
+        return None;
+    }
+    let seen = format!(
+        "{:.2} % of the segments lost, and {lost} of {sent} with a pace; {label} moves {:.0} Mb/s",
+        100.0 * losses.lost,
+        most_bps / 1e6
+    );
+    let says = format!(
+        "A queue on the path is too short for TCP's bursts in {}: it drops what comes at once and \
+         nearly nothing of what comes apart, though the link carries {:.0} Mb/s or more",
+        cell.trial.label,
+        cell.in_packets(most_bps) / 1e6
+    );
+    let found = finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY);
+    Some(cell.saw(seen, Some(found)))
 }
 
 fn says_room(bytes: Option<f64>) -> String {
@@ -149,6 +195,7 @@ mod tests {
     use narrows_model::Nanos;
     use narrows_model::load::Role;
     use narrows_model::probe::PathProbe;
+    use narrows_model::study::StoredStudy;
 
     #[test]
     fn a_queue_of_five_packets_is_found_and_a_bucket_is_not() {
@@ -208,6 +255,49 @@ mod tests {
         read(&mut lacks, "tcp-info", "flow0.sent_segments", 1_000);
         read(&mut lacks, "tcp-info", "flow0.retransmitted_segments", 50);
         assert!(is_unknown(&of_study(&RULE, &lacks)), "no probe");
+    }
+
+    #[test]
+    fn a_pace_that_loses_nothing_and_a_faster_stream_tell_of_a_short_queue() {
+        use narrows_model::trial::TrialId;
+        // Segments that a stream with a pace sent and lost, and what bbr moves.
+        let of = |paced: (u64, u64), mbps: u64, is_reverse: bool| {
+            let mut study = stream("tcp-stream");
+            let at = |rate: u64| rate * 125_000;
+            let counted = |study: &mut StoredStudy, id: &str, (sent, again): (u64, u64), mbps| {
+                for run in study.records.iter_mut().filter(|run| run.trial.0 == id) {
+                    for end in run.of_mut(Role::Sender) {
+                        let read = &mut end.readings;
+                        read.put_words("tcp-info", "flow0.sent_segments", sent);
+                        read.put_words("tcp-info", "flow0.retransmitted_segments", again);
+                    }
+                    run.of_mut(Role::Receiver).for_each(|end| end.flows[0].bytes.0 = at(mbps));
+                }
+            };
+            for (id, rate_bps) in [("paced", Some(1_000_000)), ("bbr", None)] {
+                let mut trial = study.trials[0].clone();
+                (trial.id, trial.label) = (TrialId(id.into()), id.into());
+                trial.params.rate_bps = rate_bps;
+                trial.params.stream.get_or_insert_default().reverse = is_reverse;
+                let mut run = study.records[0].clone();
+                run.trial = trial.id.clone();
+                study.trials.push(trial);
+                study.records.push(run);
+            }
+            let own = study.trials[0].id.0.clone();
+            counted(&mut study, &own, (75, 16), 2);
+            counted(&mut study, "paced", paced, 1);
+            counted(&mut study, "bbr", (8_000, 1_300), mbps);
+            of_study(&RULE, &study)
+        };
+        let found = of((60, 0), 188, false);
+        let Verdict::Found { findings } = &found else { panic!("{found:?}") };
+        assert!(findings[0].says.contains("the link carries 195 Mb/s or more"), "{findings:?}");
+        assert!(findings[0].evidence[0].says.contains("0 of 60 with a pace"), "{findings:?}");
+        assert!(is_unknown(&of((30, 0), 188, false)), "six of thirty may all be spared");
+        assert!(is_unknown(&of((60, 3), 188, false)), "a pace loses as well");
+        assert!(is_unknown(&of((60, 0), 2, false)), "a rate that none passes");
+        assert!(is_unknown(&of((60, 0), 188, true)), "the other direction");
     }
 
     #[test]

@@ -11,7 +11,8 @@ use crate::cookies;
 use crate::ends::End;
 use crate::measured::{Cell, Limit, Why, judge_limit};
 use crate::{Case, Rule};
-use narrows_model::reading::{Moment, keys};
+use narrows_model::load::EndReport;
+use narrows_model::reading::{Gauge, Moment, keys};
 use narrows_model::result::Verdict;
 
 /// Whether this buffer held TCP back.
@@ -65,6 +66,20 @@ pub fn why(cell: &Cell<'_>) -> Why {
             remedy: format!("{}: ip route show; take `window` off the route", end.at),
         };
     }
+    if is_closed_between(cell) {
+        return Why {
+            says: format!(
+                "the sender finds the window closed, although one is offered {} and nothing waits \
+                 there: something between them takes the data in the receiver's place, and its \
+                 own buffer is full",
+                end.at
+            ),
+            remedy: "look for a proxy, load balancer or accelerator between the ends and see what \
+                     bounds it (its CPU, its own limit of rate, its connection to the receiver); \
+                     no setting of the ends does"
+                .to_owned(),
+        };
+    }
     if let Some((offered, arrives)) = rewritten(cell) {
         return Why {
             says: format!(
@@ -105,6 +120,33 @@ pub fn rewritten(cell: &Cell<'_>) -> Option<(f64, f64)> {
         all.map(|(_, bytes)| bytes as f64).reduce(f64::max)
     })?;
     (arrives > 0.0 && offered >= REWRITTEN * arrives).then_some((offered, arrives))
+}
+
+/// What waits in the receiver's socket of what its window offers, at the most, where nothing there
+/// closes it.
+const WAITING_SHARE: f64 = 0.25;
+
+/// Whether the sender has had no window at all whenever it was looked at, although the receiver
+/// offers one and next to nothing waits in its socket: somebody else has closed it, whose own
+/// buffer is full. What only rewrites a window cannot close it for ever. Kernels that do not tell
+/// the window to its sender (before 5.4) do not tell that of a receiver either (6.2).
+pub fn is_closed_between(cell: &Cell<'_>) -> bool {
+    let largest = |end: &EndReport, gauge: Gauge, moments: &[Moment]| {
+        let all = moments.iter().flat_map(|moment| end.readings.each(gauge, *moment));
+        all.map(|(_, bytes)| bytes).reduce(u64::max)
+    };
+    let arrives = cell.of_sender(|end| {
+        let _ = largest(end, keys::RECEIVE_WINDOW, &[Moment::Closing]).filter(|own| *own > 0)?;
+        let all = [Moment::Opening, Moment::Highest, Moment::Closing];
+        largest(end, keys::SEND_WINDOW, &all).map(|bytes| bytes as f64)
+    });
+    let waiting_share = cell.of_receiver(|end| {
+        let offered = end.readings.each(keys::RECEIVE_WINDOW, Moment::Closing);
+        let least = offered.map(|(_, bytes)| bytes).reduce(u64::min).filter(|own| *own > 0)?;
+        let waiting = largest(end, keys::WAITING, &[Moment::Highest, Moment::Closing])?;
+        Some(waiting as f64 / least as f64)
+    });
+    arrives == Some(0.0) && waiting_share.is_some_and(|share| share <= WAITING_SHARE)
 }
 
 fn by_cookies(end: &End<'_>) -> Why {

@@ -39,7 +39,7 @@ const fn above(name: &'static str, most: i64, usual: &'static str, does: &'stati
     Setting { name, costs: Costs::Above(most), usual, does }
 }
 
-const SETTINGS: [Setting; 19] = [
+const SETTINGS: [Setting; 24] = [
     below(
         "net.core.rmem_default",
         64 << 10,
@@ -72,7 +72,19 @@ const SETTINGS: [Setting; 19] = [
         "4194304",
         "incomplete fragments are dropped above that many bytes",
     ),
+    below(
+        "net.core.dev_weight",
+        16,
+        "64",
+        "an interface without polling of its own takes so few packets in its turn",
+    ),
     above("net.ipv4.tcp_abort_on_overflow", 0, "0", "connections are reset in a burst"),
+    below(
+        "net.ipv4.tcp_adv_win_scale",
+        -1,
+        "1",
+        "a quarter of the receive buffer or less is offered as window (before Linux 6.6)",
+    ),
     below("net.ipv4.tcp_app_win", 4, "31", "that share of the window is held back"),
     above(
         "net.ipv4.tcp_comp_sack_delay_ns",
@@ -80,12 +92,24 @@ const SETTINGS: [Setting; 19] = [
         "1000000",
         "the receiver reports losses late",
     ),
+    below(
+        "net.ipv4.tcp_dsack",
+        1,
+        "1",
+        "nobody hears of what was sent again in vain, and the slowdown is not undone",
+    ),
     below("net.ipv4.tcp_early_retrans", 1, "3", "a lost tail waits for the timer of 200 ms"),
     below(
         "net.ipv4.tcp_limit_output_bytes",
         128 << 10,
         "4194304",
         "a flow may have no more than that in the sender's own queues",
+    ),
+    below(
+        "net.ipv4.tcp_max_reordering",
+        30,
+        "300",
+        "packets that more than that many others overtake are taken for lost",
     ),
     below("net.ipv4.tcp_max_syn_backlog", 32, "128 or more", "handshakes wait for each other"),
     below(
@@ -99,6 +123,12 @@ const SETTINGS: [Setting; 19] = [
         100,
         "120",
         "a sender that paces stays below the rate that its window allows",
+    ),
+    below(
+        "net.ipv4.tcp_pacing_ss_ratio",
+        100,
+        "200",
+        "a sender that paces grows no faster than its window allows in slow start",
     ),
     below("net.ipv4.tcp_recovery", 1, "1", "losses are found late (RACK is off)"),
     above("net.ipv4.tcp_reordering", 50, "3", "losses are detected only after that many segments"),

@@ -490,10 +490,13 @@ pub const CAUSES: &[Cause] = &[
         name: "outages of a fifth",
         rules: &["path-outages"],
         plant: |study, _| {
-            senders(study, |end| read(end, "tcp-info", "flow0.timeouts_events", 8));
+            // The timer of 200 ms runs out, and lost is what it sent again.
+            senders(study, |end| {
+                read(end, "tcp-info", "flow0.timeouts_events", 1);
+                read(end, "netstat", "TcpExt.TCPSackRecovery_events", 1);
+            });
             receivers(study, |end| {
-                end.intervals[3].bytes = Bytes(0);
-                end.intervals[4].bytes = Bytes(0);
+                end.intervals[3..6].iter_mut().for_each(|slice| slice.bytes = Bytes(0));
             });
         },
     },
