@@ -146,7 +146,7 @@ fn pace_of(study: &StoredStudy, trial: &Trial) -> Option<Pace> {
 }
 
 /// Fewer runs have no rate that they keep.
-const RUNS_LEAST: usize = 3;
+const RUNS_LEAST: usize = 2;
 
 /// Trains that come at less of a stream's rate do not tell what its path carries.
 const CREDIBLE_SHARE: f64 = 0.1;

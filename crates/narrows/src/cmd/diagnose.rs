@@ -6,7 +6,8 @@ use super::early::{self, EndedEarly};
 use super::measurement::{self, Measurement, Opened};
 use crate::args::DiagnoseArgs;
 use crate::failure::Failure;
-use crate::output::{self, Planned};
+use crate::output::{self, Amid, Planned};
+use crate::progress::Whole;
 use crate::{cmd, screen};
 use narrows_explain::tune::{Advice, Profile, advise};
 use narrows_hostctl::guard::Guard;
@@ -53,6 +54,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<u8, Failure> {
         settings: Vec::new(),
         guard: guard.transpose()?,
         began,
+        whole: Whole::default(),
     };
     let (file, end) = session.measure()?;
     present(args, &file)?;
@@ -105,6 +107,8 @@ struct Session<'a> {
     settings: Vec<Set>,
     guard: Option<Guard>,
     began: Instant,
+    /// How far all runs are.
+    whole: Whole,
 }
 
 impl Session<'_> {
@@ -184,8 +188,12 @@ impl Session<'_> {
         let mut controller = Controller { launcher, ends, together: false, stop, onlooker: None };
         let steps = std::slice::from_ref(step);
         let planned = Planned { study, trials, steps, store };
-        output::run_steps(&mut controller, &planned, &self.args.peer.out)
-            .map_err(EndedEarly::Broken)
+        self.whole.left = CONFIRM_UNTIL.saturating_sub(self.began.elapsed());
+        self.whole.about = about(self.whole.done, self.began.elapsed());
+        let amid = Amid { whole: Some(&mut self.whole), seen: &mut |_, _| () };
+        let ran = output::run_amid(&mut controller, &planned, &self.args.peer.out, amid);
+        self.whole.done += 1;
+        ran.map_err(EndedEarly::Broken)
     }
 
     /// Adds the trials of all changes that these hosts and the agent's owner allow.
@@ -264,6 +272,17 @@ impl Session<'_> {
     }
 }
 
+/// Runs that a diagnosis usually makes.
+const RUNS_ABOUT: usize = 60;
+
+/// How many runs there will be where so many took so long.
+fn about(done: usize, past: Duration) -> usize {
+    match done {
+        0..4 => RUNS_ABOUT,
+        _ => (done as f64 * CONFIRM_UNTIL.as_secs_f64() / past.as_secs_f64().max(0.1)) as usize,
+    }
+}
+
 /// What the two hosts have.
 fn known(here: &Host, there: Option<&Host>, base: &Trial) -> Known {
     let sender = if base.params.is_reverse() { there } else { Some(here) };
@@ -315,6 +334,14 @@ mod tests {
             host.tuning.insert(name.to_owned(), known(value));
         }
         host
+    }
+
+    #[test]
+    fn the_number_of_runs_follows_from_how_long_those_before_took() {
+        let after = |done: usize, seconds: u64| about(done, Duration::from_secs(seconds));
+        assert_eq!(after(0, 0), 60);
+        assert_eq!(after(20, 30), 100);
+        assert_eq!(after(20, 100), 30);
     }
 
     #[test]

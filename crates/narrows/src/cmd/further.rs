@@ -1,16 +1,19 @@
 //! What a direct measurement asks further where its answer is a symptom: that something is lost
 //! does not say whether at random, by a policer or in a queue that is too short. A probe of the
-//! path tells, and a UDP stream at half of its pace and with datagrams of another size; of what is
-//! policed the same stream with another number of flows; and of each that has a class, where the
-//! path limits it in any way, the same in best effort.
+//! path tells, and a UDP stream at half of its pace and with datagrams of another size; of a TCP
+//! stream that loses segments the same at half of its rate and with another congestion control; of
+//! what is policed the same stream with another number of flows; and of each that has a class,
+//! where the path limits it in any way, the same in best effort.
 
 use super::measurement::{Measurement, Opened};
-use super::variants::{best_effort, other_flows, other_size, slower};
+use super::variants::{best_effort, control, other_flows, other_size, slower};
 use crate::failure::Failure;
 use crate::output::{self, Planned};
 use narrows_explain::limits::Limit;
 use narrows_explain::names;
+use narrows_model::host::Host;
 use narrows_model::trial::Trial;
+use narrows_model::workload::Workload;
 use narrows_plan::{Step, direct as plan};
 use narrows_report::Analysis;
 use narrows_runner::controller::Controller;
@@ -77,7 +80,13 @@ fn more(measurement: &Measurement<'_>, opened: &Opened) -> Result<Vec<Trial>, Fa
         return Ok(Vec::new());
     }
     let stored = narrows_store::read(&opened.file)?;
-    let mut all = asked(trial, &Analysis::of(&stored).limits);
+    let analysis = Analysis::of(&stored);
+    let reached = analysis.summaries.first().and_then(|summary| summary.estimate.as_ref());
+    let reached_bps = reached.map_or(0.0, |estimate| estimate.value);
+    let is_back = trial.params.is_reverse();
+    let sender = if is_back { opened.peer_hosts.first() } else { Some(&opened.host) };
+    let mut all = asked(trial, &analysis.limits);
+    all.extend(of_losses(trial, &analysis.limits, reached_bps, sender));
     all.retain(|trial| opened.far.can(std::slice::from_ref(trial)).is_ok());
     Ok(all)
 }
@@ -99,6 +108,28 @@ fn asked(trial: &Trial, limits: &[Limit]) -> Vec<Trial> {
     others.chain(best_effort(trial)).chain(probe()).collect()
 }
 
+/// A slower stream sends too few segments at half of its rate to tell what becomes of them.
+const HALVED_MIN_BPS: f64 = 1e6;
+
+/// What tells a rate of the path, and a queue too short for bursts, from losses at random: the
+/// stream at half of its rate, and with another congestion control.
+fn of_losses(
+    trial: &Trial,
+    limits: &[Limit],
+    reached_bps: f64,
+    sender: Option<&Host>,
+) -> Vec<Trial> {
+    let is_lossy = limits.iter().any(|one| one.rule.as_deref() == Some(names::TCP_RETRANSMITS));
+    let is_free = trial.params.rate_bps.is_none_or(|rate| rate == 0);
+    if !is_lossy || !is_free || trial.kind != Workload::TCP_STREAM {
+        return Vec::new();
+    }
+    let is_fast = reached_bps >= HALVED_MIN_BPS;
+    let half = is_fast.then(|| plan::paced(trial, (reached_bps / 2.0) as u64));
+    let senders: Vec<&Host> = sender.into_iter().collect();
+    half.into_iter().chain(control(std::slice::from_ref(trial), &senders)).collect()
+}
+
 /// Limits that are a capacity of the path.
 const CAPACITIES: [&str; 3] =
     [names::PATH_CAPACITY, names::PATH_PACKET_RATE, names::PATH_RATE_LIMIT];
@@ -111,30 +142,34 @@ mod tests {
     use narrows_model::workload::Workload;
     use narrows_model::{Bytes, Nanos};
 
+    /// A trial between two hosts.
+    fn between(kind: &Workload) -> Trial {
+        let line = narrows_model::load::Timeline::new(Nanos(0), Nanos(1), Nanos(0));
+        let params = Params::of_network(Bytes(65_536), 1);
+        narrows_plan::mesh::trial((0, 1), kind, &params, line, &["n1".into(), "n2".into()])
+    }
+
+    /// A limit that a rule names.
+    fn limit_by(rule: &str) -> Limit {
+        Limit {
+            cell: "tcp-stream".into(),
+            rule: Some(rule.into()),
+            what: String::new(),
+            sureness: Sureness::Inferred,
+            excludes: Vec::new(),
+            next: None,
+            action: None,
+            worth: None,
+            second: None,
+        }
+    }
+
     #[test]
     fn a_stream_of_a_class_that_the_path_limits_is_run_in_best_effort() {
         let of = |dscp: Option<u8>, rule: &str| {
-            let line = narrows_model::load::Timeline::new(Nanos(0), Nanos(1), Nanos(0));
-            let mut trial = narrows_plan::mesh::trial(
-                (0, 1),
-                &Workload::TCP_STREAM,
-                &Params::of_network(Bytes(65_536), 1),
-                line,
-                &["n1".into(), "n2".into()],
-            );
+            let mut trial = between(&Workload::TCP_STREAM);
             trial.params.socket = Some(SocketParams { dscp, ..SocketParams::default() });
-            let limit = Limit {
-                cell: trial.label.clone(),
-                rule: Some(rule.into()),
-                what: String::new(),
-                sureness: Sureness::Inferred,
-                excludes: Vec::new(),
-                next: None,
-                action: None,
-                worth: None,
-                second: None,
-            };
-            let all = asked(&trial, &[limit]);
+            let all = asked(&trial, &[limit_by(rule)]);
             let class = |one: &Trial| one.params.socket.as_ref().and_then(|socket| socket.dscp);
             all.iter().map(|one| (one.kind.to_string(), class(one))).collect::<Vec<_>>()
         };
@@ -152,6 +187,32 @@ mod tests {
         assert_eq!(of(None, names::TCP_RETRANSMITS).len(), 1, "a symptom is probed");
         let best: Vec<Option<u8>> = classes(of(Some(8), names::TCP_RETRANSMITS));
         assert_eq!(best, [Some(0)]);
+    }
+
+    #[test]
+    fn a_stream_that_loses_runs_at_half_of_its_rate_and_with_another_control() {
+        use narrows_model::Fact;
+        let mut host = Host::default();
+        for (name, value) in [
+            ("net.ipv4.tcp_congestion_control", "cubic"),
+            ("net.ipv4.tcp_available_congestion_control", "cubic bbr"),
+        ] {
+            host.tuning.insert(name.to_owned(), Fact::known(value.to_owned(), "test"));
+        }
+        let of = |kind: &Workload, rate_bps: Option<u64>, rule: &str, reached_bps: f64| {
+            let mut trial = between(kind);
+            trial.params.rate_bps = rate_bps;
+            let more = of_losses(&trial, &[limit_by(rule)], reached_bps, Some(&host));
+            let told = more.into_iter().map(|one| (one.params.rate_bps, one.params.congestion));
+            told.collect::<Vec<(Option<u64>, Option<String>)>>()
+        };
+        let bbr = || (None, Some("bbr".to_owned()));
+        let tcp = &Workload::TCP_STREAM;
+        assert_eq!(of(tcp, None, names::TCP_RETRANSMITS, 4e6), [(Some(2_000_000), None), bbr()]);
+        assert_eq!(of(tcp, None, names::TCP_RETRANSMITS, 4e5), [bbr()], "too few segments");
+        assert!(of(tcp, Some(1), names::TCP_RETRANSMITS, 4e6).is_empty(), "a pace of its own");
+        assert!(of(tcp, None, names::PATH_CAPACITY, 4e6).is_empty(), "nothing lost");
+        assert!(of(&Workload::UDP_STREAM, None, names::TCP_RETRANSMITS, 4e6).is_empty());
     }
 
     #[test]
