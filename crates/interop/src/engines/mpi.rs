@@ -88,4 +88,15 @@ mod tests {
         let words: Vec<&str> = KINDS.iter().map(Workload::as_str).collect();
         assert_eq!(words, PATTERNS.map(|(_, word)| word));
     }
+
+    /// `narrows mpi` with these words must be let through by its own command line.
+    #[test]
+    fn two_ranks_meet_by_one_short_exchange_between_both_hosts() {
+        let hosts = with_here(IpAddr::from([192, 0, 2, 7]));
+        assert_eq!(
+            words_to_meet(&hosts).join(" "),
+            "mpi pingpong --sizes 8 -t 0.05 --limit 20 --hosts localhost,192.0.2.7 --repeats 1 \
+             --passing"
+        );
+    }
 }

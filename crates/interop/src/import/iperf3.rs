@@ -448,6 +448,26 @@ mod tests {
         assert_eq!(times, [1, 1], "{:?}", run.levels);
     }
 
+    /// Lines as `-V` of iperf 3.12 prints them.
+    #[test]
+    fn what_verbose_text_states_is_a_level_unless_it_is_as_always() {
+        let levels = |test: &str, mss: &str| {
+            let lines = [
+                format!("TCP MSS: {mss}"),
+                format!("Starting Test: protocol: TCP, 3 streams, {test}"),
+                "snd_tcp_congestion bbr".to_owned(),
+            ];
+            let run = verbose(Run::new("tcp-stream"), &lines.each_ref().map(String::as_str));
+            run.levels.iter().map(|one| format!("{}={}", one.factor, one.level)).collect::<Vec<_>>()
+        };
+        let asked = "9000 byte blocks, omitting 2 seconds, 7 second test, tos 16";
+        let all = ["length=9000", "omit=2", "seconds=7", "tos=16", "congestion=bbr", "mss=1448"];
+        assert_eq!(levels(asked, "1448"), all);
+        let plain = "131072 byte blocks, omitting 0 seconds, 10 second test, tos 0";
+        let few = ["length=131072", "seconds=10", "congestion=bbr"];
+        assert_eq!(levels(plain, "1448 (default)"), few);
+    }
+
     #[test]
     fn its_text_is_read_like_its_json() {
         let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/iperf3/");

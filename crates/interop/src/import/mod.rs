@@ -265,6 +265,38 @@ mod tests {
         assert_eq!(quantity("x", "us"), None);
     }
 
+    /// Of each run what tells it already, then what may; a word is a factor and its level.
+    fn told_apart_by(runs: &[(&str, &str)]) -> Vec<String> {
+        let levels = |words: &str| -> Vec<Level> {
+            let pairs = words.split_whitespace().map(|word| word.split_once('=').expect("="));
+            let of = |(factor, level): (&str, &str)| (factor.to_owned(), level.to_owned());
+            pairs.map(of).map(|(factor, level)| Level { factor, level }).collect()
+        };
+        let owned: Vec<_> =
+            runs.iter().map(|(own, stated)| (levels(own), levels(stated))).collect();
+        let of = owned.iter().map(|(own, stated)| RunFactors {
+            levels: own.iter().collect(),
+            stated: stated.iter().collect(),
+        });
+        telling(&of.collect::<Vec<_>>()).into_iter().collect()
+    }
+
+    #[test]
+    fn a_factor_is_what_tells_apart_runs_that_nothing_before_it_does() {
+        assert!(told_apart_by(&[]).is_empty());
+        let alike = [("size=8", "host=a"), ("size=8", "host=a"), ("size=9", "host=a")];
+        assert!(told_apart_by(&alike).is_empty(), "one level tells nothing apart");
+        // Machines differ in all that is said of them: the first that was named is enough.
+        let machines = [("", "host=a cpu=x os=1"), ("", "host=b cpu=y os=1")];
+        assert_eq!(told_apart_by(&machines), ["host"]);
+        assert_eq!(told_apart_by(&[("", "cpu=x host=a"), ("", "cpu=y host=b")]), ["cpu"]);
+        let three = [("", "cpu=x host=a"), ("", "cpu=x host=b"), ("", "cpu=y host=c")];
+        assert_eq!(told_apart_by(&three), ["cpu", "host"], "two of one processor");
+        // What their levels tell already needs no factor; one that only some state is one.
+        assert!(told_apart_by(&[("size=8", "host=a"), ("size=9", "host=b")]).is_empty());
+        assert_eq!(told_apart_by(&[("size=8", "host=a"), ("size=8", "")]), ["host"]);
+    }
+
     #[test]
     fn nothing_is_taken_for_a_tools_output() {
         for text in ["", "hello", "{}", "\0\u{1b}[31m", "1,2,3", "name = 'x'"] {

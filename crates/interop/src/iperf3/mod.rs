@@ -214,4 +214,24 @@ mod tests {
         let said = serde_json::to_string(&Parameters::default()).expect("text");
         assert!(!said.contains("reverse") && !said.contains("MSS"), "{said}");
     }
+
+    /// Four bytes of length, most significant first, and so many of text.
+    #[test]
+    fn json_is_as_long_as_it_says_and_no_longer_than_the_most() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a door");
+        let near = TcpStream::connect(listener.local_addr().expect("address")).expect("connected");
+        let (mut far, _) = listener.accept().expect("a client");
+        send_json(&near, &vec![1; 150]).expect("sent");
+        let mut sent = [0; 305];
+        far.read_exact(&mut sent).expect("all of it");
+        assert_eq!((&sent[..6], &sent[303..]), (&[0, 0, 1, 45, b'[', b'1'][..], &b"1]"[..]));
+        let read = |bytes: &[u8], most| receive_json::<Vec<u8>>(bytes, most);
+        assert_eq!(read(&sent, 301).expect("as long as may be"), [1; 150]);
+        assert_eq!(read(&sent, 300).expect_err("longer").to_string(), "301 bytes of JSON");
+        let cut = read(&sent[..304], 301).expect_err("cut");
+        assert_eq!(cut.kind(), io::ErrorKind::UnexpectedEof);
+        say(&near, State::ServerError).expect("said");
+        assert_eq!(hear(&far).expect("a state"), State::ServerError);
+        assert_eq!(hear(&[0xfd][..]).expect_err("none").to_string(), "state -3");
+    }
 }

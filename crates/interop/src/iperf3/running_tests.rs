@@ -180,3 +180,21 @@ fn a_test_that_moves_nothing_makes_room_and_one_that_is_stopped_ends() {
     assert!(matches!(wait(1, 0, false, false), Stopped::TooLong));
     assert!(matches!(wait(60_000, 60_000, true, true), Stopped::Broken(_)));
 }
+
+#[test]
+fn streams_are_added_until_none_is_missing_and_all_of_them_move_bytes() {
+    let mut streams = Streams::none_yet(run(|asked| asked.bidirectional = Some(true)));
+    assert_eq!(streams.moved(), 0);
+    // Two to receive by and two to send by, of a client that asked for two.
+    for (sends, bytes) in [(false, 9000), (false, 500), (true, 0), (true, 32)] {
+        assert_eq!((streams.are_missing(), streams.next_sends()), (true, sends), "before {bytes}");
+        streams.add(move |_, count| count.bytes.store(bytes, Relaxed)).expect("a thread");
+    }
+    assert!(!streams.are_missing());
+    let deadline = Instant::now() + Duration::from_secs(20);
+    streams.run.going.store(true, SeqCst);
+    while streams.moved() != 9532 && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(streams.moved(), 9532);
+}

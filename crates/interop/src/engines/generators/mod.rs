@@ -294,3 +294,7 @@ pub(in crate::engines) fn order_of_test(frame_bytes: u64, rate: Option<f64>) -> 
         cpu: 3,
     }
 }
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
