@@ -2,7 +2,8 @@
 
 use narrows_host::parts::{PartialHost, join};
 use narrows_model::host::{
-    CpuCounts, CpuPlace, CpuSocket, Host, Module, Nic, Node, PciHop, PciLink, Slot, Topic,
+    CpuCounts, CpuPlace, CpuSocket, Device, DeviceKind, Host, Module, Nic, Node, PciHop, PciLink,
+    RdmaDevice, Slot, Topic,
 };
 use narrows_model::{BitsPerSecond, Bytes, Fact, Source};
 
@@ -189,8 +190,8 @@ fn a_link_that_two_see_differently_is_shown_now_and_at_most() {
             };
             let (name, path) = ("0000:3b:00.0".to_owned(), vec![hop.clone()]);
             host.nics = vec![Nic { name, path, ..Nic::default() }];
-            let device = narrows_model::host::Device {
-                kind: narrows_model::host::DeviceKind::Network,
+            let device = Device {
+                kind: DeviceKind::Network,
                 address: "0000:3b:00.0".to_owned(),
                 names: Vec::new(),
                 driver: Fact::default(),
@@ -205,4 +206,68 @@ fn a_link_that_two_see_differently_is_shown_now_and_at_most() {
     let said = vec![("8 GT/s x8 of 16 GT/s x16", "lspci"), ("8 GT/s x4 of 16 GT/s x16", "lshw")];
     assert_eq!(differences(&host), [(Some("0000:3b:00.0"), Topic::Link, said)]);
     assert_eq!(host.devices[0].path[0].link.value().map(|link| link.width), Some(8));
+}
+
+/// A function with a link of so many lanes; of a link of none nothing is known.
+fn hop(address: &str, width: u32) -> PciHop {
+    let link = PciLink { speed_gts: 8.0, width, speed_max_gts: 8.0, width_max: 16 };
+    let link = if width > 0 { Fact::known(link, "seen") } else { Fact::default() };
+    PciHop { address: address.to_owned(), link, ..PciHop::default() }
+}
+
+/// An interface and a function of two sources, each with its way.
+fn nic_and_function(nic: Vec<PciHop>, function: Vec<PciHop>, names: &[&str]) -> Host {
+    let names = names.iter().map(|name| (*name).to_owned()).collect();
+    let device = Device {
+        kind: DeviceKind::Network,
+        address: function.last().expect("an end").address.clone(),
+        names,
+        driver: Fact::known("mlx5_core".to_owned(), "lspci"),
+        node: Fact::known(1, "lspci"),
+        is_virtual: false,
+        path: function,
+    };
+    joined(vec![
+        part("ip", |host, _| {
+            host.nics = vec![Nic { name: "eth0".to_owned(), path: nic, ..Nic::default() }];
+        }),
+        part("lspci", |host, _| host.devices = vec![device]),
+        part("machine", |host, _| {
+            let rdma = |name: &str, address: &str| RdmaDevice {
+                name: name.to_owned(),
+                address: Some(address.to_owned()),
+                kind: Fact::default(),
+                firmware: Fact::default(),
+                node: Fact::default(),
+                ports: Vec::new(),
+            };
+            host.rdma = vec![rdma("mlx5_0", "0000:3b:00.0"), rdma("mlx5_1", "0000:5e:00.0")];
+        }),
+    ])
+}
+
+#[test]
+fn an_interface_has_what_its_function_is_and_the_function_their_names() {
+    let (root, end) = ("0000:3a:00.0", "0000:3b:00.0");
+    let ways = |nic: Vec<PciHop>, function: Vec<PciHop>| {
+        nic_and_function(nic, function, &[]).nics[0].path.clone()
+    };
+    let long = vec![hop(root, 16), hop(end, 8)];
+    assert_eq!(ways(vec![hop(end, 4)], long.clone()), long, "the longer one");
+    assert_eq!(ways(vec![hop(end, 4)], vec![hop(end, 8)]), [hop(end, 4)], "its own, as long");
+    assert_eq!(ways(long.clone(), vec![hop(end, 4)]), long);
+    assert_eq!(ways(vec![hop(end, 0)], vec![hop(end, 8)]), [hop(end, 8)], "the one with links");
+    for names in [&[][..], &["eth0"], &["eth0", "mlx5_0"]] {
+        let host = nic_and_function(vec![hop(end, 4)], vec![hop(end, 8)], names);
+        let nic = &host.nics[0];
+        assert_eq!((nic.physical, nic.node.value()), (true, Some(&1)));
+        assert_eq!(nic.driver.value().map(String::as_str), Some("mlx5_core"));
+        assert_eq!(host.devices[0].names, ["eth0", "mlx5_0"], "once each");
+    }
+    let apart = nic_and_function(vec![hop(root, 4)], vec![hop(end, 8)], &[]);
+    assert_eq!((apart.nics[0].physical, apart.nics[0].node.value()), (false, None));
+    assert_eq!(
+        (&apart.nics[0].path[0], &apart.devices[0].names[..]),
+        (&hop(root, 4), &["mlx5_0".to_owned()][..])
+    );
 }

@@ -340,6 +340,35 @@ mod tests {
     }
 
     #[test]
+    fn the_one_system_with_processors_is_the_host() {
+        let of = |kind: &str, systems: &[&str]| -> Vec<Value> {
+            let one = |system: &&str| {
+                json!({ "@odata.id": format!("/redfish/v1/Systems/{system}/{kind}/1"),
+                    "ProcessorType": kind })
+            };
+            systems.iter().map(one).collect()
+        };
+        let host = |cpus: &[&str], accelerators: &[&str], memory: &[&str], systems: &[&str]| {
+            let processors = [of("CPU", cpus), of("GPU", accelerators)].concat();
+            let (memory, systems) = (of("Memory", memory), of("", systems));
+            let all = [&processors, &memory, &systems].map(|all| all.iter().collect::<Vec<_>>());
+            home(&all[0], &all[1], &all[2])
+        };
+        let is = |found: Result<Option<String>, BadText>| found.expect("one system");
+        assert_eq!(is(host(&[], &[], &[], &[])), None);
+        assert_eq!(is(host(&[], &[], &[], &["1"])).as_deref(), Some("1"));
+        assert_eq!(is(host(&["2"], &["1"], &["1", "2"], &["1", "2"])).as_deref(), Some("2"));
+        assert_eq!(is(host(&["2"], &[], &["1"], &["1"])).as_deref(), Some("1"));
+        for several in [
+            host(&[], &["1"], &[], &["1", "2"]),
+            host(&["1", "2"], &[], &[], &["1", "2"]),
+            host(&[], &[], &["1"], &["2"]),
+        ] {
+            assert!(matches!(several, Err(BadText::SeveralHosts { what: "systems" })));
+        }
+    }
+
+    #[test]
     fn zeros_place_nothing_and_what_is_missing_or_of_two_is_refused() {
         let zeros = [memory("A", [0, 0, 0], 1024), memory("B", [0, 0, 0], 1024)];
         let part = assemble(&zeros, "bmc").expect("memory");
