@@ -80,4 +80,18 @@ mod tests {
             libc::close(ends[1]);
         }
     }
+
+    /// What poll(2) says of nothing in so many milliseconds: 0 once they are over, -1 before.
+    fn waited(milliseconds: libc::c_int) -> libc::c_int {
+        // SAFETY: no descriptors.
+        unsafe { libc::poll(std::ptr::null_mut(), 0, milliseconds) }
+    }
+
+    #[test]
+    fn a_wait_is_interrupted_again_and_again_and_no_more_once_the_ticker_is_gone() {
+        let ticker = Ticker::start(Duration::from_millis(20)).expect("ticker");
+        assert_eq!([waited(10_000), waited(10_000), waited(10_000)], [-1; 3]);
+        drop(ticker);
+        assert_eq!(waited(200), 0);
+    }
 }

@@ -335,6 +335,26 @@ mod tests {
     }
 
     #[test]
+    fn a_domain_tells_its_devices_name_and_what_carries_its_messages() {
+        // InfiniBand is 0, iWARP 1; what else there is goes by InfiniBand's rules.
+        for (transport_type, transport) in
+            [(0, Transport::InfiniBand), (1, Transport::Iwarp), (2, Transport::InfiniBand)]
+        {
+            let mut made = ibv_device { transport_type, ..Default::default() };
+            for (at, letter) in made.name.iter_mut().zip(*b"made0") {
+                *at = letter as _;
+            }
+            let mut context = ibv_context { device: &raw mut made, ..Default::default() };
+            let holder = Holder::Opened(Device::made_up(&raw mut context));
+            // Neither is known to the library, which must not close them.
+            let domain = std::mem::ManuallyDrop::new(Domain { pd: std::ptr::null_mut(), holder });
+            assert_eq!(domain.transport(), transport);
+            // Without the library no device has a name.
+            assert_eq!(domain.device(), if verbs().is_ok() { "made0" } else { "" });
+        }
+    }
+
+    #[test]
     fn a_status_is_told_in_the_librarys_words_or_by_its_number() {
         let told = status_words(12);
         match verbs() {
