@@ -242,3 +242,24 @@ fn what_changed_is_set_against_each_run_before() {
     close(high, 0.33);
     assert!(changed((&before, "TCP"), (&after, "UDP")).is_empty(), "no such trial");
 }
+
+#[test]
+fn what_moved_nothing_has_shares_and_no_cost_a_byte() {
+    let cost = |bytes: u64, tasks: &[Seen], machines: [&str; 2]| {
+        let mut came = end(machines[1], false, Profiled::Taken(profile(&[])));
+        came.flows[0].bytes = Bytes(bytes);
+        let sent = end(machines[0], true, Profiled::Taken(profile(tasks)));
+        let ends = of(&study(vec![Reported::list(Some(came), Some(sent), None)]));
+        let told = ends[0].breakdown.as_ref().expect("samples");
+        close(told.classes[0].share, 1.0);
+        told.classes[0].cpu_seconds_per_gigabyte
+    };
+    let (own, idle): ([Seen; 1], [Seen; 1]) =
+        ([(Task::Own, &["tcp_ack"], 10)], [(Task::Idle, &["tcp_ack"], 10)]);
+    // Half a second of threads, for 0.5 GB and for a byte.
+    close(cost(500_000_000, &own, ["a", "a"]).expect("bytes arrived"), 1.0);
+    close(cost(1, &own, ["a", "a"]).expect("a byte arrived") / 5e8, 1.0);
+    assert_eq!(cost(0, &own, ["a", "a"]), None);
+    // Interrupts of an end whose threads were never seen: their time is nobody's.
+    assert_eq!(cost(500_000_000, &idle, ["a", "b"]), None);
+}
