@@ -64,3 +64,41 @@ impl fmt::Display for Listed<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::difference::MachinePart;
+    use narrows_plan::study::NoLevel;
+
+    #[test]
+    fn a_refusal_says_what_it_was_and_what_it_is() {
+        let part =
+            |part, was: &str, now: &str| Difference { part, was: was.into(), now: now.into() };
+        let kernel = part(MachinePart::Kernel, "6.1", "6.8");
+        let cpus = part(MachinePart::Cpus, "8", "4");
+        let unread = Unread { factor: "dimms".into(), why: NoLevel::NotAt { said: "8".into() } };
+        let path = |was| Refusal::OtherPath { was, now: "through this host".into() };
+        let over = "the study ran its network cells over:";
+        let machine = "this is not the machine of the study's sessions:";
+        for (refusal, words) in [
+            (Refusal::UnknownFactor("mtu".into()), "--at: the study has no factor 'mtu'".into()),
+            (Refusal::Unread(unread), "factor 'dimms': the machine is not at '8'".into()),
+            (path(NetworkPath::Peer), format!("{over} peer; now they would go through this host")),
+            (
+                path(NetworkPath::Loopback),
+                format!("{over} loopback; now they would go through this host"),
+            ),
+            (
+                Refusal::OtherMachine(vec![kernel.clone()]),
+                format!("{machine} kernel: was 6.1, is 6.8"),
+            ),
+            (
+                Refusal::OtherMachine(vec![kernel, cpus]),
+                format!("{machine} kernel: was 6.1, is 6.8; CPUs online: was 8, is 4"),
+            ),
+        ] {
+            assert_eq!(refusal.to_string(), words);
+        }
+    }
+}

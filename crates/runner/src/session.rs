@@ -319,7 +319,48 @@ mod tests {
         assert!(!site(Some((host("one", 4), "eth0"))), "through a device");
         assert!(!site(Some((host("two", 4), "veth0"))), "another name");
         assert!(!site(Some((host("one", 8), "veth0"))), "other processors");
+        let kernel = Host { kernel: Fact::known("6.8".to_owned(), "x"), ..host("one", 4) };
+        assert!(!site(Some((kernel, "lo"))), "another kernel");
         let nameless = Host { name: Fact::absent("x"), ..host("one", 4) };
         assert!(!site(Some((nameless, "lo"))), "nothing says so");
+    }
+
+    #[test]
+    fn only_a_host_that_was_asked_and_is_not_away_takes_part() {
+        let far = |name: &str, away: Option<&str>, asked: bool| Far {
+            host: host(name, 2),
+            interface: (name == "here").then(|| "eth1".to_owned()),
+            away: away.map(str::to_owned),
+            asked,
+            ..Far::unasked(name)
+        };
+        let peers = vec![
+            far("here", None, true),
+            far("away", Some("it is off"), true),
+            far("unasked", None, false),
+        ];
+        let seen: Vec<_> = peers
+            .iter()
+            .map(Far::seen)
+            .map(|peer| (peer.name, peer.host.is_some(), peer.interface, peer.away))
+            .collect();
+        let wanted = [
+            ("here", true, Some("eth1"), None),
+            ("away", false, None, Some("it is off")),
+            ("unasked", false, None, None),
+        ];
+        assert_eq!(seen, wanted);
+        let mut site = Site {
+            host: host("own", 4),
+            peers,
+            path: NetworkPath::Peer,
+            interface: Some("eth0".to_owned()),
+        };
+        assert_eq!(site.present().collect::<Vec<_>>(), [&host("here", 2)]);
+        assert_eq!(site.peer_hosts(), ["here", "away", "unasked"].map(|name| host(name, 2)));
+        let ways = [Some("eth1".to_owned()), None, None];
+        assert_eq!(site.interfaces(), ways.into_iter().collect());
+        site.peers.clear();
+        assert_eq!(site.interfaces(), Interfaces::one(Some("eth0".to_owned())));
     }
 }
