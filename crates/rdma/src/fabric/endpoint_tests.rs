@@ -314,6 +314,26 @@ fn a_full_provider_is_called_again_and_another_refusal_is_told() {
 }
 
 #[test]
+fn a_request_beyond_those_under_way_waits_for_one_of_them() {
+    let mut end = made_up(0);
+    let works = [1, 2, 3].map(|id| work(&mut end, Verb::Write, id, true));
+    end.post(&works[..2]).expect("posted");
+    let contexts = calls().iter().map(|call| call.6).collect::<Vec<_>>();
+    assert_ne!(contexts[0], contexts[1]);
+    completes(&[Ok((contexts[1], 0))]);
+    end.post(&works[2..]).expect("posted once the second had completed");
+    assert_eq!(calls()[0].6, contexts[1], "in its place");
+    completes(&[Ok((contexts[1], 0)), Ok((contexts[0], 0))]);
+    let mut ids = Vec::new();
+    for count in [1, 2] {
+        let mut into = [Completion::default(); 4];
+        assert_eq!(end.poll(&mut into).expect("polled"), count, "what was taken comes first");
+        ids.extend(into[..count].iter().map(|one| one.id));
+    }
+    assert_eq!(ids, [2, 3, 1]);
+}
+
+#[test]
 fn requests_stay_inside_the_memory() {
     let mut end = made_up(0);
     let at = end.address();

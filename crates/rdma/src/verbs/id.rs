@@ -246,6 +246,20 @@ mod tests {
         assert_eq!(raw_address("[::1]:1".parse().expect("an address")).as_ptr() as usize % 8, 0);
     }
 
+    /// An event that the library does not know, which must not be acknowledged.
+    #[test]
+    fn an_event_is_told_in_the_librarys_words_with_its_status() {
+        for (event, status, words) in [
+            (RDMA_CM_EVENT_REJECTED, 28, "RDMA_CM_EVENT_REJECTED (status 28)"),
+            (RDMA_CM_EVENT_ESTABLISHED, -110, "RDMA_CM_EVENT_ESTABLISHED (status -110)"),
+        ] {
+            let mut raw = rdma_cm_event { event, status, ..Default::default() };
+            let told = std::mem::ManuallyDrop::new(Event(&raw mut raw));
+            let said = told.words();
+            assert!(cm_library().is_err() || said.as_deref().is_ok_and(|said| said == words));
+        }
+    }
+
     /// An end that the library does not know, which must not be dropped.
     #[test]
     fn an_address_without_a_device_is_named() {

@@ -287,3 +287,28 @@ fn completions_are_taken_sixteen_at_once_and_say_what_they_are() {
     let asleep = qp.completions.sleep().expect_err("no channel").to_string();
     assert_eq!(asleep, "this queue has no events");
 }
+
+/// A completion channel is read as a file; nothing ever comes by this one.
+#[test]
+fn a_sleep_ends_at_a_signal_and_another_failure_is_told() {
+    let mut ends = [0; 2];
+    // SAFETY: two descriptors are made into an array of two.
+    assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
+    let mut channel = ibv_comp_channel { fd: ends[0], ..Default::default() };
+    let mut qp = made_up();
+    qp.completions.channel = &raw mut channel;
+    let ticker = crate::ticker::Ticker::start(std::time::Duration::from_millis(20));
+    let slept = [(); 2].map(|()| qp.completions.sleep());
+    drop(ticker.expect("a ticker"));
+    // SAFETY: written before the call alone.
+    unsafe { (*qp.completions.channel).fd = -1 };
+    let failed = qp.completions.sleep().expect_err("no file").to_string();
+    if verbs().is_ok() {
+        assert!(slept.iter().all(Result::is_ok), "{slept:?}");
+        assert!(failed.starts_with("waiting for a completion: "), "{failed}");
+    }
+    for end in ends {
+        // SAFETY: made above, closed once.
+        unsafe { libc::close(end) };
+    }
+}
