@@ -196,6 +196,28 @@ mod tests {
         }
     }
 
+    /// With one load alone, a word of another's is none of its own; packets are UDP's too.
+    #[test]
+    fn a_word_of_another_load_names_nothing() {
+        for (load, key, words) in [
+            ("packets", "sender", ["sendfile", "vmsplice"]),
+            ("packets", "receiver", ["splice", "truncate"]),
+            ("udp-stream", "sender", ["sendfile", "ring"]),
+            ("udp-stream", "receiver", ["splice", "ring"]),
+            ("tcp-stream", "sender", ["sendmmsg", "gso"]),
+            ("tcp-stream", "receiver", ["recvmmsg", "gro"]),
+        ] {
+            for word in words {
+                let text = format!("[base]\nload = '{load}'\n{key} = '{word}'");
+                let unknown = checked(&text).expect_err(&text);
+                assert_eq!((unknown.key, unknown.word.as_str()), (key, word));
+                assert!(!unknown.known.is_empty() && !unknown.known.contains(&unknown.word));
+                let own = format!("[base]\nload = '{load}'\n{key} = '{}'", unknown.known[0]);
+                assert_eq!(checked(&own), Ok(()), "{own}");
+            }
+        }
+    }
+
     /// What is shipped says nothing that does not exist.
     #[test]
     fn studies_that_come_with_narrows_have_known_words() {

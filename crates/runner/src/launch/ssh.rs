@@ -633,3 +633,7 @@ mod tests {
         assert_eq!(REMOTE.matches("PORT").count(), 1);
     }
 }
+
+#[cfg(test)]
+#[path = "line_tests.rs"]
+mod line_tests;
