@@ -276,6 +276,19 @@ mod tests {
            "duplex":"full"}}]}]}"#;
 
     #[test]
+    fn an_interface_is_up_or_down_only_where_that_is_said() {
+        for (said, state) in [("yes", Some("up")), ("no", Some("down")), ("maybe", None)] {
+            let text = TEXT.replace(r#""link":"yes""#, &format!(r#""link":"{said}""#));
+            let nic = &read(&text, "lshw").expect("JSON").host.nics[0];
+            assert_eq!(nic.state.value().map(String::as_str), state, "{said}");
+        }
+        let silent = TEXT.replace("configuration", "other");
+        let nic = &read(&silent, "lshw").expect("JSON").host.nics[0];
+        let facts = [&nic.driver, &nic.firmware, &nic.duplex, &nic.state];
+        assert_eq!(facts.map(|fact| fact.value()), [None; 4]);
+    }
+
+    #[test]
     fn banks_processors_and_interfaces_are_read() {
         assert!(is(TEXT));
         for text in [TEXT.to_owned(), format!("[{TEXT}]")] {
@@ -294,6 +307,10 @@ mod tests {
                 (nic.name.as_str(), nic.speed_bps.value()),
                 ("ens1f0", Some(&BitsPerSecond(25e9)))
             );
+            let words = [&nic.driver, &nic.firmware, &nic.duplex, &nic.state];
+            let words = words.map(|fact| fact.value().map(String::as_str));
+            assert_eq!(words, ["mlx5_core", "14.20", "full", "up"].map(Some));
+            assert!(nic.physical && nic.path[0].address == "0000:3b:00.0", "{:?}", nic.path);
             assert_eq!(part.marks.serial.as_deref(), Some("ABC1234"));
             assert_eq!(part.marks.macs.len(), 1);
         }
