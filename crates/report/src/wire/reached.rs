@@ -156,6 +156,43 @@ mod tests {
     }
 
     #[test]
+    fn a_search_tells_the_rate_that_passed_unless_it_was_broken_off() {
+        let searched = |end, passes, loses, loss_percent| Searched {
+            of: String::new(),
+            back_to_back: false,
+            throughput_packets_per_second: None,
+            frame_bytes: 64,
+            end,
+            passes,
+            loses,
+            confidence_percent: 95.0,
+            loss_percent,
+            runs: 17,
+            curve: Vec::new(),
+        };
+        let (low, high) = (Some(2_000_000), Some(2_500_000));
+        let all = [
+            // End, what loses, the share that may be lost; the highest it can be, whether more may.
+            (SearchEnd::Found, high, 0.0, 2.5, false),
+            (SearchEnd::Found, None, 0.0, 2.0, true),
+            (SearchEnd::SenderBound, None, 0.0, 2.0, true),
+            (SearchEnd::Undecided, high, 0.0, 2.5, true),
+            (SearchEnd::Found, high, 0.1, 2.5, false),
+        ];
+        for (end, loses, share, most, is_at_least) in all {
+            let one = of_search(&searched(end, low, loses, share), (true, "here")).expect("a rate");
+            assert_eq!(one.mpps, Range { value: 2.0, low: 2.0, high: most }, "{end:?}");
+            let seen = (one.is_at_least, one.is_zero_loss, one.through_nic, one.is_both_ways);
+            assert_eq!(seen, (is_at_least, share == 0.0, true, false), "{end:?}");
+            let lost = if share > 0.0 { "loss of up to 0.1 %" } else { "zero loss" };
+            assert_eq!(one.says, format!("{lost}, here, 17 runs"));
+        }
+        let place = (false, "here");
+        assert!(of_search(&searched(SearchEnd::Unfinished, low, high, 0.0), place).is_none());
+        assert!(of_search(&searched(SearchEnd::Found, None, high, 0.0), place).is_none());
+    }
+
+    #[test]
     fn of_both_ways_the_slower_direction_counts_and_both_are_said() {
         let place = (true, "from port to port");
         for (there, back) in [(3e6, 2e6), (2e6, 3e6)] {
