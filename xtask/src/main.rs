@@ -2,11 +2,13 @@
 //! the headers of this machine (Debian: libclang-dev, libibverbs-dev, librdmacm-dev,
 //! libfabric-dev). Each library becomes a structure of functions that are looked up at run time.
 //! With `-- figures` it counts the sources instead, also in HACKING.md, with `-- circles` it names
-//! modules that import each other, with `-- drawing` it draws the house in ARCHITECTURE.md.
+//! modules that import each other, with `-- drawing` it draws the house in ARCHITECTURE.md, and
+//! with `-- events FOLDER` it compares the codes of Intel's counters with their lists.
 
 mod cycles;
 mod decisions;
 mod drawing;
+mod events;
 mod figures;
 mod sources;
 mod table;
@@ -230,6 +232,19 @@ fn show(house: &House) {
     }
 }
 
+/// Compares or writes the codes of event files; an error where they differ and are not written.
+fn counters(house: &Path) -> Result<(), Box<dyn Error>> {
+    let asked: Vec<String> = std::env::args().skip(2).collect();
+    let is_written = asked.iter().any(|word| word == "--write");
+    let folder = asked.iter().find(|word| !word.starts_with("--"));
+    let folder = folder.ok_or("events FOLDER [--write]: a checkout of Intel's perfmon lists")?;
+    let wrong = events::run(&house.join("crates/counters/events"), Path::new(folder), is_written)?;
+    if wrong > 0 && !is_written {
+        return Err(format!("{wrong} events are not as in the lists").into());
+    }
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let house = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     match std::env::args().nth(1).as_deref() {
@@ -242,6 +257,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let (_, should) = drawing::architecture(&house)?;
             return Ok(fs::write(house.join("ARCHITECTURE.md"), should)?);
         }
+        Some("events") => return counters(&house),
         _ => {}
     }
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/rdma/src");

@@ -136,9 +136,10 @@ const REMEDY: &str = "look for a proxy, a load balancer, a firewall that proxies
                       list ruleset: redirect, tproxy), and measure its two sides apart, or past \
                       it; where there is none, datagrams take a longer way than TCP";
 
-const OF_FULL: &str = "look for a proxy, load balancer or accelerator on the way (nft list ruleset: \
-                       redirect, tproxy; ss -tnp on hosts between) and see what bounds it: its CPU, \
-                       a limit of rate, the size of its reads, its connection to the receiver";
+const OF_FULL: &str = "look for a proxy, load balancer or accelerator on the way (nft list \
+                       ruleset: redirect, tproxy; ss -tnp on hosts between) and see what bounds \
+                       it: its CPU, a limit of rate, the size of its reads, its connection to the \
+                       receiver";
 
 /// What a probe took, in nanoseconds.
 struct Times {
@@ -211,7 +212,7 @@ mod tests {
     #[test]
     fn a_window_that_the_receiver_does_not_close_is_closed_by_somebody_between() {
         use crate::measured::testing::{read, read_receiver};
-        // The sender's largest window, what its kernel tells of its own, what waits at the receiver.
+        // The sender's largest window, its kernel's own, what waits at the receiver.
         let of = |window: u64, own: u64, waiting: u64| {
             let mut study = stream("tcp-stream");
             for key in ["opening:send_window_bytes", "highest:send_window_bytes"] {
