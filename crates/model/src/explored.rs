@@ -73,6 +73,16 @@ pub enum Law {
     /// One of several devices: as the rate of its port to the other's, and as much where that is
     /// not known. The usual one may be the slow one.
     Device,
+    /// One of several verbs: half as much as another, since each costs its ends something else. The
+    /// usual one may be the slow one.
+    Verb,
+}
+
+impl Law {
+    /// Whether the choices are equals, of which the usual one is no measure of the others.
+    pub fn is_of_equals(self) -> bool {
+        matches!(self, Self::Device | Self::Verb)
+    }
 }
 
 /// One combination of choices.

@@ -328,7 +328,7 @@ fn rdma(options: &mut Options, wanted: &Wanted) {
         settings.tell(&runs::LOAD, load.to_string());
         (alike(verb.name(), &format!("the verb {}", verb.name()), 0.0), settings)
     });
-    options.add("verb", Law::Alike, 0, verbs);
+    options.add("verb", Law::Verb, 0, verbs);
     options.sizes("messages", &[6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18], 1 << 16, None);
     options.flows("queue pairs");
     for (name, option, usual) in [("depth", &rdma::DEPTH, 128_u32), ("batch", &rdma::POST_LIST, 1)]

@@ -20,6 +20,8 @@ const NEAR: f64 = 0.7;
 const USUAL_MIN: usize = 3;
 /// Pairs that confirm an anomaly: all of them must show it.
 pub const PAIRS: usize = 3;
+/// Pairs of one suspicion in a row that may fail without a word on it.
+const FAILED_MAX: usize = 2;
 /// Runs by which a point is shrunk at most.
 const SHRINK_MAX: u32 = 40;
 /// With fewer runs left what is off is followed at once: they are what it takes to confirm it.
@@ -38,6 +40,14 @@ struct Confirming {
     odd: Point,
     plain: Point,
     shown: usize,
+    /// Pairs since the last that said something: a run of each failed.
+    failed: usize,
+}
+
+impl Confirming {
+    fn of(kind: Kind, odd: Point, plain: Point) -> Self {
+        Self { kind, odd, plain, shown: 0, failed: 0 }
+    }
 }
 
 /// A search while it goes on.
@@ -100,12 +110,12 @@ impl Exploration {
             return Vec::new();
         }
         let share = f64::from(self.made) / f64::from(self.made + left);
-        if let Some(point) = self.usual(share).or_else(|| self.device_alone()) {
+        if let Some(point) = self.usual(share).or_else(|| self.equal_alone()) {
             return vec![point];
         }
-        if let Some((odd, plain)) = self.devices_apart() {
+        if let Some((odd, plain)) = self.equals_apart() {
             self.followed.insert((Kind::Slow, odd.clone()));
-            self.confirming = Some(Confirming { kind: Kind::Slow, odd, plain, shown: 0 });
+            self.confirming = Some(Confirming::of(Kind::Slow, odd, plain));
             return self.next(left);
         }
         if share < SAMPLED {
@@ -141,11 +151,15 @@ impl Exploration {
     fn judge(&mut self, block: &[Point], looks: &[Option<Look>]) {
         let Some(mut pair) = self.confirming.take() else { return };
         let of = |point: &Point| looks[usize::from(block[0] != *point)];
-        let (Some(one), Some(other)) = (of(&pair.odd), of(&pair.plain)) else { return };
+        let (Some(one), Some(other)) = (of(&pair.odd), of(&pair.plain)) else {
+            pair.failed += 1;
+            self.confirming = Some(pair).filter(|pair| pair.failed <= FAILED_MAX);
+            return;
+        };
         if !self.known.shows(pair.kind, (&pair.odd, one), (&pair.plain, other)) {
             return;
         }
-        pair.shown += 1;
+        (pair.shown, pair.failed) = (pair.shown + 1, 0);
         if pair.shown == PAIRS {
             self.claims.push(Claim { kind: pair.kind, odd: pair.odd, plain: pair.plain });
         } else {
@@ -168,13 +182,13 @@ impl Exploration {
         (share < USUAL || self.known.runs(&fewest) < USUAL_MIN).then_some(fewest)
     }
 
-    /// Each device that is not the usual one, with all else as usual.
-    fn devices(&self) -> impl Iterator<Item = Point> {
+    /// Each device and verb that is not the usual one, with all else as usual.
+    fn equals(&self) -> impl Iterator<Item = Point> {
         self.traffic().flat_map(|traffic| {
             let (of, usual) = (&self.known.explored().traffic[traffic], self.known.usual(traffic));
-            let devices = of.options.iter().enumerate();
-            let devices = devices.filter(|(_, option)| option.law == Law::Device);
-            let others = devices.flat_map(|(at, option)| {
+            let options = of.options.iter().enumerate();
+            let options = options.filter(|(_, option)| option.law.is_of_equals());
+            let others = options.flat_map(|(at, option)| {
                 let others = (0..option.choices.len()).filter(|choice| *choice != option.usual);
                 others.map(move |choice| (at, choice))
             });
@@ -182,15 +196,16 @@ impl Exploration {
         })
     }
 
-    /// One of them that was not tried: they are compared before anything else is.
-    fn device_alone(&self) -> Option<Point> {
-        self.devices().find(|point| !self.known.is_known(point))
+    /// One of them that was not tried: they are compared before anything else is. A run may fail
+    /// by chance, and is made again once.
+    fn equal_alone(&self) -> Option<Point> {
+        self.equals().find(|point| self.known.runs(point) == 0 && self.known.refusals(point) < 2)
     }
 
-    /// A device that is clearly slower than another with all else as usual, and that other: where
-    /// the usual one is slow, beside the fastest.
-    fn devices_apart(&self) -> Option<(Point, Point)> {
-        let pairs = self.devices().flat_map(|point| {
+    /// One that is clearly slower than another with all else as usual, and that other: where the
+    /// usual one is slow, beside the fastest.
+    fn equals_apart(&self) -> Option<(Point, Point)> {
+        let pairs = self.equals().flat_map(|point| {
             let usual = self.known.usual(point.traffic);
             [(point.clone(), usual.clone()), (usual, point)]
         });
@@ -301,7 +316,7 @@ impl Exploration {
                 Shrunk::Needs(point) if runs < SHRINK_MAX => return vec![point],
                 Shrunk::Pair(odd, plain) if !self.is_followed(kind, &odd) => {
                     self.end_following(kind, [from, odd.clone()]);
-                    self.confirming = Some(Confirming { kind, odd, plain, shown: 0 });
+                    self.confirming = Some(Confirming::of(kind, odd, plain));
                     return self.next(left);
                 }
                 _ => self.end_following(kind, [from.clone(), from]),

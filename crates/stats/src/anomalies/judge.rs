@@ -8,6 +8,8 @@ const CLEARLY: f64 = 0.5;
 const DEVIATIONS: f64 = 4.0;
 /// What a message may cost beside its bytes: a system call, and a packet of its own.
 const MESSAGE_NS: f64 = 10_000.0;
+/// What one verb carries of another at least.
+const OF_ANOTHER: f64 = 0.5;
 /// What more flows may leave of the rate of fewer.
 const SHARED: f64 = 0.5;
 /// Less is no trouble: the share of packets that are lost, sent again, refused or held up.
@@ -34,6 +36,7 @@ pub fn least(law: Law, of: &Choice, beside: &Choice, rate: f64, message_bytes: f
         Law::Alike => rate,
         Law::Proportional | Law::Device => rate * ratio.min(1.0),
         Law::Flows if ratio > 1.0 => rate * SHARED,
+        Law::Verb => rate * OF_ANOTHER,
         Law::Flows => rate * ratio,
         Law::Pace => rate.min(of.amount.unwrap_or(f64::INFINITY)),
         Law::MessageSize if ratio >= 1.0 => rate,
@@ -59,8 +62,8 @@ pub fn message_bytes(explored: &Explored, point: &Point) -> f64 {
 /// Whether the choices of an option are more and less of something, so that there is an edge
 /// between two of them.
 pub fn is_ordered(option: &Explorable) -> bool {
-    !matches!(option.law, Law::Alike | Law::Device)
-        && option.choices.iter().all(|choice| choice.amount.is_some())
+    let is_of_names = option.law == Law::Alike || option.law.is_of_equals();
+    !is_of_names && option.choices.iter().all(|choice| choice.amount.is_some())
 }
 
 #[cfg(test)]
@@ -81,6 +84,7 @@ mod tests {
         assert_eq!(of(Law::Proportional, 500.0, 1000.0), 0.5);
         assert_eq!(of(Law::Proportional, 1000.0, 500.0), 1.0);
         assert_eq!(of(Law::Flows, 1.0, 4.0), 0.25);
+        assert_eq!(of(Law::Verb, 1.0, 1.0), OF_ANOTHER);
         assert_eq!((of(Law::Device, 25e9, 1e11), of(Law::Device, 1e11, 25e9)), (0.25, 1.0));
         assert_eq!(of(Law::Flows, 4.0, 1.0), SHARED);
         assert_eq!(of(Law::Pace, 1e8, 1e12), 0.1);

@@ -21,8 +21,8 @@ impl Claim {
     pub fn explains(&self, explored: &Explored, point: &Point) -> bool {
         let of = explored.of(&self.odd);
         let changed = of.changed(&self.odd);
-        // A usual device that is slower than another: what is usual of it is what others are
-        // expected by, and explains none of them.
+        // A usual device or verb that is slower than another: what is usual of it is what others
+        // are expected by, and explains none of them.
         point.traffic == self.odd.traffic
             && !changed.is_empty()
             && changed.iter().all(|option| {
@@ -199,8 +199,10 @@ impl Known {
             };
             rate = match option.law {
                 Law::Pace => by_law,
-                // Each device is asked for what it carries itself, slower or faster.
-                Law::Device => alone.map_or(by_law, |alone| rate * alone.rate / usual_rate),
+                // Each of equals is asked for what it carries itself, slower or faster.
+                law if law.is_of_equals() => {
+                    alone.map_or(by_law, |alone| rate * alone.rate / usual_rate)
+                }
                 _ => by_law.max(rate * effect.min(1.0)),
             };
         }
