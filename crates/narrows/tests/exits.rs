@@ -154,21 +154,51 @@ fn files_that_cannot_be_used_are_told_by_their_kind() {
     }
 }
 
+/// The program as an ordinary user, who may not come by the build's folder.
+fn as_nobody(dir: &Path) -> Command {
+    let program = dir.join("narrows");
+    let script = "p=$(mktemp -d) && cp \"$0\" $p/narrows && chmod -R 755 $p && \
+        setpriv --reuid 65534 --regid 65534 --clear-groups $p/narrows \"$@\"; c=$?; rm -rf $p; exit $c";
+    std::fs::copy(env!("CARGO_BIN_EXE_narrows"), &program).expect("copy");
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).arg(&program);
+    command
+}
+
+/// Frames over a cable are refused before the first run, and not by each.
+#[test]
+fn a_cable_without_the_right_to_send_frames_is_told_at_once() {
+    if !is_root() {
+        return skip("a_cable_without_the_right", "needs root to be another user");
+    }
+    let dir = folder("exits-raw");
+    let ports = std::fs::read_dir("/sys/class/net").expect("interfaces");
+    let ports = ports.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let ports: Vec<String> = ports.filter(|name| *name != "bonding_masters").take(2).collect();
+    if ports.len() < 2 {
+        return skip("a_cable_without_the_right", "needs two interfaces");
+    }
+    let cable = ports.join(",");
+    let mut command = as_nobody(&dir);
+    command.args(["paths", "--cable", &cable, "--out", "/tmp"]);
+    ends(&mut command, Cause::NO_RAW_FRAMES);
+    let text = err(&run(&mut command));
+    assert!(text.contains(&format!("error: --cable {cable}: ")), "{text}");
+    assert!(!text.contains("run 1 of"), "{text}");
+    // What runs nothing is no matter of rights.
+    let output = run(as_nobody(&dir).args(["paths", "--cable", &cable, "--print"]));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+}
+
 #[test]
 fn a_file_that_may_not_be_read_is_told() {
     if !is_root() {
         return skip("a_file_that_may_not_be_read", "needs root to be another user");
     }
     let bad = Bad::make("exits-forbidden");
-    let program = bad.at("narrows");
-    // Another user may come by neither the build's folder nor this file.
     let shut = Path::new("/etc/shadow");
-    let script = "p=$(mktemp -d) && cp \"$0\" $p/narrows && chmod -R 755 $p && \
-        setpriv --reuid 65534 --regid 65534 --clear-groups $p/narrows \"$@\"; c=$?; rm -rf $p; exit $c";
-    std::fs::copy(env!("CARGO_BIN_EXE_narrows"), &program).expect("copy");
     for words in STUDIES {
-        let mut command = Command::new("sh");
-        command.args(["-c", script]).arg(&program);
+        let mut command = as_nobody(&bad.dir);
         let words = words.split(' ').map(|w| if w == "@" { shut.as_os_str() } else { w.as_ref() });
         ends(command.args(words).env_remove("NARROWS_KEY"), Cause::FORBIDDEN);
     }

@@ -9,6 +9,10 @@ impl Cause {
     /// Another narrows loads this host's memory.
     pub const NOT_ALONE: Self =
         Self::machine("wait until it is done, or stop it: `pgrep -a narrows` lists both");
+    /// Frames of its own making, which the kernel takes from a process with CAP_NET_RAW alone.
+    pub const NO_RAW_FRAMES: Self = Self::machine(
+        "run as root, or give the program the capability: setcap cap_net_raw+ep on its file",
+    );
     /// Every run failed on one of the hosts.
     pub const RUNS_FAILED: Self =
         Self::machine("leave out the option that this names, or try as root");

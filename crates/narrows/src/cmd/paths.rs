@@ -8,13 +8,19 @@ use crate::failure::Failure;
 use crate::output;
 use narrows_plan::paths::{NoPaths, Paths, Wanted};
 use narrows_runner::{Defined, Machines};
+use narrows_workloads::packets::ring;
 
 /// Runs the command: makes a study of this host's paths, and runs it.
 pub fn run(args: &PathsArgs) -> Result<u8, Failure> {
     let session = session(args);
-    output::check_folder(&args.out)?;
+    if !args.print {
+        output::check_folder(&args.out)?;
+    }
     let machines = reach_hosts(&[], &session)?;
     let paths = paths(args, &machines)?;
+    if let Some(ports) = args.cable.as_ref().filter(|_| !args.print && !args.dry_run) {
+        frames_allowed(ports)?;
+    }
     for why in &paths.unmeasured {
         note!("not measured: {}", why.says());
     }
@@ -34,6 +40,15 @@ pub fn run(args: &PathsArgs) -> Result<u8, Failure> {
         session: &session,
     };
     begin(&new, machines)
+}
+
+/// Fails where this process may not send frames over a cable: each run would fail for the same
+/// reason.
+fn frames_allowed([one, other]: &[String; 2]) -> Result<(), Failure> {
+    ring::allowed().map_err(|why| {
+        let says = format!("--cable {one},{other}: packets of narrows' own making: {why}");
+        Failure::of(Cause::NO_RAW_FRAMES, says)
+    })
 }
 
 /// What is common with `narrows study run`.

@@ -14,11 +14,21 @@ pub struct Ring {
 
 /// A packet socket that takes nothing until it is bound.
 pub fn socket(link: &Link) -> Result<OwnedFd, LoadError> {
+    let doing = format!("a packet socket on {} (root or CAP_NET_RAW)", link.name);
+    opened().map_err(LoadError::system(doing))
+}
+
+/// Whether this process may send and receive frames of its own making; what the kernel says where
+/// it may not.
+pub fn allowed() -> io::Result<()> {
+    opened().map(drop)
+}
+
+fn opened() -> io::Result<OwnedFd> {
     // SAFETY: a plain call; the kernel has opened the answer for us alone.
     let opened = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
     if opened < 0 {
-        let doing = format!("a packet socket on {} (root or CAP_NET_RAW)", link.name);
-        return Err(LoadError::system(doing)(io::Error::last_os_error()));
+        return Err(io::Error::last_os_error());
     }
     // SAFETY: as above.
     Ok(unsafe { OwnedFd::from_raw_fd(opened) })
