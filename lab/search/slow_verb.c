@@ -1,7 +1,7 @@
-/* A peer that delays one verb: loaded into all programs there (/etc/ld.so.preload), it waits before each buffer to
- * receive in is given to the device ("receive"), or each request to read ("read"). /tmp/slow-verb has the word and
- * microseconds. Verbs go through a table of the open device, which no symbol leads to; so the table is changed where a
- * completion queue is made, whose function narrows looks up by name. */
+/* A host that delays one verb: loaded into its programs, it waits before each buffer to receive in is given to the device
+ * ("receive"), or each request to read or to write ("read", "write"). /tmp/slow-verb has the word, microseconds and, where
+ * it is one device alone, its name. Verbs go through a table of the open device, which no symbol leads to; so the table is
+ * changed where a completion queue is made, whose function narrows looks up by name. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-static char word[16];
+static char word[16], only[64];
 static long delay_us;
 static int (*post_send)(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
 static int (*post_recv)(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **);
@@ -18,7 +18,7 @@ static struct ibv_cq *(*create_cq)(struct ibv_context *, int, void *, struct ibv
 __attribute__((constructor)) static void told(void) {
   FILE *file = fopen("/tmp/slow-verb", "r");
   if (!file) return;
-  if (fscanf(file, "%15s %ld", word, &delay_us) != 2) delay_us = 0;
+  if (fscanf(file, "%15s %ld %63s", word, &delay_us, only) < 2) delay_us = 0;
   fclose(file);
 }
 
@@ -27,9 +27,11 @@ static void late(void) {
   nanosleep(&rest, NULL);
 }
 
+static enum ibv_wr_opcode delayed(void) { return strcmp(word, "read") ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ; }
+
 static int late_send(struct ibv_qp *pair, struct ibv_send_wr *first, struct ibv_send_wr **bad) {
   for (struct ibv_send_wr *one = first; one; one = one->next)
-    if (one->opcode == IBV_WR_RDMA_READ) late();
+    if (one->opcode == delayed()) late();
   return post_send(pair, first, bad);
 }
 
@@ -40,7 +42,10 @@ static int late_recv(struct ibv_qp *pair, struct ibv_recv_wr *first, struct ibv_
 
 static struct ibv_cq *made_cq(struct ibv_context *device, int entries, void *with, struct ibv_comp_channel *channel,
                               int vector) {
-  if (!strcmp(word, "read") && device->ops.post_send != late_send) {
+  if (*only && strcmp(device->device->name, only)) {
+    return create_cq(device, entries, with, channel, vector);
+  }
+  if ((!strcmp(word, "read") || !strcmp(word, "write")) && device->ops.post_send != late_send) {
     post_send = device->ops.post_send;
     device->ops.post_send = late_send;
   }
