@@ -6,6 +6,7 @@ use crate::sentences::Answer;
 use crate::study::{Panel, StudyResults, text};
 use crate::{Analysis, latency, neighbours, paths, placement, wire, words};
 use narrows_explain::limits::{Limit, Sureness};
+use narrows_model::load::Role;
 use narrows_model::load::Wait;
 use narrows_model::result::ResourceAt;
 use narrows_model::result::{Estimate, Method, Weight};
@@ -218,10 +219,12 @@ fn by_prediction(analysis: &Analysis<'_>, summary: &Summary) -> Bottleneck {
         (Some(resource), Some(measured), Some(expected)) if expected.value > 0.0 => {
             let percent = 100.0 * measured.value / expected.value;
             match cell.standing {
-                Standing::AsExpected if is_near(summary, percent) => {
+                Standing::AsExpected if NEAR_PERCENT.contains(&percent) => {
                     Bottleneck::Likely(resource, percent)
                 }
-                Standing::AsExpected => Bottleneck::WideOf(resource, percent),
+                Standing::AsExpected if !is_better(summary, percent) => {
+                    Bottleneck::WideOf(resource, percent)
+                }
                 _ if is_better(summary, percent) => Bottleneck::Better(resource, percent),
                 _ => Bottleneck::Unexplained(resource, percent),
             }
@@ -231,20 +234,36 @@ fn by_prediction(analysis: &Analysis<'_>, summary: &Summary) -> Bottleneck {
 }
 
 /// What a limit should allow, in percent of which a figure must be for the limit to be likely: no
-/// less than half, and of a time no more than twice. A range of the model may be wider.
+/// less than half and no more than twice. A range of the model may be wider; what is better than
+/// that nothing holds.
 const NEAR_PERCENT: std::ops::RangeInclusive<f64> = 50.0..=200.0;
 
 fn is_better(summary: &Summary, percent: f64) -> bool {
     if is_time(summary) { percent < 100.0 } else { percent > 100.0 }
 }
 
-fn is_near(summary: &Summary, percent: f64) -> bool {
-    let [least, most] = [*NEAR_PERCENT.start(), *NEAR_PERCENT.end()];
-    if is_time(summary) { percent <= most } else { percent >= least }
+/// Up to so many per cent of a predicted time, where threads are woken takes it: healthy paths of
+/// two namespaces whose threads the scheduler places took 250, and 24 on one CPU.
+const PLACED_PERCENT: f64 = 300.0;
+
+/// Whether a time of round trips is one that threads which nobody pinned may take: the prediction
+/// is of CPUs that each end has to itself and that are awake.
+fn is_placed(analysis: &Analysis<'_>, summary: &Summary, percent: f64) -> bool {
+    let is_trips = matches!(summary.kind, Workload::TCP_RR | Workload::UDP_RR);
+    is_trips && percent <= PLACED_PERCENT && is_unpinned(analysis, summary)
 }
 
-fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
-    let mut says = match bottleneck(analysis, summary) {
+/// Whether neither end's threads were given CPUs.
+fn is_unpinned(analysis: &Analysis<'_>, summary: &Summary) -> bool {
+    let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
+    trial.is_some_and(|trial| {
+        [Role::Sender, Role::Receiver].iter().all(|role| trial.place(*role).cpus.0.is_empty())
+    })
+}
+
+/// A bottleneck in words, without what comes second.
+fn in_words(analysis: &Analysis<'_>, summary: &Summary) -> String {
+    match bottleneck(analysis, summary) {
         Bottleneck::Named(what, sureness) => {
             let what = what.trim_end_matches(',');
             format!("{what} ({sureness})")
@@ -256,6 +275,11 @@ fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
                 percent / 100.0
             )
         }
+        Bottleneck::Unexplained(_, percent) if is_placed(analysis, summary, percent) => format!(
+            "none shown: {:.1} x the time predicted, which is of threads that wake at once on CPUs \
+             of their own; these were not pinned",
+            percent / 100.0
+        ),
         Bottleneck::Unexplained(_, percent) if is_time(summary) => format!(
             "inconclusive: {:.1} x the time predicted, and no run shows why",
             percent / 100.0
@@ -288,7 +312,11 @@ fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
         Bottleneck::Unknown => "inconclusive: nothing predicts what this path should \
         reach"
             .to_owned(),
-    };
+    }
+}
+
+fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
+    let mut says = in_words(analysis, summary);
     if let Some(short) = short_of_rate(analysis, summary) {
         says = match bottleneck(analysis, summary) {
             Bottleneck::Unknown
@@ -336,6 +364,9 @@ fn is_time(summary: &Summary) -> bool {
     summary.estimate.as_ref().is_some_and(|estimate| estimate.unit == Unit::Nanos)
 }
 
+/// What to do where a figure is better than predicted.
+const NOTHING: &str = "nothing: the figure is better than the model expects of this path";
+
 /// What to do where the window held too few samples.
 const LONGER: &str = "measure longer (-t): the window held too few round trips for a median";
 
@@ -346,6 +377,12 @@ const UNDECIDED: &str = "let `narrows diagnose HOST` change one thing at a time 
 /// The same of round trips over sockets, which `diagnose` does not measure.
 const UNDECIDED_TRIPS: &str = "measure again with --wait spin: what is left then is neither sleep nor \
                                wake-up; nothing shows that a finding below it is the cause";
+
+/// The same where nobody pinned the threads.
+const UNDECIDED_UNPINNED: &str = "measure again with each end on a CPU of its own (-A \
+                                  LOCAL,REMOTE), and with --wait spin: what is left then is \
+                                  neither placement, sleep nor wake-up; nothing shows that a \
+                                  finding below it is the cause";
 
 /// The same of what nothing measures another way.
 const UNDECIDED_ELSE: &str = "measure again to another host or with another option; nothing shows that \
@@ -360,6 +397,9 @@ fn undecided(analysis: &Analysis<'_>, summary: &Summary) -> &'static str {
     let wait = trial.and_then(|trial| trial.params.socket.as_ref()?.wait.clone());
     let sleeps = wait.is_none_or(|wait| wait == Wait::Block);
     match summary.kind {
+        Workload::TCP_RR | Workload::UDP_RR if sleeps && is_unpinned(analysis, summary) => {
+            UNDECIDED_UNPINNED
+        }
         Workload::TCP_RR | Workload::UDP_RR if sleeps => UNDECIDED_TRIPS,
         Workload::Stream(_) => UNDECIDED,
         _ => UNDECIDED_ELSE,
@@ -373,6 +413,8 @@ pub fn action(analysis: &Analysis<'_>, summary: &Summary) -> String {
     let mut found = analysis.found.iter().map(|found| &found.finding);
     let remedy = second.and_then(|second| found.find(|finding| finding.rule == second.rule));
     match remedy.filter(|finding| finding.remedy != first) {
+        // What comes second is all that there is to do.
+        Some(finding) if first == NOTHING => finding.remedy.clone(),
         Some(finding) => format!("{first}; then {}", finding.remedy),
         None => first,
     }
@@ -386,7 +428,7 @@ fn first_action(analysis: &Analysis<'_>, summary: &Summary) -> String {
         return action;
     }
     if matches!(bottleneck(analysis, summary), Bottleneck::Better(..)) {
-        return "nothing: the figure is better than the model expects of this path".to_owned();
+        return NOTHING.to_owned();
     }
     let is_short = summary.estimate.is_none() && summary.labels.contains(&Label::ShortWindow);
     if limit.is_some_and(|limit| limit.sureness == Sureness::Unexplained) && !is_short {

@@ -210,6 +210,48 @@ fn a_time_is_a_multiple_of_the_predicted_one() {
     assert!(short.action.starts_with("nothing: the figure is better"), "{}", short.action);
 }
 
+/// Nothing holds what is far faster than predicted, although the model's range has it.
+#[test]
+fn no_bottleneck_is_likely_where_a_figure_is_far_better_than_predicted() {
+    let study = measured(&[9.4]);
+    let of = |predicted: f64, unit: Unit| {
+        let mut analysis = Analysis::of(&study);
+        analysis.limits.clear();
+        expect(&mut analysis, "wake-up", predicted);
+        let cell = analysis.summaries[0].label.clone();
+        let range = analysis.expected.get_mut(&cell).and_then(|it| it.range.as_mut());
+        let range = range.expect("a range");
+        (range.low, range.high) = (1e9, 90e9);
+        if let Some(estimate) = &mut analysis.summaries[0].estimate {
+            estimate.unit = unit;
+        }
+        answer::of(&analysis).expect("an answer").bottleneck
+    };
+    assert!(of(40.0, Unit::Nanos).starts_with("none shown: 0.2 x"), "{}", of(40.0, Unit::Nanos));
+    assert!(of(9.0, Unit::Nanos).starts_with("wake-up (likely: 1.0 x"));
+    assert!(of(2.0, Unit::Nanos).starts_with("inconclusive: 4.7 x"));
+    assert!(of(2.0, Unit::BitsPerSecond).starts_with("none shown: 470 %"));
+    assert!(of(47.0, Unit::BitsPerSecond).starts_with("inconclusive: 20 %"));
+}
+
+/// The prediction is of threads that have CPUs of their own.
+#[test]
+fn round_trips_of_threads_that_nobody_pinned_may_take_somewhat_longer() {
+    let study = measured(&[9.4]);
+    let of = |predicted: f64| {
+        let mut analysis = Analysis::of(&study);
+        analysis.limits.clear();
+        expect(&mut analysis, "wake-up", predicted);
+        analysis.summaries[0].kind = Workload::TCP_RR;
+        if let Some(estimate) = &mut analysis.summaries[0].estimate {
+            estimate.unit = Unit::Nanos;
+        }
+        answer::of(&analysis).expect("an answer").bottleneck
+    };
+    assert!(of(4.0).contains("2.3 x the time predicted, which is of threads"), "{}", of(4.0));
+    assert!(of(2.0).contains("4.7 x the time predicted, and no run shows why"), "{}", of(2.0));
+}
+
 #[test]
 fn a_rate_above_the_predicted_one_is_held_by_nothing_that_is_known() {
     let study = measured(&[9.4]);
