@@ -274,20 +274,23 @@ const LIMITED_SHARE: f64 = 0.25;
 /// Judges the cells by one limit. Cells that others disturbed cannot tell: a thread that is put
 /// aside fills its buffers too.
 pub fn judge_limit(case: &Case<'_>, rule: &Rule, limit: &Limit) -> Verdict {
-    judge(case, Needed::TcpCountersOfSender, None, |cell| {
-        if !cell.is_tcp_stream() {
-            return Err(Blind::OtherKind);
-        }
-        let share = cell.limited_share(limit.counter);
-        let share = share.ok_or_else(|| cell.lacks(Measure::TcpTimeAtLimits))?;
-        let is_window = limit.counter == keys::LIMITED_BY_WINDOW && cell.keeps_window_full();
-        if cell.is_disturbed() && !is_window && !is_beyond_noise(cell) {
-            return Err(cell.lacks(Measure::UndisturbedRuns));
-        }
-        let limited = share >= LIMITED_SHARE && !cell.is_busy();
-        let seen = format!("{} in {:.1} % of the time", limit.means, 100.0 * share);
-        cell.saw(seen, limited.then(|| limited_finding(rule, cell, limit, share)))
-    })
+    judge(case, Needed::TcpCountersOfSender, None, |cell| look_at_limit(cell, rule, limit))
+}
+
+/// The same of one cell.
+pub fn look_at_limit(cell: &Cell<'_>, rule: &Rule, limit: &Limit) -> Looked {
+    if !cell.is_tcp_stream() {
+        return Err(Blind::OtherKind);
+    }
+    let share = cell.limited_share(limit.counter);
+    let share = share.ok_or_else(|| cell.lacks(Measure::TcpTimeAtLimits))?;
+    let is_window = limit.counter == keys::LIMITED_BY_WINDOW && cell.keeps_window_full();
+    if cell.is_disturbed() && !is_window && !is_beyond_noise(cell) {
+        return Err(cell.lacks(Measure::UndisturbedRuns));
+    }
+    let limited = share >= LIMITED_SHARE && !cell.is_busy();
+    let seen = format!("{} in {:.1} % of the time", limit.means, 100.0 * share);
+    cell.saw(seen, limited.then(|| limited_finding(rule, cell, limit, share)))
 }
 
 /// Over a path of milliseconds a thread that others put aside for less costs nothing: a sender that
