@@ -6,8 +6,8 @@ use crate::ends::End;
 use crate::measured::{Cell, cells, waited_share};
 use crate::names;
 use crate::rules::{
-    congestion_window, nic_shaped, noisy_host, path_outages, path_rate_limit, receive_window,
-    round_trip_time, segment_size, send_buffer, tcp_retransmits,
+    congestion_window, nic_shaped, noisy_host, packet_cost, path_outages, path_rate_limit,
+    receive_window, round_trip_time, round_trips_stall, segment_size, send_buffer, tcp_retransmits,
 };
 use crate::signals::BUFFERS_SHARE;
 use crate::timers;
@@ -23,6 +23,7 @@ use narrows_model::trial::EndHost;
 use narrows_model::workload::Workload;
 use narrows_stats::{Bursts, Label};
 use schemars::JsonSchema;
+use second::second;
 use serde::{Deserialize, Serialize};
 use slower::Slower;
 use small_window::small_window;
@@ -227,26 +228,11 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
             (None, Sureness::Counted) => Some(own_action(cell)),
             _ => action,
         },
-        second: without_sack(cell, rule.as_deref(), found).or_else(|| {
-            slower
-                .filter(|_| rule.as_deref() != Some(names::CONGESTION_CONTROL))
-                .map(Slower::second)
-        }),
+        second: second(cell, rule.as_deref(), found, &all, slower),
         rule,
         what,
         sureness,
     }
-}
-
-/// What makes losses cost more than they would, where they hold a stream whose ends have SACK off.
-fn without_sack(cell: &Cell<'_>, rule: Option<&str>, found: &[&Finding]) -> Option<Second> {
-    let is_off = found.iter().any(|one| one.rule == names::TCP_SACK)
-        && cell.agreed(keys::OPTION_SACK) == Some(false);
-    (rule == Some(names::TCP_RETRANSMITS) && is_off).then(|| Second {
-        rule: names::TCP_SACK.to_owned(),
-        says: "SACK is off: several losses in one window cost a round trip each, or a timeout"
-            .to_owned(),
-    })
 }
 
 /// Whether a finding is of a cell: a rule about runs names its cell in the evidence, and one about
@@ -295,6 +281,8 @@ impl Named {
 fn small(rule: &str, cell: &Cell<'_>) -> Option<String> {
     let why = match rule {
         names::ROUND_TRIP_TIME => return round_trip_time::why(cell).map(str::to_owned),
+        names::ROUND_TRIPS_STALL => return round_trips_stall::why(cell),
+        names::PACKET_COST => return packet_cost::one_sided(cell),
         names::CONGESTION_WINDOW => return congestion_window::of_route(cell),
         names::NIC_SHAPED => return nic_shaped::of_sender(cell),
         names::SEGMENT_SIZE => return segment_size::beside_mtu(cell),
@@ -611,6 +599,7 @@ fn next(case: &Case<'_>, cell: &Cell<'_>) -> Option<Next> {
 
 mod holds;
 mod named;
+mod second;
 mod slower;
 mod small_window;
 #[cfg(test)]

@@ -7,6 +7,8 @@ mod causes;
 mod common;
 #[path = "simulated/nics.rs"]
 mod nics;
+#[path = "simulated/trips.rs"]
+mod trips;
 
 use causes::{CAUSES, Cause, OF_THE_PATH};
 use common::{is_as_kept, kept};

@@ -13,6 +13,7 @@ use crate::names;
 use crate::rules::host_congestion::is_likely;
 use crate::rules::nic_coalescing::takes_most;
 use crate::rules::path_proxy::is_two_connections;
+use crate::rules::{packet_cost, round_trips_stall, send_buffer};
 
 /// A rule that can name a limit.
 pub struct Named {
@@ -63,6 +64,11 @@ pub static NAMED: &[Named] = &[
     always(
         names::HANDSHAKE_SLOW,
         "something that holds up the first packet of each connection",
+        Sureness::Inferred,
+    ),
+    always(
+        names::CONNECTIONS_NOT_CLOSED,
+        "connections that do not close, whose FINs are sent again and again,",
         Sureness::Inferred,
     ),
     always(names::END_STANDS_STILL, "the program of an end, which stood still,", Sureness::Counted),
@@ -149,6 +155,12 @@ pub static NAMED: &[Named] = &[
     },
     always(names::ROUND_TRIPS_VARY, "a delay that comes and goes", Sureness::Inferred),
     Named {
+        rule: names::ROUND_TRIPS_STALL,
+        what: "time in stalls",
+        sureness: Sureness::Inferred,
+        holds: |cell| if round_trips_stall::hold(cell) { Holds::Yes } else { Holds::No },
+    },
+    Named {
         rule: names::SEGMENT_SIZE,
         what: "the segment size, whose headers take much of the path,",
         sureness: Sureness::Inferred,
@@ -221,7 +233,16 @@ pub static NAMED: &[Named] = &[
         rule: names::SEND_BUFFER,
         what: "the sender's buffer",
         sureness: Sureness::Counted,
-        holds: bounds_what_travels,
+        holds: |cell| match send_buffer::filled(cell) {
+            Some(_) => Holds::No,
+            None => bounds_what_travels(cell),
+        },
+    },
+    Named {
+        rule: names::SEND_BUFFER,
+        what: "the largest send buffer, over so long a round trip",
+        sureness: Sureness::Inferred,
+        holds: |cell| send_buffer::filled(cell).map_or(Holds::No, |_| Holds::Yes),
     },
     always(
         names::SLOW_START_UNFINISHED,
@@ -294,7 +315,16 @@ pub static NAMED: &[Named] = &[
         sureness: Sureness::Possible,
         holds: is_at_work,
     },
-    always(names::PACKET_COST, "the kernel's work for each packet", Sureness::Counted),
+    Named {
+        rule: names::PACKET_COST,
+        what: "the kernel's work for each packet",
+        sureness: Sureness::Counted,
+        // Another CPU or kernel of that end would do as well.
+        holds: |cell| match packet_cost::one_sided(cell) {
+            Some(_) => Holds::Perhaps,
+            None => Holds::Yes,
+        },
+    },
     always(names::SOFTIRQ_BOUND, "packet processing on one CPU", Sureness::Counted),
     always(names::SUPER_PACKETS, "packets of few segments", Sureness::Inferred),
     Named {

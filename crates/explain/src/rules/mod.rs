@@ -9,6 +9,7 @@ mod cold_buffers;
 pub mod congestion_control;
 pub mod congestion_marks;
 pub mod congestion_window;
+mod connections_not_closed;
 mod conntrack_full;
 mod cpu_governor;
 mod cpu_profile;
@@ -55,7 +56,7 @@ pub mod other_traffic;
 mod own_host_drops;
 pub mod own_queue;
 mod packet_budget;
-mod packet_cost;
+pub mod packet_cost;
 mod path_bad_member;
 pub mod path_capacity;
 pub mod path_capacity_varies;
@@ -92,7 +93,8 @@ mod receive_memory;
 pub mod receive_window;
 mod receiver_host_drops;
 pub mod round_trip_time;
-mod round_trips_vary;
+pub mod round_trips_stall;
+pub mod round_trips_vary;
 mod sack_ignored;
 mod same_cpu;
 pub mod segment_size;
@@ -132,6 +134,7 @@ pub static RULES: &[&Rule] = &[
     &congestion_control::RULE,
     &congestion_marks::RULE,
     &congestion_window::RULE,
+    &connections_not_closed::RULE,
     &conntrack_full::RULE,
     &cpu_governor::RULE,
     &cpu_profile::RULE,
@@ -215,6 +218,7 @@ pub static RULES: &[&Rule] = &[
     &receive_window::RULE,
     &receiver_host_drops::RULE,
     &round_trip_time::RULE,
+    &round_trips_stall::RULE,
     &round_trips_vary::RULE,
     &sack_ignored::RULE,
     &same_cpu::RULE,

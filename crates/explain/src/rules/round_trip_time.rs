@@ -244,8 +244,8 @@ fn remedy(wait: &Wait) -> &'static str {
         }
         Wait::Timer(_) => {
             "find what loses packets on the way (ethtool -S, tc -s qdisc, the switches' \
-             ports); see that no route asks for a long timer (ip route show: rto_min), \
-             which is 200 ms without"
+             ports), and see that the next hop always answers (ip monitor neigh) and that no route \
+             asks for a long timer (ip route show: rto_min), which is 200 ms without"
         }
         Wait::Silence(_) => {
             "see what else keeps the ends from asking and answering (their programs, their CPUs), \
@@ -317,6 +317,13 @@ pub fn why(cell: &Cell<'_>) -> Option<&'static str> {
         Wait::Others => "distance, or the queue of other traffic",
         Wait::Distance => "distance",
     })
+}
+
+/// Whether a cell's round trips wait for TCP's timer, or for nothing that was counted while
+/// segments were sent again.
+pub fn waits_for_timer(cell: &Cell<'_>) -> bool {
+    let wait = Trips::of(cell).ok().and_then(|trips| wait(cell, trips));
+    matches!(wait, Some(Wait::Timer(_) | Wait::Silence(_)))
 }
 
 /// The shortest that TCP saw in any run: a queue that was there throughout one run is no path.

@@ -30,6 +30,8 @@ const EACH_SHARE: f64 = 0.15;
 const ROW_SLICES: usize = 3;
 /// Share of the slow slices, and of the others, that stand in such rows.
 const IN_ROWS_SHARE: f64 = 0.7;
+/// Share of the slow slices that may be without any answer.
+const SILENT_SHARE: f64 = 0.5;
 
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, Needed::TripsToPeer, None, look)
@@ -40,8 +42,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     if cell.is_probe() || !is_asked_in_turn {
         return Err(Blind::OtherKind);
     }
-    let runs: Vec<Vec<f64>> = trips_ns(cell);
-    let turns = Turns::of(&runs).ok_or_else(|| cell.lacks(Measure::Slices))?;
+    let turns = Turns::of(&trips(cell)).ok_or_else(|| cell.lacks(Measure::Slices))?;
     // A CPU that others take for a while looks the same.
     if cell.is_disturbed() {
         return Err(cell.lacks(Measure::UndisturbedRuns));
@@ -69,22 +70,38 @@ fn look(cell: &Cell<'_>) -> Looked {
     cell.saw(seen, wrong)
 }
 
-/// Mean time of a round trip in each slice of each run's window.
-fn trips_ns(cell: &Cell<'_>) -> Vec<Vec<f64>> {
+/// Whether round trips have two times in turn, on a host that nobody else uses.
+pub fn is_found(cell: &Cell<'_>) -> bool {
+    let turns = Turns::of(&trips(cell));
+    !cell.is_disturbed() && turns.is_some_and(|turns| turns.is_two)
+}
+
+/// The round trips in one slice of a window.
+#[derive(Clone, Copy)]
+struct Slice {
+    /// Mean time of a round trip.
+    ns: f64,
+    /// None came back.
+    is_silent: bool,
+}
+
+/// The slices of each run's window.
+fn trips(cell: &Cell<'_>) -> Vec<Vec<Slice>> {
     let bytes = cell.trial.params.message_bytes.0.max(1) as f64;
     let ends = cell.done.iter().filter_map(|record| record.sender());
     ends.map(|end| of_end(end, bytes)).filter(|slices| slices.len() >= SLICES_LEAST).collect()
 }
 
 /// A slice in which none came back is one of its own length at least.
-fn of_end(end: &EndReport, message_bytes: f64) -> Vec<f64> {
+fn of_end(end: &EndReport, message_bytes: f64) -> Vec<Slice> {
     let longest = end.intervals.iter().map(|slice| slice.length_ns.0).max().unwrap_or(0);
     let whole = end.intervals.iter().filter(|slice| 2 * slice.length_ns.0 >= longest);
     let flows = end.flows.len().max(1) as f64;
     whole
         .map(|slice| {
             let trips = slice.bytes.0 as f64 / message_bytes;
-            flows * slice.length_ns.0 as f64 / trips.max(1.0)
+            let ns = flows * slice.length_ns.0 as f64 / trips.max(1.0);
+            Slice { ns, is_silent: slice.bytes.0 == 0 }
         })
         .collect()
 }
@@ -100,8 +117,8 @@ struct Turns {
 
 impl Turns {
     /// `None` where no run has slices enough.
-    fn of(runs: &[Vec<f64>]) -> Option<Self> {
-        let mut all: Vec<f64> = runs.iter().flatten().copied().collect();
+    fn of(runs: &[Vec<Slice>]) -> Option<Self> {
+        let mut all: Vec<f64> = runs.iter().flatten().map(|slice| slice.ns).collect();
         all.sort_by(f64::total_cmp);
         // The least that each of the two must have is fast in any case.
         let few = (EACH_SHARE * all.len() as f64).ceil() as usize;
@@ -109,21 +126,25 @@ impl Turns {
         let (fast, slow): (Vec<f64>, Vec<f64>) = all.iter().partition(|ns| **ns < bound);
         let share = slow.len() as f64 / all.len() as f64;
         let in_rows: usize = runs.iter().map(|slices| in_rows(slices, bound)).sum();
+        // Where no answer comes that is no second time, but an outage.
+        let is_late = |slice: &&Slice| slice.ns >= bound && slice.is_silent;
+        let silent = runs.iter().flatten().filter(is_late).count();
         Some(Self {
             fast_ns: median(&fast)?,
             slow_ns: median(&slow).unwrap_or(bound),
             slow_share: share,
             slices: all.len(),
             is_two: (EACH_SHARE..=1.0 - EACH_SHARE).contains(&share)
-                && in_rows as f64 >= IN_ROWS_SHARE * all.len() as f64,
+                && in_rows as f64 >= IN_ROWS_SHARE * all.len() as f64
+                && silent as f64 <= SILENT_SHARE * slow.len() as f64,
         })
     }
 }
 
 /// Slices that stand beside others of their kind, slow or not.
-fn in_rows(slices: &[f64], bound: f64) -> usize {
-    let rows = slices.chunk_by(|one, next| (*one < bound) == (*next < bound));
-    rows.map(<[f64]>::len).filter(|length| *length >= ROW_SLICES).sum()
+fn in_rows(slices: &[Slice], bound: f64) -> usize {
+    let rows = slices.chunk_by(|one, next| (one.ns < bound) == (next.ns < bound));
+    rows.map(<[Slice]>::len).filter(|length| *length >= ROW_SLICES).sum()
 }
 
 #[cfg(test)]
@@ -164,6 +185,14 @@ mod tests {
         let says = &findings[0].says;
         // Of slices of 50 ms one has one trip of 40 ms, which leaves 10 ms.
         assert!(says.contains("0.26 ms, and 50.00 ms for 40 % of the time"), "{says}");
+    }
+
+    #[test]
+    fn a_path_that_answers_nothing_for_a_while_has_no_second_time() {
+        let mut slices = [260; 20];
+        slices[4..10].fill(600_000);
+        slices[16..18].fill(600_000);
+        assert!(is_clear(&of(slices)), "no trip of 600 ms ends in a slice of 50");
     }
 
     #[test]

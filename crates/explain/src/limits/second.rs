@@ -1,0 +1,51 @@
+//! What comes second to what holds a cell, and is worth a change beside it.
+
+use super::Second;
+use super::named::Named;
+use super::slower::Slower;
+use crate::measured::Cell;
+use crate::names;
+use crate::rules::{round_trip_time, round_trips_stall};
+use narrows_model::reading::keys;
+use narrows_model::result::Finding;
+
+/// What comes second to what a rule names; `all` are the rules that found something of the cell.
+pub fn second(
+    cell: &Cell<'_>,
+    rule: Option<&str>,
+    found: &[&Finding],
+    all: &[&Named],
+    slower: Option<Slower>,
+) -> Option<Second> {
+    without_sack(cell, rule, found)
+        .or_else(|| stalls_beside(cell, rule, all))
+        .or_else(|| slower.filter(|_| rule != Some(names::CONGESTION_CONTROL)).map(Slower::second))
+}
+
+/// What makes losses cost more than they would, where they hold a stream whose ends have SACK off.
+fn without_sack(cell: &Cell<'_>, rule: Option<&str>, found: &[&Finding]) -> Option<Second> {
+    let is_off = found.iter().any(|one| one.rule == names::TCP_SACK)
+        && cell.agreed(keys::OPTION_SACK) == Some(false);
+    (rule == Some(names::TCP_RETRANSMITS) && is_off).then(|| Second {
+        rule: names::TCP_SACK.to_owned(),
+        says: "SACK is off: several losses in one window cost a round trip each, or a timeout"
+            .to_owned(),
+    })
+}
+
+/// Stalls beside what holds the median of round trips, or that beside stalls.
+fn stalls_beside(cell: &Cell<'_>, rule: Option<&str>, all: &[&Named]) -> Option<Second> {
+    let is_found = |rule| all.iter().any(|named| named.rule == rule);
+    if !is_found(names::ROUND_TRIPS_STALL) {
+        return None;
+    }
+    let (other, says) = match rule {
+        Some(names::ROUND_TRIPS_STALL) if is_found(names::ROUND_TRIP_TIME) => {
+            let why = round_trip_time::why(cell)?;
+            (names::ROUND_TRIP_TIME, format!("apart from stalls the path's round trip ({why})"))
+        }
+        Some(names::ROUND_TRIPS_STALL) => return None,
+        _ => (names::ROUND_TRIPS_STALL, round_trips_stall::beside(cell)?),
+    };
+    Some(Second { rule: other.to_owned(), says })
+}

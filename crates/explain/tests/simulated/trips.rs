@@ -1,0 +1,73 @@
+//! What is planted into round trips and connections beside the streams.
+
+use super::Noise;
+use super::causes::{beside, read};
+use narrows_model::load::{EndReport, Role};
+use narrows_model::record::Record;
+use narrows_model::study::StoredStudy;
+use narrows_model::trial::TrialId;
+use narrows_model::workload::Workload;
+use narrows_model::{Bytes, Nanos};
+
+/// Connections whose FINs are sent again and again.
+pub fn fins(study: &mut StoredStudy, noise: &mut Noise) {
+    beside(study, noise, "tcp-stream", |_| {}, 1.0);
+    let connect = study.trials.last_mut().expect("one");
+    connect.kind = Workload::Connect;
+    let id = connect.id.clone();
+    for run in study.records.iter_mut().filter(|run| run.trial == id) {
+        for end in run.of_mut(Role::Sender) {
+            read(end, "netstat", "TcpExt.TCPSynRetrans_events", 0);
+            read(end, "netstat", "TcpExt.TCPTimeouts_events", noise.about(9_000.0));
+            end.round_trips = vec![(Nanos(noise.about(2e5)), 5_000)];
+            end.handshakes_ns = Some(Nanos(5_000 * noise.about(1e5)));
+        }
+    }
+}
+
+/// Five stalls in each run, in which the receiver's kernel acknowledges what came.
+pub fn stands_still(study: &mut StoredStudy, noise: &mut Noise) {
+    trips(study, noise, |end, noise| {
+        end.round_trips = vec![(Nanos(noise.about(5e4)), 15_000), (Nanos(noise.about(5.2e7)), 5)];
+        read(end, "netstat", DELAYED, 0);
+    });
+    answering(study).for_each(|end| read(end, "netstat", DELAYED, 5));
+}
+
+/// The sender's kernel works more than twice as long in the same calls.
+pub fn long_list(study: &mut StoredStudy, noise: &mut Noise) {
+    trips(study, noise, |end, noise| {
+        end.round_trips = vec![(Nanos(noise.about(8e4)), 12_000)];
+        end.flows[0].messages = 12_000;
+        end.threads[0].system_ns = Nanos(noise.about(5.5e8));
+    });
+    for end in answering(study) {
+        end.flows[0].messages = 12_000;
+        end.threads[0].system_ns = Nanos(noise.about(2.2e8));
+    }
+}
+
+const DELAYED: &str = "TcpExt.DelayedACKs_events";
+
+/// Adds round trips beside the streams, changed at the end that asks.
+fn trips(study: &mut StoredStudy, noise: &mut Noise, change: impl Fn(&mut EndReport, &mut Noise)) {
+    let first = study.records.len();
+    beside(study, noise, "tcp-stream", |_| {}, 1.0);
+    let trips = study.trials.last_mut().expect("one");
+    trips.kind = Workload::TCP_RR;
+    trips.params.message_bytes = Bytes(64);
+    // What is planted into other streams that are beside is not for these.
+    trips.id = TrialId(format!("round trips {first}"));
+    trips.label = trips.id.0.clone();
+    let id = trips.id.clone();
+    for run in study.records.iter_mut().skip(first) {
+        run.trial = id.clone();
+        run.of_mut(Role::Sender).for_each(|end| change(end, noise));
+    }
+}
+
+/// The receiving ends of these.
+fn answering(study: &mut StoredStudy) -> impl Iterator<Item = &mut EndReport> {
+    let of_trips = |run: &&mut Record| run.trial.0.starts_with("round trips");
+    study.records.iter_mut().filter(of_trips).flat_map(|run| run.of_mut(Role::Receiver).take(1))
+}
