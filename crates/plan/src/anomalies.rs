@@ -36,6 +36,8 @@ const TIMESTAMPS: u64 = 12;
 const SEGMENTS: [u32; 5] = [536, 1000, 1240, 1460, 4056];
 /// Runs of each point in the study that shows an anomaly.
 const REPEATS: u32 = 6;
+/// Threads of an end that look for completions of traffic both ways, over one queue pair.
+const SPINNING: usize = 2;
 
 /// What is known of the hosts and asked of the search.
 #[derive(Clone, Debug)]
@@ -52,6 +54,18 @@ pub struct Wanted {
     pub has_nodes: bool,
     /// RDMA devices that are up at both hosts under one name.
     pub devices: Vec<Shared>,
+    /// Whether threads of RDMA block until something completes, in place of looking all the time.
+    pub sleeps: bool,
+}
+
+impl Wanted {
+    /// Whether a host has too few CPUs for threads that look for completions all the time: one
+    /// each way, and one CPU for what completes the work. Of CPUs that nobody tells there are
+    /// enough.
+    pub fn must_sleep(host: &Host) -> bool {
+        let usable = host.cpu.allowed.value().or(host.cpu.online.value());
+        usable.is_some_and(|cpus| cpus.len() <= SPINNING)
+    }
 }
 
 /// An RDMA device that both hosts have under one name.
@@ -166,7 +180,7 @@ impl Space {
             let options = of_traffic(*of, wanted);
             traffic.push(Varied { name: of.name().to_owned(), options: options.declared });
             settings.push(options.settings);
-            base.push(common(*of, window_seconds));
+            base.push(common(*of, window_seconds, wanted.sleeps));
         }
         let explored = Explored { minutes: wanted.minutes, traffic };
         Ok(Self { explored, window_seconds, base, settings })
@@ -241,7 +255,7 @@ fn merged(all: &Settings, over: &Settings) -> Settings {
 }
 
 /// What all points of a traffic have.
-fn common(traffic: Traffic, window_seconds: f64) -> Settings {
+fn common(traffic: Traffic, window_seconds: f64, sleeps: bool) -> Settings {
     let load = match traffic {
         Traffic::Tcp => Workload::TCP_STREAM,
         Traffic::Udp => Workload::UDP_STREAM,
@@ -252,7 +266,8 @@ fn common(traffic: Traffic, window_seconds: f64) -> Settings {
     settings.tell(&runs::SECONDS, window_seconds);
     settings.tell(&runs::WARMUP_SECONDS, WARMUP_SECONDS);
     if traffic == Traffic::Rdma {
-        settings.tell(&flows::WAIT, "spin".to_owned());
+        let wait = if sleeps { "block" } else { "spin" };
+        settings.tell(&flows::WAIT, wait.to_owned());
     }
     settings
 }

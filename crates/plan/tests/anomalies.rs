@@ -1,7 +1,9 @@
 //! The space of a search for anomalies, and the study that shows one.
 
 use narrows_model::Bytes;
+use narrows_model::Fact;
 use narrows_model::explored::Point;
+use narrows_model::host::Host;
 use narrows_model::options::flows;
 use narrows_plan::anomalies::{NoSearch, Space, Traffic, Wanted};
 use narrows_plan::study::{Definition, cells};
@@ -14,6 +16,7 @@ fn wanted(minutes: f64) -> Wanted {
         mtu_bytes: 1500,
         has_nodes: false,
         devices: Vec::new(),
+        sleeps: false,
     }
 }
 
@@ -171,4 +174,26 @@ fn what_tcp_varies_is_this() {
     let jumbo = segments(9000).expect("segments");
     assert_eq!(jumbo, format!("{first} 1460 B=1.448e3 4056 B=4.044e3 as the path=8.948e3"));
     assert_eq!(segments(576), None, "nothing below the path's");
+}
+
+#[test]
+fn threads_of_rdma_look_all_the_time_only_where_cpus_are_left() {
+    let with = |online: u32, allowed: Option<u32>| {
+        let mut host = Host::default();
+        host.cpu.online = Fact::known((0..online).collect(), "test");
+        if let Some(allowed) = allowed {
+            host.cpu.allowed = Fact::known((0..allowed).collect(), "test");
+        }
+        Wanted::must_sleep(&host)
+    };
+    assert_eq!([1, 2, 3, 64].map(|online| with(online, None)), [true, true, false, false]);
+    assert_eq!([1, 2, 3].map(|allowed| with(64, Some(allowed))), [true, true, false]);
+    assert!(!Wanted::must_sleep(&Host::default()));
+    for (sleeps, wait) in [(true, "block"), (false, "spin")] {
+        let traffic = vec![Traffic::Rdma];
+        let space = Space::of(&Wanted { sleeps, traffic, ..wanted(1.0) }).expect("a space");
+        let usual = Point { traffic: 0, choices: space.explored.traffic[0].usual() };
+        let settings = space.settings(&usual);
+        assert_eq!(settings.told(&flows::WAIT).as_deref(), Some(wait));
+    }
 }

@@ -27,6 +27,7 @@ fn space(rates: [Option<f64>; 2]) -> Explored {
         mtu_bytes: 9000,
         has_nodes: false,
         devices: ["rxe0", "siw0"].into_iter().zip(rates).map(device).collect(),
+        sleeps: false,
     };
     Space::of(&wanted).expect("a space").explored
 }

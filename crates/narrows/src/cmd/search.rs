@@ -92,6 +92,7 @@ fn space(args: &AnomalyArgs, met: &Met) -> Result<Space, Failure> {
         has_nodes: met.host.nodes.len() > 1,
         mtu_bytes: met.far.path_mtu().map_or(MTU_BYTES, |mtu| mtu.0),
         devices: there.map_or_else(Vec::new, |there| Shared::of(&met.host, there)),
+        sleeps: there.into_iter().chain([&met.host]).any(Wanted::must_sleep),
     };
     Space::of(&wanted).map_err(|why| Failure::of(Cause::NO_TIME, why.to_string()))
 }
