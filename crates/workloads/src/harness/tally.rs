@@ -1,6 +1,7 @@
 //! Counters that one thread writes and the timekeeper reads, and the phase that all threads watch.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU8, AtomicU64};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Where a run is on its time line.
@@ -19,6 +20,8 @@ pub enum Phase {
     Stop,
 }
 
+/// Readings of a tally in search of one between two messages; what counts one takes nanoseconds.
+const READINGS: usize = 1000;
 const PHASES: [Phase; 5] =
     [Phase::Gate, Phase::Warmup, Phase::Window, Phase::Cooldown, Phase::Stop];
 
@@ -55,6 +58,8 @@ impl Clockwork {
 #[derive(Default)]
 #[repr(align(128))]
 pub struct Tally {
+    /// Messages whose counting has begun: a reader who finds as many counted has read no halves.
+    begun: AtomicU64,
     bytes: AtomicU64,
     messages: AtomicU64,
     expected: AtomicU64,
@@ -88,8 +93,21 @@ impl Tally {
     /// Counts messages and their payload.
     #[inline]
     pub fn moved(&self, messages: u64, bytes: u64) {
-        add(&self.bytes, bytes);
-        add(&self.messages, messages);
+        let counted = self.messages.load(Relaxed).wrapping_add(messages);
+        self.begun.store(counted, Relaxed);
+        self.bytes.store(self.bytes.load(Relaxed).wrapping_add(bytes), Release);
+        self.messages.store(counted, Release);
+    }
+    /// Messages, and the bytes of just these: read again while one is being counted.
+    fn whole(&self) -> (u64, u64) {
+        let mut read = (0, 0);
+        for _ in 0..READINGS {
+            read = (self.messages.load(Acquire), self.bytes.load(Acquire));
+            if self.begun.load(Relaxed) == read.0 {
+                break;
+            }
+        }
+        read
     }
     /// Counts a datagram that came after a later one.
     #[inline]
@@ -122,9 +140,10 @@ impl Tally {
         self.expected.store(sequence, Relaxed);
     }
     pub(crate) fn now(&self) -> TallyNow {
+        let (messages, bytes) = self.whole();
         TallyNow {
-            bytes: self.bytes.load(Relaxed),
-            messages: self.messages.load(Relaxed),
+            bytes,
+            messages,
             expected: self.expected.load(Relaxed),
             reordered: self.reordered.load(Relaxed),
             refused: self.refused.load(Relaxed),
@@ -157,6 +176,23 @@ mod tests {
         let now = tally.now();
         assert_eq!((now.bytes, now.messages, now.reordered, now.refused), (350, 3, 3, 4));
         assert_eq!((now.calls, now.duplicates, now.jitter_ns, now.expected), (5, 6, 7, 8));
+    }
+
+    #[test]
+    fn a_reading_has_the_bytes_of_its_messages() {
+        let (tally, stop) = (Arc::new(Tally::default()), Arc::new(AtomicU64::new(0)));
+        let (counts, told) = (Arc::clone(&tally), Arc::clone(&stop));
+        let writer = thread::spawn(move || {
+            while told.load(Relaxed) == 0 {
+                counts.moved(1, 7);
+            }
+        });
+        let mut read = (0..2_000_000).map(|_| tally.now());
+        let torn = read.find(|now| now.bytes != 7 * now.messages);
+        stop.store(1, Relaxed);
+        writer.join().expect("counted");
+        assert!(torn.is_none(), "{:?}", torn.map(|now| (now.messages, now.bytes)));
+        assert!(tally.now().messages > 0);
     }
 
     #[test]
