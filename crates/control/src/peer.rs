@@ -68,6 +68,7 @@ pub struct Peer {
     own_address: IpAddr,
     path_mtu: Option<Bytes>,
     dialled_in: Duration,
+    silent: Vec<IpAddr>,
     offers: Offers,
 }
 
@@ -91,6 +92,12 @@ enum Missed {
 /// packets is what is to be measured, and must not take the words about it.
 fn segment_bytes(address: &SocketAddr) -> u32 {
     if address.ip().to_canonical().is_ipv4() { 524 } else { 1208 }
+}
+
+/// Whether nothing came back: one that refuses answers at once, and of a family that this host has
+/// not nothing was sent.
+fn is_silence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable)
 }
 
 /// Connects with segments that pass every path.
@@ -164,6 +171,7 @@ impl Peer {
         let addresses = addresses.map_err(|error| unknown(NoAddress::Lookup(error)))?;
         let addresses = addresses.filter(|at| family.is_none_or(|family| family.has(at.ip())));
         let mut last = unknown(NoAddress::OfFamily);
+        let mut silent = Vec::new();
         for address in addresses {
             match greet(address, key) {
                 Ok(Met { own, path_mtu, dialled_in, mut wire }) => {
@@ -183,11 +191,15 @@ impl Peer {
                         own_address: own.ip(),
                         path_mtu,
                         dialled_in,
+                        silent,
                         offers: Offers::default(),
                         held: BTreeMap::new(),
                     });
                 }
                 Err(Missed::Connecting(error)) => {
+                    if is_silence(&error) {
+                        silent.push(address.ip());
+                    }
                     let peer = format!("{host} port {port}");
                     last = ControlError::Unreachable { peer, why: Gone::Connect(error) };
                 }
@@ -216,6 +228,12 @@ impl Peer {
     /// packet was lost or this host was busy.
     pub fn dialled_in(&self) -> Duration {
         self.dialled_in
+    }
+
+    /// Addresses of its name that were tried before this one, and from which nothing came: who tries
+    /// them first waits for each.
+    pub fn silent(&self) -> &[IpAddr] {
+        &self.silent
     }
 
     /// True when the peer is this very host: its address is our own.
@@ -433,6 +451,13 @@ mod tests {
     use super::*;
     use socket2::SockRef;
     use std::net::TcpListener;
+
+    #[test]
+    fn an_address_is_silent_that_neither_answers_nor_refuses() {
+        use io::ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable, TimedOut};
+        let kinds = [TimedOut, HostUnreachable, ConnectionRefused, NetworkUnreachable];
+        assert_eq!(kinds.map(|kind| is_silence(&kind.into())), [true, true, false, false]);
+    }
 
     #[test]
     fn words_pass_every_path_in_small_segments() {

@@ -68,6 +68,7 @@ impl Far {
         for one in reached {
             match one {
                 Ok(Reached { peer, host }) => {
+                    tell_silent(&peer);
                     peers.push(Some(peer));
                     hosts.push(host);
                 }
@@ -170,6 +171,18 @@ impl Far {
             Self::Agents { peers, .. } => Ends::Peers(peers),
             Self::Iperf3(server) => Ends::Iperf3(server),
         }
+    }
+}
+
+/// Says which addresses of a peer's name nothing came from.
+fn tell_silent(peer: &Peer) {
+    for address in peer.silent() {
+        let (family, only) = if address.is_ipv6() { ("IPv6", "-6") } else { ("IPv4", "-4") };
+        note!(
+            "{address} ({family}), which its name has too, did not answer: {} is measured in its \
+             place, and programs that try {family} first wait for it ({only} measures it alone)",
+            peer.address()
+        );
     }
 }
 
