@@ -22,6 +22,7 @@ mod peers;
 mod probes;
 pub mod regime;
 pub mod rules;
+mod schedule;
 mod setting;
 mod signals;
 mod survey;

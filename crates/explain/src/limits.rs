@@ -6,8 +6,9 @@ use crate::ends::End;
 use crate::measured::{Cell, cells, waited_share};
 use crate::names;
 use crate::rules::{
-    congestion_window, nic_shaped, noisy_host, packet_cost, path_outages, path_rate_limit,
-    receive_window, round_trip_time, round_trips_stall, segment_size, send_buffer, tcp_retransmits,
+    congestion_window, nic_shaped, noisy_host, own_host_drops, packet_cost, path_outages,
+    path_rate_limit, receive_window, round_trip_time, round_trips_stall, segment_size, send_buffer,
+    tcp_retransmits,
 };
 use crate::signals::BUFFERS_SHARE;
 use crate::timers;
@@ -187,7 +188,9 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
     let beside = beside(case, cell);
     // Where packets are dropped before TCP has them is the same for all cells of one way.
     let is_beside = |finding: &&&Finding| {
+        let is_refuted = || finding.rule == names::OWN_HOST_DROPS && own_host_drops::is_clear(cell);
         DROPPERS.contains(&finding.rule.as_str())
+            && !is_refuted()
             && finding.evidence.iter().any(|seen| beside.contains(&seen.from))
     };
     let is_found = |rule: &str| {
@@ -280,7 +283,7 @@ impl Named {
 /// What keeps a buffer small that a rule names, or which of several it is.
 fn small(rule: &str, cell: &Cell<'_>) -> Option<String> {
     let why = match rule {
-        names::ROUND_TRIP_TIME => return round_trip_time::why(cell).map(str::to_owned),
+        names::ROUND_TRIP_TIME => return round_trip_time::why(cell),
         names::ROUND_TRIPS_STALL => return round_trips_stall::why(cell),
         names::PACKET_COST => return packet_cost::one_sided(cell),
         names::CONGESTION_WINDOW => return congestion_window::of_route(cell),
@@ -368,6 +371,13 @@ const CAPS: [&str; 17] = [
     names::USER_QUEUE,
 ];
 
+impl Limit {
+    /// Whether an end or the path sets it to any congestion control.
+    pub fn is_cap(&self) -> bool {
+        self.is_named() && self.rule.as_deref().is_some_and(|rule| CAPS.contains(&rule))
+    }
+}
+
 /// Rules whose finding is of the hosts on the way, whatever a cell asks of TCP.
 const DROPPERS: [&str; 2] = [names::OWN_HOST_DROPS, names::RECEIVER_HOST_DROPS];
 
@@ -428,6 +438,7 @@ fn stalled(cell: &Cell<'_>) -> Option<Answer> {
 
 /// What to do about a limit that is the end's own and no rule's to find.
 fn own_action(cell: &Cell<'_>) -> String {
+    let flows = cell.trial.params.streams;
     let says = if pace(cell).is_some() {
         "nothing: the stream keeps the pace that -b asks for; a higher one, or none, shows what the \
          path carries"
@@ -435,6 +446,9 @@ fn own_action(cell: &Cell<'_>) -> String {
         "see whether the end's control group may use less CPU time than it asks for, as its host \
          sees it (cpu.max, or cpu.cfs_quota_us and nr_throttled in cpu.stat), and raise that; then \
          give the end a CPU that nobody else uses (-A LOCAL,REMOTE)"
+    } else if full_cpu(cell).is_some() && flows > 1 && share_cpus(cell, flows) {
+        "fewer flows (-P) or larger messages (-l): these flows share all CPUs that their host lends; \
+         more CPUs, or a host with more of them"
     } else if full_cpu(cell).is_some() {
         "give the end a CPU that nobody else uses (-A LOCAL,REMOTE), larger messages (-l), or several \
          flows on CPUs of their own (-P)"
@@ -443,6 +457,16 @@ fn own_action(cell: &Cell<'_>) -> String {
          (-l), or a filter that each packet meets on the way out"
     };
     says.to_owned()
+}
+
+/// Whether a host of the ends has no CPU for each of so many flows.
+fn share_cpus(cell: &Cell<'_>, flows: u32) -> bool {
+    let few = |end: Option<End<'_>>| {
+        let cpu = &end?.host.cpu;
+        let usable = cpu.allowed.value().or(cpu.online.value())?;
+        Some(usable.len() <= flows as usize)
+    };
+    [cell.sender(), cell.receiver()].into_iter().any(|end| few(end) == Some(true))
 }
 
 /// The end whose thread had no CPU left to give, or too little of one.

@@ -288,9 +288,16 @@ pub fn look_at_limit(cell: &Cell<'_>, rule: &Rule, limit: &Limit) -> Looked {
     if cell.is_disturbed() && !is_window && !is_beyond_noise(cell) {
         return Err(cell.lacks(Measure::UndisturbedRuns));
     }
-    let limited = share >= LIMITED_SHARE && !cell.is_busy();
-    let seen = format!("{} in {:.1} % of the time", limit.means, 100.0 * share);
-    cell.saw(seen, limited.then(|| limited_finding(rule, cell, limit, share)))
+    let small = cell.small_steady_window().filter(|_| limit.counter == keys::LIMITED_BY_WINDOW);
+    // Small windows are many packets, which fill a CPU in consequence.
+    let limited = share >= LIMITED_SHARE && !cell.is_busy() || small.is_some();
+    let mut seen = format!("{} in {:.1} % of the time", limit.means, 100.0 * share);
+    if let Some(bytes) = small {
+        seen += &format!(
+            ", a moment each time: no window above {bytes:.0} B is offered, and as much travels"
+        );
+    }
+    cell.saw(seen.clone(), limited.then(|| limited_finding(rule, cell, limit, seen)))
 }
 
 /// Over a path of milliseconds a thread that others put aside for less costs nothing: a sender that
@@ -334,8 +341,8 @@ fn round_trips_at(end: &EndReport, moment: Moment) -> Vec<f64> {
     end.readings.each(keys::RTT, moment).map(|(_, ns)| ns as f64).collect()
 }
 
-fn limited_finding(rule: &Rule, cell: &Cell<'_>, limit: &Limit, share: f64) -> Finding {
-    let mut seen = format!("{} in {:.0} % of the time, counted by TCP", limit.means, 100.0 * share);
+fn limited_finding(rule: &Rule, cell: &Cell<'_>, limit: &Limit, mut seen: String) -> Finding {
+    seen += ", counted by TCP";
     if let Some(bytes) = (limit.buffer)(cell.summary) {
         seen += &format!("; buffer in force {bytes}");
     }
@@ -348,8 +355,12 @@ fn limited_finding(rule: &Rule, cell: &Cell<'_>, limit: &Limit, share: f64) -> F
         },
         None => (limit.why)(cell),
     };
+    let cpu = match cell.is_busy() {
+        true => "a CPU is full of the small packets that this makes",
+        false => "neither end's CPU was full",
+    };
     let says = format!(
-        "The {}'s buffer held TCP back in {}: {}; neither end's CPU was full",
+        "The {}'s buffer held TCP back in {}: {}; {cpu}",
         limit.whose, cell.trial.label, why.says
     );
     let remedy = why.remedy;

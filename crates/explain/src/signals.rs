@@ -11,6 +11,14 @@ const PACKET_HEADERS_BYTES: f64 = 52.0;
 /// Of what a full window moves in each of the shortest round trips a stream that it holds has so
 /// much: its thread may be late, and its round trips longer.
 const FULL_WINDOW: f64 = 0.7;
+/// Half of Linux's first receive buffer (131,072 B) is its first window, which only grows.
+const GROWN_WINDOW_BYTES: f64 = 32_768.0;
+/// A window is steady where its largest is at most so many times its least.
+const STEADY_WINDOW: f64 = 1.25;
+/// A congestion window of so many times as much does not hold what the other does.
+const LARGER_WINDOW: f64 = 2.0;
+/// What travels of such a window by the rate and the smoothed round trip, which is longer than most.
+const TRAVELS: std::ops::RangeInclusive<f64> = 0.5..=2.0;
 /// And hardly more: then the window grew after it was read.
 const BEYOND_WINDOW: f64 = 1.1;
 
@@ -235,6 +243,28 @@ impl Cell<'_> {
         self.window_bps().zip(self.rates()).is_some_and(|(most, rates)| {
             (FULL_WINDOW * most..=BEYOND_WINDOW * most).contains(&rates.middle)
         })
+    }
+
+    /// The window, in bytes, that each flow is offered throughout, where it is smaller than any that
+    /// grows by itself and all that travels is about as much, while congestion windows allow more:
+    /// each time it is used up the next acknowledgement opens it, and TCP counts little waiting.
+    pub fn small_steady_window(&self) -> Option<f64> {
+        let of = |moment, pick: fn(f64, f64) -> f64| {
+            self.of_sender(|end| each(end, keys::SEND_WINDOW, moment).into_iter().reduce(pick))
+        };
+        let (least, most) = (of(Moment::Lowest, f64::min)?, of(Moment::Highest, f64::max)?);
+        let allowed = self.of_sender(|end| {
+            each(end, keys::CONGESTION_WINDOW, Moment::Lowest).into_iter().reduce(f64::min)
+        })?;
+        let flows = f64::from(self.trial.params.streams.max(1));
+        let travels = self.rates()?.middle / 8.0 * self.trips()?.middle_ns / 1e9 / flows;
+        let is_steady = least > 0.0 && most <= STEADY_WINDOW * least;
+        let is_of_window = allowed * self.segment_bytes()? >= LARGER_WINDOW * most;
+        (most < GROWN_WINDOW_BYTES
+            && is_steady
+            && is_of_window
+            && TRAVELS.contains(&(travels / most)))
+        .then_some(most)
     }
 
     /// What the windows that the flows are offered move in the shortest round trip, in bits a

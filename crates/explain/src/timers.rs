@@ -1,7 +1,9 @@
 //! TCP's timers at the ends of a cell: how often they ran out, and how long they last at the least.
 
 use crate::measured::Cell;
+use narrows_model::load::EndReport;
 use narrows_model::reading::{Counter, keys};
+use narrows_model::record::Record;
 
 /// What the kernel's delayed acknowledgement takes, and what is near it (`TCP_DELACK_MIN`, 40 ms).
 pub const DELAYED_ACK_NS: std::ops::Range<f64> = 36e6..56e6;
@@ -35,6 +37,49 @@ pub fn least_ns(cell: &Cell<'_>) -> f64 {
 /// The least timer that a route of the sender asks for.
 pub fn of_route_ns(cell: &Cell<'_>) -> Option<f64> {
     cell.sender()?.route_metric(ROUTE_LEAST).map(|ms| 1e6 * ms)
+}
+
+/// The way on which a cell's round trips lose packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// That of the requests.
+    There,
+    /// That of the answers.
+    Back,
+}
+
+impl Way {
+    /// ` on the way back`, as a clause to put behind `packets are lost`.
+    pub fn says(way: Option<Self>) -> &'static str {
+        match way {
+            Some(Self::There) => " on the way there",
+            Some(Self::Back) => " on the way back",
+            None => "",
+        }
+    }
+}
+
+/// Fewer segments that come twice tell no way.
+const TWICE_MIN: u64 = 3;
+/// The end that has them has so many times those of the other.
+const TWICE_TIMES: u64 = 3;
+
+/// Where round trips lose packets, as their ends count what came twice in all runs: whose answer is
+/// lost sends its request again, which the other end had; where a request is lost, that end sends
+/// its last answer again, whose acknowledgement was lost with it. `None` where neither prevails.
+pub fn lost_on(cell: &Cell<'_>) -> Option<Way> {
+    let twice = |end: Option<&EndReport>| end?.readings.total(keys::CAME_TWICE);
+    let count = |of: fn(&Record) -> Option<&EndReport>| {
+        cell.done.iter().filter_map(|record| twice(of(record))).reduce(|all, one| all + one)
+    };
+    let asks = count(|record| record.sender())?;
+    let answers = count(|record| record.receiver())?;
+    let prevails = |one: u64, other: u64| one >= TWICE_MIN && one >= TWICE_TIMES * other;
+    match () {
+        () if prevails(answers, asks) => Some(Way::Back),
+        () if prevails(asks, answers) => Some(Way::There),
+        () => None,
+    }
 }
 
 /// Share of a window from which on a round trip is no short one in it.

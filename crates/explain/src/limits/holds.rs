@@ -157,6 +157,12 @@ pub fn small_ones_fill_a_cpu(cell: &Cell<'_>) -> Holds {
     if is_small && cell.is_busy() { Holds::Yes } else { Holds::No }
 }
 
+/// A stream as fast as it goes, each of whose datagrams fills one of the path's small packets.
+pub fn fill_small_packets(cell: &Cell<'_>) -> Holds {
+    let is_full = segment_size::filled_small_mtu(cell).is_some();
+    if is_full && !cell.is_paced() { Holds::Yes } else { Holds::No }
+}
+
 /// Bytes of the segments that the sender's TCP sends, and its interface's MTU.
 fn segment_and_mtu(cell: &Cell<'_>) -> Option<(f64, f64)> {
     let nic = cell.sender().and_then(|end| end.nic())?;

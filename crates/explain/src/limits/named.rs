@@ -3,17 +3,18 @@
 use super::Sureness;
 use super::holds::{
     Holds, acks_are_lost_most, bounds_what_travels, copies_take_much, dropped_at_receiver,
-    goes_past_own_network, headers_take_most, headers_take_much, is_at_work, is_fought_over,
-    is_rather_late, is_shaped, is_stopped_by_tracer, is_too_short, keeps_no_pace, late_ones_cost,
-    leaves_cpus_free, lost, lost_often, lost_under_routes_control, others_send, queue_holds,
-    quota_stops, repaired_without_sack, sent_at_once, small_ones_fill_a_cpu, window_is_routes,
+    fill_small_packets, goes_past_own_network, headers_take_most, headers_take_much, is_at_work,
+    is_fought_over, is_rather_late, is_shaped, is_stopped_by_tracer, is_too_short, keeps_no_pace,
+    late_ones_cost, leaves_cpus_free, lost, lost_often, lost_under_routes_control, others_send,
+    queue_holds, quota_stops, repaired_without_sack, sent_at_once, small_ones_fill_a_cpu,
+    window_is_routes,
 };
 use crate::measured::Cell;
 use crate::names;
 use crate::rules::host_congestion::is_likely;
 use crate::rules::nic_coalescing::takes_most;
 use crate::rules::path_proxy::is_two_connections;
-use crate::rules::{packet_cost, round_trips_stall, send_buffer};
+use crate::rules::{packet_cost, round_trip_time, round_trips_stall, send_buffer};
 
 /// A rule that can name a limit.
 pub struct Named {
@@ -152,6 +153,12 @@ pub static NAMED: &[Named] = &[
         what: "received packets that the kernel holds back (gro_flush_timeout)",
         sureness: Sureness::Inferred,
         holds: |cell| if takes_most(cell) { Holds::Yes } else { Holds::No },
+    },
+    Named {
+        rule: names::ROUND_TRIP_TIME,
+        what: "the load asked for, more requests a second than one after another can be served,",
+        sureness: Sureness::Counted,
+        holds: |cell| if round_trip_time::is_overdue(cell) { Holds::Yes } else { Holds::No },
     },
     always(names::ROUND_TRIPS_VARY, "a delay that comes and goes", Sureness::Inferred),
     Named {
@@ -296,6 +303,12 @@ pub static NAMED: &[Named] = &[
         holds: lost_often,
     },
     always(names::DATAGRAMS_DROPPED, "loss of datagrams", Sureness::Counted),
+    Named {
+        rule: names::SEGMENT_SIZE,
+        what: "the path's or a route's small MTU, which datagrams fill,",
+        sureness: Sureness::Inferred,
+        holds: fill_small_packets,
+    },
     always(names::MESSAGE_SIZE, "the size of the messages", Sureness::Inferred),
     Named {
         rule: names::STACK_SETTINGS,

@@ -18,6 +18,7 @@ pub fn second(
     slower: Option<Slower>,
 ) -> Option<Second> {
     without_sack(cell, rule, found)
+        .or_else(|| short_queue(rule, found))
         .or_else(|| stalls_beside(cell, rule, all))
         .or_else(|| slower.filter(|_| rule != Some(names::CONGESTION_CONTROL)).map(Slower::second))
 }
@@ -29,6 +30,18 @@ fn without_sack(cell: &Cell<'_>, rule: Option<&str>, found: &[&Finding]) -> Opti
     (rule == Some(names::TCP_RETRANSMITS) && is_off).then(|| Second {
         rule: names::TCP_SACK.to_owned(),
         says: "SACK is off: several losses in one window cost a round trip each, or a timeout"
+            .to_owned(),
+    })
+}
+
+/// A queue that is too short for bursts, as another stream over the same path showed: what paces
+/// itself, as bbr does, fills the link all the same.
+fn short_queue(rule: Option<&str>, found: &[&Finding]) -> Option<Second> {
+    let is_found = found.iter().any(|one| one.rule == names::PATH_SHORT_QUEUE);
+    (rule == Some(names::PATH_CAPACITY) && is_found).then(|| Second {
+        rule: names::PATH_SHORT_QUEUE.to_owned(),
+        says: "the queue before it is too short for the bursts of streams that do not pace \
+               themselves, and should be longer (tc -s qdisc: limit)"
             .to_owned(),
     })
 }

@@ -46,9 +46,15 @@ pub fn small_window(cell: &Cell<'_>) -> Option<Answer> {
         });
     }
     (grown >= OPENS && FILLS_WINDOW.contains(&filled)).then(|| {
+        // Nothing was sent again in the window: what was lost before it left it small.
+        let why = match cell.has_never_lost() {
+            Some(false) => " after losses before that",
+            _ => "",
+        };
+        let by = cell.summary.congestion().map_or(String::new(), |by| format!(" under {by}"));
         let what = format!(
-            "TCP's congestion window ({segments:.0} segments), which was small as the window began \
-             and opens slowly,"
+            "TCP's congestion window ({segments:.0} segments), which was small as the window \
+             began{why} and opens slowly{by},"
         );
         Answer::inferred(what, SMALL_WINDOW_ACTION)
     })

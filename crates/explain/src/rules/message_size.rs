@@ -5,6 +5,7 @@
 //! was full, that cost is the limit.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::rules::segment_size;
 use crate::{Case, Rule};
 use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
 
@@ -41,7 +42,9 @@ fn look(cell: &Cell<'_>) -> Looked {
     let seen = format!("{rate_hz:.0} messages of {bytes} B a second");
     // Over a long path a window is a limit by itself; over a short one slow reading fills it.
     let is_long = cell.trips().is_some_and(|trips| trips.shortest_ns >= LONG_NS);
-    if rate_hz < CALLS_MIN_HZ || (is_long && cell.is_limited_by_buffers()) {
+    // No larger ones pass a small MTU whole: `segment-size` tells of that.
+    let is_path = segment_size::filled_small_mtu(cell).is_some();
+    if rate_hz < CALLS_MIN_HZ || is_path || (is_long && cell.is_limited_by_buffers()) {
         return cell.saw(seen, None);
     }
     let says = format!(

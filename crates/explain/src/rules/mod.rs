@@ -53,7 +53,7 @@ pub mod noisy_host;
 mod numa_balancing;
 mod other_interface;
 pub mod other_traffic;
-mod own_host_drops;
+pub mod own_host_drops;
 pub mod own_queue;
 mod packet_budget;
 pub mod packet_cost;

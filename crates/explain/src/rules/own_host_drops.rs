@@ -48,6 +48,11 @@ fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, Needed::TcpToPeer, idle, look)
 }
 
+/// Whether it looked at a cell, and nothing is missing there.
+pub fn is_clear(cell: &Cell<'_>) -> bool {
+    matches!(look(cell), Ok(Look::Fine(_)))
+}
+
 /// Whether it finds something in a cell.
 pub fn is_found(cell: &Cell<'_>) -> bool {
     matches!(look(cell), Ok(Look::Found(_)))
@@ -68,10 +73,14 @@ fn look(cell: &Cell<'_>) -> Looked {
         sent / 1e6,
         passed / 1e6
     );
-    // Counts of two moments are less apart in one run than in another; a filter drops in each.
+    // Counts of two moments are less apart in one run than in another; a filter drops in each. A
+    // whole congestion window may leave between the two.
+    let flows = f64::from(cell.trial.params.streams.max(1));
+    let window = cell.under_way().map_or(0.0, |segments| flows * segments * segment);
     let is_in_each = cell.done.iter().filter_map(|record| record.sender()).all(|end| {
-        let edges = EDGES_NS / (end.window_ns.0 as f64).max(1.0);
-        passed_share(end).is_none_or(|share| share < 1.0 - edges)
+        let sent = sent_bytes(end).unwrap_or(0.0);
+        let edges = (sent * EDGES_NS / (end.window_ns.0 as f64).max(1.0)).max(window);
+        passed_bytes(end).is_none_or(|passed| sent - passed > edges)
     });
     let left = cell.of_sender(passed_share).unwrap_or(1.0);
     let is_enough = cell.done.len() >= RUNS_LEAST || left < 1.0 - FEW_SHARE;
@@ -182,7 +191,7 @@ mod tests {
         assert!(is_clear(&of(14_560_000)));
         assert!(is_clear(&of(14_330_000)), "counted a moment apart");
         // One run, or windows of a tenth of a second, whose edges are as far apart.
-        let brief = |runs: usize, window_ns: u64| {
+        let brief = |runs: usize, window_ns: u64, congestion: u64| {
             let mut study = stream("tcp-stream");
             study.records.truncate(runs);
             for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
@@ -192,11 +201,13 @@ mod tests {
             read(&mut study, "tcp-info", "flow0.sent_bytes", 14_480_000);
             read(&mut study, "tcp-info", "flow0.send_mss_bytes", 1448);
             read(&mut study, "interface", "e0.tx_bytes", 14_190_000);
+            read(&mut study, "tcp-info", "flow0.congestion_window_segments", congestion);
             of_study(&RULE, &study)
         };
-        assert!(is_found(&brief(3, 1_000_000_000)));
-        assert!(is_clear(&brief(1, 1_000_000_000)), "one run");
-        assert!(is_clear(&brief(3, 100_000_000)), "the edges are a twentieth");
+        assert!(is_found(&brief(3, 1_000_000_000, 200)));
+        assert!(is_clear(&brief(1, 1_000_000_000, 200)), "one run");
+        assert!(is_clear(&brief(3, 100_000_000, 200)), "the edges are a twentieth");
+        assert!(is_clear(&brief(3, 1_000_000_000, 201)), "a congestion window of 291 kB");
         // A route leads over another interface.
         let mut other = stream("tcp-stream");
         for end in other.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {

@@ -3,7 +3,8 @@
 //! A firewall's limit of packets, a virtual machine's allowance or a router's CPU let through so
 //! many packets, large or small; a link or shaper so many bytes. At one size of datagrams the two
 //! look alike. At two sizes and one pace as many datagrams come under a limit of packets, and as
-//! many bytes under one of bytes (`narrows udp --explain`).
+//! many bytes under one of bytes (`narrows udp --explain`). So do two sizes of TCP's segments where
+//! neither stream fills a CPU of its ends (`narrows diagnose`).
 
 use crate::beside::Beside;
 use crate::evidence::evidence;
@@ -12,6 +13,7 @@ use crate::survey::Survey;
 use crate::{Case, Rule};
 use narrows_model::Bytes;
 use narrows_model::load::Params;
+use narrows_model::options::SocketParams;
 use narrows_model::result::{
     Activity, Finding, Inapplicable, Measure, Needed, Unmeasured, Verdict, Weight,
 };
@@ -54,8 +56,63 @@ fn judge(case: &Case<'_>) -> Verdict {
             }
         }
     }
+    let streams = streams(case);
+    survey_streams(&streams, &mut survey, &mut findings);
     joined(findings).into_iter().for_each(|finding| survey.found(finding));
     survey.conclude(Inapplicable::NoRun { that: Activity::LosesDatagramsOnPath })
+}
+
+/// What TCP's stream may have of the rate at which the path passes trains, and still be held by it:
+/// its acknowledgements take packets too, and trains are short.
+const OF_TRAINS: std::ops::RangeInclusive<f64> = 0.4..=1.3;
+/// Above this rate it may be a CPU of the ends' own kernels.
+const RATE_MOST_BPS: f64 = 1.2e9;
+
+/// TCP's streams as fast as the path lets them, with the bytes of their segments.
+fn streams<'a>(case: &'a Case<'a>) -> Vec<(Cell<'a>, f64)> {
+    let all = cells(case).filter(|cell| cell.is_tcp_stream() && !cell.is_paced());
+    let free = all.filter(|cell| !cell.is_busy() && !cell.is_limited_by_buffers());
+    free.filter_map(|cell| cell.segment_bytes().map(|bytes| (cell, bytes))).collect()
+}
+
+/// Looks at pairs of streams that differ in the segments that were asked for and in nothing else.
+fn survey_streams(all: &[(Cell<'_>, f64)], survey: &mut Survey, findings: &mut Vec<Finding>) {
+    for (cell, bytes) in all.iter().filter(|(cell, _)| is_paths(cell)) {
+        let others = cell.beside(without_segments);
+        for (other, its) in others.iter().filter_map(|other| {
+            let its = all.iter().find(|(one, _)| one.trial.id == other.trial.id)?.1;
+            (bytes.max(its) >= SIZES_APART * bytes.min(its)).then_some((other, its))
+        }) {
+            let of = |bps: f64, bytes: f64| bps / 8.0 / bytes;
+            let own = cell.rates().map_or(0.0, |rates| of(rates.middle, *bytes));
+            let beside = of(other.middle_bps(), its);
+            let seen = format!(
+                "{own:.0} segments of {bytes:.0} B a second come, and {beside:.0} of {its:.0} B"
+            );
+            if own.min(beside) > 0.0 && own.max(beside) <= SAME_RATE * own.min(beside) {
+                findings.push(told(cell, other, own, seen));
+            } else {
+                survey.fine(seen, cell.runs());
+            }
+        }
+    }
+}
+
+/// Whether the path, and not an end, holds a stream: trains come at about its rate.
+fn is_paths(cell: &Cell<'_>) -> bool {
+    let measured = cell.rates().map(|rates| rates.middle);
+    let share = |bps: f64| Some(cell.in_packets(bps) / cell.carried()?.middle);
+    measured.is_some_and(|bps| {
+        bps <= RATE_MOST_BPS && share(bps).is_some_and(|share| OF_TRAINS.contains(&share))
+    })
+}
+
+fn without_segments(mut params: Params) -> Params {
+    if let Some(socket) = &mut params.socket {
+        socket.mss_bytes = None;
+    }
+    params.socket = params.socket.filter(|socket| *socket != SocketParams::default());
+    params
 }
 
 /// Whether a stream of datagrams at a pace loses many of them on the way.
@@ -119,15 +176,19 @@ fn seen(cell: &Cell<'_>, other: &Beside<'_>) -> String {
 }
 
 fn found(cell: &Cell<'_>, other: &Beside<'_>, seen: String) -> Finding {
+    told(cell, other, packets(cell, other)[0], seen)
+}
+
+fn told(cell: &Cell<'_>, other: &Beside<'_>, packets: f64, seen: String) -> Finding {
     let says = format!(
-        "Something on the way carries about {:.0} packets a second in {}, whatever their size: \
-         {seen}",
-        packets(cell, other)[0],
+        "Something on the way carries about {packets:.0} packets a second in {}, whatever their \
+         size: {seen}",
         cell.trial.label
     );
-    let remedy = "send larger datagrams (-l, up to the path MTU; GSO and GRO save the ends' work, \
-                  not the path's packets), or raise the limit of packets (nft limit rate, a \
-                  provider's packets a second, a router's or virtual switch's CPU)";
+    let remedy = "send larger packets (-l of datagrams, up to the path MTU; a larger MTU; GSO and GRO \
+                  save the ends' work, not the path's packets), or raise the limit of packets (nft \
+                  limit rate, a provider's packets a second, the CPU of a router, a virtual switch \
+                  or a program that forwards)";
     let mut found = finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy);
     found.evidence.push(evidence(seen, other.runs()));
     found
@@ -138,8 +199,10 @@ mod tests {
     use super::*;
     use crate::beside::testing::with_beside;
     use crate::measured::testing::{of_study, stream};
+    use crate::probes::testing::{carries, with_probes};
     use crate::setting::testing::{is_clear, is_found, is_idle, is_unknown};
     use narrows_model::load::{Role, Stretch, StretchOf};
+    use narrows_model::probe::PathProbe;
     use narrows_model::study::StoredStudy;
 
     /// Datagrams of 200 B of which so many of 10,000 come.
@@ -225,5 +288,39 @@ mod tests {
         assert!(is_idle(&of(|loss| loss.lost_at_receiver_interface_datagrams = 24_000)));
         assert!(is_idle(&of(|loss| loss.lost_at_sender_interface_datagrams = 24_000)));
         assert!(is_idle(&of(|loss| loss.lost_corrupted_datagrams = 24_000)));
+    }
+
+    #[test]
+    fn as_many_segments_of_another_size_are_a_limit_of_packets() {
+        let of = |times: f64, carried_mbps: u64| {
+            let mut study = stream("tcp-stream");
+            for flow in study
+                .records
+                .iter_mut()
+                .flat_map(|record| &mut record.reports)
+                .flat_map(|one| &mut one.report.flows)
+            {
+                flow.bytes = Bytes(20_000_000);
+            }
+            let segments = |params: &mut Params| {
+                params.socket = Some(SocketParams { mss_bytes: Some(500), ..Default::default() });
+            };
+            with_beside(&mut study, segments, times);
+            for record in &mut study.records {
+                let bytes = if record.trial.0 == "beside" { 488 } else { 1448 };
+                for end in record.of_mut(Role::Sender) {
+                    end.readings.put_words("tcp-info", "flow0.send_mss_bytes", bytes);
+                    end.threads[0].system_ns = narrows_model::Nanos(10_000_000);
+                }
+            }
+            let there = carries(carried_mbps);
+            with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
+            of_study(&RULE, &study)
+        };
+        let found = of(488.0 / 1448.0, 230);
+        assert!(format!("{found:?}").contains("about 13812 packets a second"), "{found:?}");
+        assert!(is_clear(&of(0.9, 230)), "bytes");
+        assert!(!is_found(&of(488.0 / 1448.0, 900)), "the path carries far more: an end");
+        assert!(!is_found(&of(488.0 / 1448.0, 30)), "or less");
     }
 }

@@ -185,7 +185,7 @@ mod tests {
     use crate::measured::testing::{
         is_found_by_its_time, of_limit, of_study, read, read_receiver, stream,
     };
-    use crate::setting::testing::{is_found, is_unknown, known};
+    use crate::setting::testing::{is_clear, is_found, is_unknown, known};
     use narrows_model::host::Host;
     use narrows_model::load::Role;
     use narrows_model::{Bytes, Nanos};
@@ -231,6 +231,35 @@ mod tests {
         assert!(is_unknown(&of(40, 65_535, 116, 20)), "more than it would");
         assert!(is_unknown(&of(23, 65_535, 40, 20)), "the congestion window is smaller");
         assert!(is_unknown(&of(230, 65_535, 116, 1)), "a short path");
+    }
+
+    #[test]
+    fn a_small_window_that_is_opened_at_once_each_time_holds_a_stream_too() {
+        // 9,856 B in 42 us are 1.88 Gb/s.
+        let of = |mbps: u64, most: u64, least: u64, congestion: u64| {
+            let mut study = stream("tcp-stream");
+            for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Receiver)) {
+                end.flows[0].bytes.0 = mbps * 125_000;
+            }
+            for (key, value) in [
+                ("limited_by_receive_window_ns", 110_000_000),
+                ("rtt_min_ns", 1_000),
+                ("rtt_ns", 42_000),
+                ("send_mss_bytes", 1448),
+                ("highest:send_window_bytes", most),
+                ("lowest:send_window_bytes", least),
+                ("lowest:congestion_window_segments", congestion),
+            ] {
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+            }
+            of_study(&RULE, &study)
+        };
+        let found = format!("{:?}", of(1860, 9_856, 9_728, 144));
+        assert!(found.contains("no window above 9856 B is offered"), "{found}");
+        assert!(is_clear(&of(1860, 9_856, 7_000, 144)), "it opens and closes");
+        assert!(is_clear(&of(1860, 9_856, 9_728, 13)), "the congestion window is no larger");
+        assert!(is_clear(&of(500, 9_856, 9_728, 144)), "a quarter of it travels");
+        assert!(is_clear(&of(7000, 32_768, 32_768, 144)), "as large as the first");
     }
 
     #[test]

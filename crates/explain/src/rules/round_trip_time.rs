@@ -9,7 +9,8 @@
 use crate::measured::{self, Blind, Cell, Looked, finding, waited_share};
 use crate::rules::idle_slow_start::{Restart, restart};
 use crate::rules::other_traffic;
-use crate::timers::{self, DELAYED_ACK_NS};
+use crate::schedule::Behind;
+use crate::timers::{self, DELAYED_ACK_NS, Way};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Moment, keys};
@@ -51,7 +52,8 @@ fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, Needed::TcpTrips, idle, look)
 }
 
-/// The middle of a cell's round trips, and the shortest that TCP saw, in nanoseconds.
+/// The middle of a cell's round trips, and the shortest that TCP saw, in nanoseconds. Of those that
+/// fall behind their schedule the middle is what each takes by itself.
 #[derive(Clone, Copy)]
 struct Trips {
     middle_ns: f64,
@@ -63,7 +65,8 @@ impl Trips {
         let middle = cell.summary.round_trips.as_ref().and_then(|trips| trips.p50_ns);
         let middle = middle.ok_or_else(|| cell.lacks(Measure::RoundTrips))?;
         let shortest = shortest(cell).ok_or_else(|| cell.lacks(Measure::TcpShortestRoundTrip))?;
-        Ok(Self { middle_ns: middle.0 as f64, shortest_ns: shortest })
+        let middle_ns = Behind::of(cell).map_or(middle.0 as f64, |behind| behind.each_ns());
+        Ok(Self { middle_ns, shortest_ns: shortest })
     }
 
     fn waited_ns(self) -> f64 {
@@ -73,6 +76,8 @@ impl Trips {
 
 /// What round trips wait for.
 enum Wait {
+    /// Those before them: more are due than the flows can serve.
+    Schedule(Behind),
     /// Nagle's algorithm, and the acknowledgement that ends it.
     Nagle,
     /// Queues, or a delay that changes.
@@ -122,6 +127,10 @@ fn wait(cell: &Cell<'_>, trips: Trips) -> Option<Wait> {
     let params = &cell.trial.params;
     let is_small = params.message_bytes.max(params.response_bytes()).0 <= SMALL_BYTES;
     let gap = gap(cell, trips);
+    let behind = Behind::of(cell);
+    if let Some(behind) = behind.filter(|behind| behind.is_beyond(trips.shortest_ns)) {
+        return Some(Wait::Schedule(behind));
+    }
     if let Some(gap) = gap.filter(|gap| gap.timed >= LARGER_SHARE) {
         return Some(Wait::Timer(gap));
     }
@@ -143,7 +152,7 @@ fn wait(cell: &Cell<'_>, trips: Trips) -> Option<Wait> {
         let is_others = other_traffic::is_more(cell) || other_traffic::is_queued_by_others(cell);
         Some(if is_others { Wait::Others } else { Wait::Distance })
     } else {
-        None
+        behind.map(Wait::Schedule)
     }
 }
 
@@ -152,11 +161,12 @@ fn look(cell: &Cell<'_>) -> Looked {
         return Err(Blind::OtherKind);
     }
     let trips = Trips::of(cell)?;
-    let seen = format!(
-        "half of the round trips took {:.2} ms or less; TCP's shortest was {:.2} ms",
-        trips.middle_ns / 1e6,
-        trips.shortest_ns / 1e6
-    );
+    let [middle, shortest] = [trips.middle_ns, trips.shortest_ns].map(|ns| ns / 1e6);
+    let took = match Behind::of(cell) {
+        None => format!("half of the round trips took {middle:.2} ms or less"),
+        Some(_) => format!("a round trip took {middle:.2} ms in the mean from when it was sent"),
+    };
+    let seen = format!("{took}; TCP's shortest was {shortest:.2} ms");
     let wrong = wait(cell, trips).map(|wait| {
         let says = says(cell, trips, &wait);
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy(&wait))
@@ -170,6 +180,7 @@ fn says(cell: &Cell<'_>, trips: Trips, wait: &Wait) -> String {
     let [middle, shortest, waited] =
         [trips.middle_ns, trips.shortest_ns, trips.waited_ns()].map(|ns| ns / 1e6);
     match wait {
+        Wait::Schedule(behind) => overdue(label, behind),
         Wait::Nagle => format!(
             "Messages of {} B wait {waited:.0} ms in {label}: Nagle's algorithm keeps the last part \
              back until the peer's delayed acknowledgement comes",
@@ -177,7 +188,7 @@ fn says(cell: &Cell<'_>, trips: Trips, wait: &Wait) -> String {
         ),
         Wait::Queues => format!(
             "Round trips vary in {label}: {middle:.1} ms in the middle where the path takes \
-             {shortest:.1} ms; packets wait in queues, or the delay itself changes (jitter)"
+             {shortest:.2} ms; packets wait in queues, or the delay itself changes (jitter)"
         ),
         Wait::Length => by_length(cell, trips.waited_ns()),
         Wait::Restart(Restart { from_segments, to_segments }) => format!(
@@ -219,6 +230,10 @@ fn says(cell: &Cell<'_>, trips: Trips, wait: &Wait) -> String {
 
 fn remedy(wait: &Wait) -> &'static str {
     match wait {
+        Wait::Schedule(_) => {
+            "ask for fewer a second (--per-second) or over more flows (-P); without --per-second \
+             round trips tell what the path and the ends take"
+        }
         Wait::Nagle => {
             "switch Nagle's algorithm off (--nagle off; TCP_NODELAY in the program), or write each \
              message at once; --quickack at the peer shows the same"
@@ -266,6 +281,21 @@ fn remedy(wait: &Wait) -> &'static str {
     }
 }
 
+/// More that is due than can be served, one request of a flow after the other.
+fn overdue(label: &str, behind: &Behind) -> String {
+    let Behind { due_hz, served_hz, flows } = behind;
+    let (flows, serve) = match *flows as u64 {
+        1 => ("one flow".to_owned(), "serves"),
+        many => (format!("{many} flows"), "serve"),
+    };
+    format!(
+        "{due_hz:.0} requests a second are due in {label}, and {flows} {serve} {served_hz:.0}, each \
+         after the answer to the one before ({:.0} us): timed from when they were due, round trips \
+         tell how far they fall behind",
+        behind.each_ns() / 1e3
+    )
+}
+
 /// Time that TCP's timer took, or may have taken where only segments were counted.
 fn by_timer(cell: &Cell<'_>, gap: &Gap, middle_ms: f64) -> String {
     let waited = if gap.is_counted { "waited" } else { "perhaps waited" };
@@ -274,11 +304,12 @@ fn by_timer(cell: &Cell<'_>, gap: &Gap, middle_ms: f64) -> String {
         format!(", which a route makes {:.0} ms long (rto_min),", least_ns / 1e6)
     });
     format!(
-        "TCP {waited} for its timer{asked} in {:.0} % of the time of {}: packets were lost, and one \
+        "TCP {waited} for its timer{asked} in {:.0} % of the time of {}: packets were lost{}, and one \
          message after the other has nothing behind it that would show the loss sooner; the other \
          round trips take {middle_ms:.1} ms",
         100.0 * gap.timed,
-        cell.trial.label
+        cell.trial.label,
+        Way::says(timers::lost_on(cell))
     )
 }
 
@@ -299,24 +330,33 @@ fn by_length(cell: &Cell<'_>, waited_ns: f64) -> String {
 }
 
 /// In some words, what the round trips of a cell wait for.
-pub fn why(cell: &Cell<'_>) -> Option<&'static str> {
+pub fn why(cell: &Cell<'_>) -> Option<String> {
     let wait = wait(cell, Trips::of(cell).ok()?)?;
-    Some(match wait {
+    let lost = || format!("packets that are lost{}", Way::says(timers::lost_on(cell)));
+    let says = match wait {
+        Wait::Schedule(_) => return None,
         Wait::Nagle => "Nagle's algorithm and a delayed acknowledgement",
         Wait::Queues => "queues, or a delay that changes",
         Wait::Length => "the length of the messages at the path's rate",
         Wait::Restart(_) => "slow start, begun again after each pause",
         Wait::Late(_) => "single packets that come late",
         Wait::Timer(_) if timers::is_lengthened(cell) => {
-            "packets that are lost, and TCP's timer, which a route makes longer (rto_min)"
+            return Some(lost() + ", and TCP's timer, which a route makes longer (rto_min)");
         }
-        Wait::Timer(gap) if gap.is_counted => "packets that are lost, and TCP's timer",
-        Wait::Timer(_) => "packets that are lost, and perhaps TCP's timer",
+        Wait::Timer(gap) if gap.is_counted => return Some(lost() + ", and TCP's timer"),
+        Wait::Timer(_) => return Some(lost() + ", and perhaps TCP's timer"),
         Wait::Silence(_) => "time without a round trip, while segments were sent again",
         Wait::Cpu(..) => "threads that wait for a CPU",
         Wait::Others => "distance, or the queue of other traffic",
         Wait::Distance => "distance",
-    })
+    };
+    Some(says.to_owned())
+}
+
+/// Whether a cell's round trips wait for those before them, of which too many are due.
+pub fn is_overdue(cell: &Cell<'_>) -> bool {
+    let wait = Trips::of(cell).ok().and_then(|trips| wait(cell, trips));
+    matches!(wait, Some(Wait::Schedule(_)))
 }
 
 /// Whether a cell's round trips wait for TCP's timer, or for nothing that was counted while
@@ -340,7 +380,8 @@ fn shortest(cell: &Cell<'_>) -> Option<f64> {
 fn late(cell: &Cell<'_>, middle_ns: f64) -> Option<f64> {
     let late_ns = cell.of_sender(slowest_hundredth)?;
     let is_late = late_ns - middle_ns >= LATE_MIN_NS.max(middle_ns);
-    (is_late && !cell.is_busy()).then_some(late_ns)
+    // Behind a schedule all are late.
+    (is_late && !cell.is_busy() && Behind::of(cell).is_none()).then_some(late_ns)
 }
 
 /// Time that no round trip of ordinary length fills, where that is much and segments were sent
@@ -406,9 +447,9 @@ fn why_late(cell: &Cell<'_>, late_ns: f64) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::testing::{of_study, read, stream, trips};
+    use crate::measured::testing::{of_study, read, read_receiver, stream, trips};
     use crate::setting::testing::{is_clear, is_idle, is_unknown, known};
-    use narrows_model::load::Role;
+    use narrows_model::load::{Role, TripParams};
     use narrows_model::study::StoredStudy;
     use narrows_model::{Bytes, Nanos};
 
@@ -485,6 +526,22 @@ mod tests {
     }
 
     #[test]
+    fn the_end_that_has_segments_twice_tells_the_way_of_the_losses() {
+        let of = |asks: u64, answers: u64| {
+            let counted = [("retransmitted_segments", 4), ("timeouts_events", 4)];
+            let mut study = with_gap(20, &counted);
+            let twice = "TcpExt.TCPDSACKOldSent_events";
+            read(&mut study, "netstat", twice, asks);
+            read_receiver(&mut study, "netstat", twice, answers);
+            said(&study)
+        };
+        // Of three runs each.
+        assert!(of(0, 3).contains("lost on the way back, and"), "{}", of(0, 3));
+        assert!(of(3, 1).contains("lost on the way there, and"), "{}", of(3, 1));
+        assert!(of(2, 2).contains("were lost, and"), "either: {}", of(2, 2));
+    }
+
+    #[test]
     fn a_timer_lasts_what_the_host_sets() {
         let mut study = with_gap(20, &[("retransmitted_segments", 1), ("timeouts_events", 1)]);
         let setting = known("600000".to_owned());
@@ -535,6 +592,28 @@ mod tests {
         }
         read(&mut waits, "tcp-info", "flow0.rtt_min_ns", 50_000);
         assert!(said(&waits).contains("waited for a CPU in 45 %"), "{}", said(&waits));
+    }
+
+    #[test]
+    fn more_than_flows_can_serve_is_the_load_and_not_the_path() {
+        let of = |due: u64, shortest_us: u64| {
+            let mut study = trips(900_000);
+            let params = &mut study.trials[0].params;
+            params.message_bytes = Bytes(64);
+            params.trip = Some(TripParams { response_bytes: None, per_second: Some(due) });
+            read(&mut study, "tcp-info", "flow0.rtt_min_ns", shortest_us * 1_000);
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+                end.flows[0].messages = 18_000;
+            }
+            of_study(&RULE, &study)
+        };
+        // One of a second's 18,000 takes 55.6 us.
+        let says = |due: u64, shortest_us: u64| format!("{:?}", of(due, shortest_us));
+        let beyond = says(400_000, 20);
+        assert!(beyond.contains("400000 requests a second are due"), "{beyond}");
+        assert!(beyond.contains("one flow serves 18000") && beyond.contains("(56 us)"), "{beyond}");
+        assert!(says(19_000, 20).contains("19000 requests a second are due"), "the ends are slow");
+        assert!(says(18_000, 20).contains("Round trips vary"), "they keep up, and take long");
     }
 
     #[test]

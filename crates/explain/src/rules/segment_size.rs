@@ -90,6 +90,18 @@ pub fn small_fragments(cell: &Cell<'_>) -> Option<(u64, u64)> {
         .then(|| ((message + UDP_BYTES).div_ceil(payload), mtu))
 }
 
+/// The small MTU, in bytes, that each datagram of a cell fills; `None` where they are smaller, cut
+/// into fragments, or the MTU is no small one.
+pub fn filled_small_mtu(cell: &Cell<'_>) -> Option<u64> {
+    let packet = cell.trial.params.message_bytes.0 + UDP_BYTES + IP_BYTES;
+    let mtu = cell.summary.settings.sender().and_then(|end| end.path_mtu_bytes)?.0;
+    let is_full = packet <= mtu && packet + IPV6_BYTES - IP_BYTES + FRAGMENT_UNIT > mtu;
+    let is_udp = cell.trial.kind == Workload::UDP_STREAM;
+    (is_udp && is_full && (mtu as f64) < MTU_MIN_BYTES).then_some(mtu)
+}
+
+/// Headers of IPv6 (RFC 8200).
+const IPV6_BYTES: u64 = 40;
 /// Headers of IPv4 (RFC 791) and UDP (RFC 768); offsets of fragments count in eights.
 const IP_BYTES: u64 = 20;
 const UDP_BYTES: u64 = 8;
@@ -99,12 +111,21 @@ fn look_at_datagrams(cell: &Cell<'_>) -> Looked {
     let mtu = cell.summary.settings.sender().and_then(|end| end.path_mtu_bytes);
     let mtu = mtu.ok_or(Blind::OtherKind)?;
     let seen = format!("datagrams of {}, path MTU {mtu}", cell.trial.params.message_bytes);
-    let wrong = small_fragments(cell).map(|(fragments, mtu)| {
-        let says = format!(
-            "Each datagram of {} is sent in {fragments} fragments in {}: the path takes packets of \
-             {mtu} B, and each costs the work of a large one",
-            cell.trial.params.message_bytes, cell.trial.label
-        );
+    let (message, label) = (cell.trial.params.message_bytes, &cell.trial.label);
+    let cut = small_fragments(cell).map(|(fragments, mtu)| {
+        format!(
+            "Each datagram of {message} is sent in {fragments} fragments in {label}: the path takes \
+             packets of {mtu} B, and each costs the work of a large one"
+        )
+    });
+    let full = || {
+        let mtu = filled_small_mtu(cell)?;
+        Some(format!(
+            "Datagrams of {message} fill the packets of {mtu} B that the route or path takes in \
+             {label}, and each costs the work of a large one"
+        ))
+    };
+    let wrong = cut.or_else(full).map(|says| {
         let remedy = "raise the MTU of the interfaces and routes on the way (ip link show, ip route \
                       get ADDRESS: 1500 B on Ethernet), or send datagrams that fit one packet (-l)";
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
@@ -347,5 +368,24 @@ mod tests {
             Some(SocketParams { mss_bytes: Some(300), ..SocketParams::default() });
         let asked = says(&asked);
         assert!(asked.contains("asks for a maximum segment size of 300 B"), "{asked}");
+    }
+
+    #[test]
+    fn datagrams_that_fill_a_small_mtu_or_are_cut_by_it_are_found() {
+        let of = |message: u64, mtu: u64| {
+            let mut study = stream("udp-stream");
+            study.trials[0].params.message_bytes = Bytes(message);
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+                end.effective.path_mtu_bytes = Some(Bytes(mtu));
+            }
+            of_study(&RULE, &study)
+        };
+        let said = |message: u64, mtu: u64| format!("{:?}", of(message, mtu));
+        assert!(said(572, 600).contains("fill the packets of 600 B"), "{}", said(572, 600));
+        assert!(said(552, 600).contains("fill the packets"), "of IPv6: {}", said(552, 600));
+        assert!(said(573, 600).contains("in 2 fragments"), "{}", said(573, 600));
+        assert!(is_clear(&of(500, 600)), "smaller than they could be");
+        assert!(is_clear(&of(1252, 1280)), "as IPv6 has it at the least");
+        assert!(is_clear(&of(1472, 1500)));
     }
 }
