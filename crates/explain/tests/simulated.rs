@@ -305,16 +305,16 @@ fn one_cause_and_two_at_once_are_named_and_nothing_else_is() {
         right += u32::from(found == wanted);
         found
     };
-    for cause in CAUSES {
+    for cause in all_causes() {
         for seed in 0..20 {
             for rule in one(&[cause], seed) {
                 *matrix.entry(cause.name).or_default().entry(rule).or_default() += 1;
             }
         }
     }
-    for (at, first) in CAUSES.iter().enumerate() {
+    for (at, first) in all_causes().enumerate() {
         let hide = |one: &Cause| OF_THE_PATH.contains(&one.name);
-        for second in CAUSES[at + 1..].iter().filter(|second| !(hide(first) && hide(second))) {
+        for second in all_causes().skip(at + 1).filter(|second| !(hide(first) && hide(second))) {
             one(&[first, second], at as u64);
         }
     }
@@ -334,6 +334,11 @@ fn one_cause_and_two_at_once_are_named_and_nothing_else_is() {
     assert_eq!(text, std::fs::read_to_string(&golden).expect("confusion.txt"));
 }
 
+/// Every cause that is planted.
+fn all_causes() -> impl Iterator<Item = &'static Cause> {
+    CAUSES.iter().chain(trips::CAUSES)
+}
+
 /// All verdicts on a study, and what is said to hold it, each in a line.
 fn said(study: &StoredStudy) -> Vec<String> {
     let summaries = narrows_stats::summarise(study);
@@ -348,7 +353,7 @@ fn said(study: &StoredStudy) -> Vec<String> {
 fn what_is_said_of_each_cause_is_as_it_is_kept() {
     let healthy_says = said(&healthy(1));
     let mut text = format!("healthy\n  {}\n", healthy_says.join("\n  "));
-    for cause in CAUSES {
+    for cause in all_causes() {
         let mut study = healthy(1);
         (cause.plant)(&mut study, &mut Noise(1));
         text += &format!("{}\n", cause.name);

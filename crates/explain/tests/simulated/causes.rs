@@ -1,6 +1,6 @@
 //! What is planted into simulated machines, and the rules that must name it.
 
-use super::{Noise, known, nics, trips};
+use super::{Noise, known, nics};
 use narrows_model::host::*;
 use narrows_model::load::{EndReport, NextHop, Params, Role, SocketParams, StreamParams, Tracing};
 use narrows_model::probe::{Handshakes, Marked, PathProbe, Train, WayProbe};
@@ -746,17 +746,6 @@ pub const CAUSES: &[Cause] = &[
                 }
             }
         },
-    },
-    Cause { name: "FINs that are dropped", rules: &["connections-not-closed"], plant: trips::fins },
-    Cause {
-        name: "a program that stands still for 50 ms in 200",
-        rules: &["round-trips-stall"],
-        plant: trips::stands_still,
-    },
-    Cause {
-        name: "a long list of rules on the way out",
-        rules: &["packet-cost"],
-        plant: trips::long_list,
     },
     Cause {
         name: "a bad member of four",

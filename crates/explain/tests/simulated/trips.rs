@@ -1,16 +1,82 @@
 //! What is planted into round trips and connections beside the streams.
 
 use super::Noise;
-use super::causes::{beside, read};
-use narrows_model::load::{EndReport, Role};
+use super::causes::{Cause, beside, read};
+use narrows_model::load::{EndReport, Role, TripParams};
 use narrows_model::record::Record;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::TrialId;
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos};
 
+/// Causes of round trips, and of datagrams.
+pub const CAUSES: &[Cause] = &[
+    Cause { name: "FINs that are dropped", rules: &["connections-not-closed"], plant: fins },
+    Cause {
+        name: "a program that stands still for 50 ms in 200",
+        rules: &["round-trips-stall"],
+        plant: stands_still,
+    },
+    Cause {
+        name: "a long list of rules on the way out",
+        rules: &["packet-cost"],
+        plant: long_list,
+    },
+    Cause {
+        name: "more requests due than a flow serves",
+        rules: &["round-trip-time"],
+        plant: overdue,
+    },
+    Cause { name: "answers that are lost", rules: &["round-trip-time"], plant: answers_lost },
+    Cause {
+        name: "a route with an MTU of 600 B",
+        rules: &["segment-size"],
+        plant: small_datagrams,
+    },
+];
+
+/// Ten times as many requests due as one flow serves.
+fn overdue(study: &mut StoredStudy, noise: &mut Noise) {
+    trips(study, noise, |end, noise| {
+        end.round_trips = vec![(Nanos(noise.about(4e8)), 15_000)];
+        end.flows[0].messages = 15_000;
+        read(end, "tcp-info", "flow0.rtt_min_ns", noise.about(4e4));
+    });
+    let trip = TripParams { response_bytes: None, per_second: Some(150_000) };
+    study.trials.last_mut().expect("one").params.trip = Some(trip);
+}
+
+/// Six timers in each run, and requests that the other end had.
+fn answers_lost(study: &mut StoredStudy, noise: &mut Noise) {
+    trips(study, noise, |end, noise| {
+        end.round_trips = vec![(Nanos(noise.about(4e6)), 40), (Nanos(noise.about(2.1e8)), 6)];
+        read(end, "tcp-info", "flow0.rtt_min_ns", noise.about(3.9e6));
+        read(end, "tcp-info", "flow0.retransmitted_segments", 6);
+        read(end, "tcp-info", "flow0.timeouts_events", 6);
+        read(end, "netstat", TWICE, 0);
+    });
+    answering(study).for_each(|end| read(end, "netstat", TWICE, 6));
+}
+
+const TWICE: &str = "TcpExt.TCPDSACKOldSent_events";
+
+/// Datagrams that fill the packets of a small MTU.
+fn small_datagrams(study: &mut StoredStudy, noise: &mut Noise) {
+    let first = study.records.len();
+    beside(study, noise, "udp-stream", |params| params.message_bytes = Bytes(572), 1.0);
+    let id = TrialId("small datagrams".into());
+    let trial = study.trials.last_mut().expect("one");
+    (trial.id, trial.label) = (id.clone(), id.0.clone());
+    for run in study.records.iter_mut().skip(first) {
+        run.trial = id.clone();
+        for end in run.of_mut(Role::Sender) {
+            end.effective.path_mtu_bytes = Some(Bytes(600));
+        }
+    }
+}
+
 /// Connections whose FINs are sent again and again.
-pub fn fins(study: &mut StoredStudy, noise: &mut Noise) {
+fn fins(study: &mut StoredStudy, noise: &mut Noise) {
     beside(study, noise, "tcp-stream", |_| {}, 1.0);
     let connect = study.trials.last_mut().expect("one");
     connect.kind = Workload::Connect;
@@ -26,7 +92,7 @@ pub fn fins(study: &mut StoredStudy, noise: &mut Noise) {
 }
 
 /// Five stalls in each run, in which the receiver's kernel acknowledges what came.
-pub fn stands_still(study: &mut StoredStudy, noise: &mut Noise) {
+fn stands_still(study: &mut StoredStudy, noise: &mut Noise) {
     trips(study, noise, |end, noise| {
         end.round_trips = vec![(Nanos(noise.about(5e4)), 15_000), (Nanos(noise.about(5.2e7)), 5)];
         read(end, "netstat", DELAYED, 0);
@@ -35,7 +101,7 @@ pub fn stands_still(study: &mut StoredStudy, noise: &mut Noise) {
 }
 
 /// The sender's kernel works more than twice as long in the same calls.
-pub fn long_list(study: &mut StoredStudy, noise: &mut Noise) {
+fn long_list(study: &mut StoredStudy, noise: &mut Noise) {
     trips(study, noise, |end, noise| {
         end.round_trips = vec![(Nanos(noise.about(8e4)), 12_000)];
         end.flows[0].messages = 12_000;
