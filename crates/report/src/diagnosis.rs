@@ -218,11 +218,16 @@ fn action(analysis: &Analysis<'_>, limit: Option<&Limit>, changes: &[Tried]) -> 
     let mut found = analysis.found.iter().map(|found| &found.finding);
     let remedy = found.find(|finding| Some(finding.rule.as_str()) == rule);
     let remedy = remedy.map(|finding| finding.remedy.as_str());
-    chosen(best.map(|best| &best.changed), remedy)
+    chosen(best.map(|best| &best.changed), remedy, limit.is_some_and(Limit::is_cap))
 }
 
-fn chosen(best: Option<&Changed>, remedy: Option<&str>) -> String {
+/// What to do of what moved the figure most and of what the limit's rule says, by whether that is a
+/// limit that another congestion control does not lift.
+fn chosen(best: Option<&Changed>, remedy: Option<&str>, is_cap: bool) -> String {
     match (best, remedy) {
+        (Some(best), Some(remedy)) if is_cap && best.change == Change::Congestion => {
+            format!("{remedy}; {}, as was tried, moves more too", best.says)
+        }
         (Some(best), Some(remedy)) if best.change == Change::Flows => {
             format!("{remedy}; several flows, as was tried, move more too")
         }
@@ -305,16 +310,21 @@ mod tests {
         let scaling = Some(remedy);
         let wanted = "sysctl -w net.ipv4.tcp_window_scaling=1 at the peer; several flows, as was \
                       tried, move more too";
-        assert_eq!(chosen(Some(&flows), scaling), wanted);
-        assert!(chosen(Some(&flows), None).starts_with("one flow is held"));
-        assert!(chosen(Some(&cubic), scaling).starts_with("use cubic"), "it moved the figure");
-        assert_eq!(chosen(None, scaling), remedy);
-        let larger = changed(Change::MessageSize, "messages of 1 MiB");
+        assert_eq!(chosen(Some(&flows), scaling, false), wanted);
+        assert!(chosen(Some(&flows), None, false).starts_with("one flow is held"));
+        assert!(
+            chosen(Some(&cubic), scaling, false).starts_with("use cubic"),
+            "it moved the figure"
+        );
+        assert_eq!(chosen(None, scaling, false), remedy);
         let quota = "raise cpu.max of its control group";
-        let both = chosen(Some(&larger), Some(quota));
+        let capped = chosen(Some(&cubic), Some(quota), true);
+        assert_eq!(capped, format!("{quota}; cubic, as was tried, moves more too"));
+        let larger = changed(Change::MessageSize, "messages of 1 MiB");
+        let both = chosen(Some(&larger), Some(quota), false);
         assert_eq!(both, format!("{quota}; larger messages, as was tried, move more too"));
-        assert!(chosen(Some(&larger), None).starts_with("send larger messages"));
-        assert!(chosen(None, None).starts_with("no change of sockets"));
+        assert!(chosen(Some(&larger), None, false).starts_with("send larger messages"));
+        assert!(chosen(None, None, false).starts_with("no change of sockets"));
     }
 
     fn tried(change: Change, says: &str, ratio: Option<(f64, f64, f64)>, moved: Moved) -> Tried {

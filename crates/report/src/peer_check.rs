@@ -5,6 +5,7 @@ use crate::brief::{SCREEN_LINES, clauses};
 use crate::diagnosis::{lines, says_limit};
 use crate::drawn::Screen;
 use crate::{Analysis, answer, latency, probed, words};
+use narrows_explain::limits::Limit;
 use narrows_model::record::Outcome;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
@@ -38,7 +39,10 @@ impl PeerCheck {
             let limit = analysis.limits.iter().find(|limit| Some(&limit.cell) == label(summary));
             limit.map(|limit| format!("{name}: {}", says_limit(limit)))
         };
-        let limits = [held("there", there), held("back", back)].into_iter().flatten();
+        let limits = [held("there", there), held("back", back)];
+        let told = [!is_aside(analysis, there, back), !is_aside(analysis, back, there)];
+        let limits =
+            limits.into_iter().zip(told).filter_map(|(says, is_told)| says.filter(|_| is_told));
         let limits: Vec<String> = limits.chain(probed::says(analysis.stored)).collect();
         let action = action(analysis, there, back);
         Self {
@@ -76,11 +80,28 @@ fn action(
     there: Option<&Summary>,
     back: Option<&Summary>,
 ) -> Option<String> {
-    let ways = [("there", there), ("back", back)].into_iter().filter_map(|(name, way)| {
+    let ways = [("there", there, back), ("back", back, there)];
+    let ways = ways.into_iter().filter(|(_, way, other)| !is_aside(analysis, *way, *other));
+    let ways = ways.filter_map(|(name, way, _)| {
         let rate = way?.estimate.map_or(0.0, |estimate| estimate.value);
         Some((name, rate, answer::action(analysis, way?)))
     });
     says_actions(ways.collect()).or_else(|| answer::of(analysis).map(|answer| answer.action))
+}
+
+/// A way that is so many times as fast as the other is not what holds the path back.
+const FASTER: f64 = 3.0;
+
+/// Whether what holds a way is beside the point: nobody knows it for sure, and the other way, whose
+/// limit is known, is far slower.
+fn is_aside(analysis: &Analysis<'_>, way: Option<&Summary>, other: Option<&Summary>) -> bool {
+    let rate = |way: Option<&Summary>| Some(way?.estimate?.value);
+    let is_named = |way: Option<&Summary>| {
+        let mut of = analysis.limits.iter().filter(|limit| Some(&limit.cell) == label(way));
+        of.any(Limit::is_named)
+    };
+    let is_fast = rate(way).zip(rate(other)).is_some_and(|(way, other)| way >= FASTER * other);
+    is_fast && is_named(other) && !is_named(way)
 }
 
 /// What to do about ways with these rates, about the slower one first; what is the same for both
