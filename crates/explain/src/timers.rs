@@ -1,5 +1,6 @@
 //! TCP's timers at the ends of a cell: how often they ran out, and how long they last at the least.
 
+use crate::ends::End;
 use crate::measured::Cell;
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Counter, keys};
@@ -59,6 +60,13 @@ impl Way {
     }
 }
 
+/// Whether a route or a setting of an end says how long its timer lasts at the least.
+fn sets_timer(end: &End<'_>) -> bool {
+    let of_host = end.setting(HOST_LEAST).and_then(|us| us.parse::<f64>().ok());
+    let is_set = of_host.is_some_and(|us| 1e3 * us != TIMER_LEAST_NS);
+    is_set || end.route_metric(ROUTE_LEAST).is_some()
+}
+
 /// Fewer segments that come twice tell no way.
 const TWICE_MIN: u64 = 3;
 /// The end that has them has so many times those of the other.
@@ -66,8 +74,13 @@ const TWICE_TIMES: u64 = 3;
 
 /// Where round trips lose packets, as their ends count what came twice in all runs: whose answer is
 /// lost sends its request again, which the other end had; where a request is lost, that end sends
-/// its last answer again, whose acknowledgement was lost with it. `None` where neither prevails.
+/// its last answer again, whose acknowledgement was lost with it. `None` where neither prevails, and
+/// where an end's timer is not as long as the other's: that end sends nothing again.
 pub fn lost_on(cell: &Cell<'_>) -> Option<Way> {
+    let ends = [cell.sender(), cell.receiver()];
+    if ends.iter().flatten().any(sets_timer) {
+        return None;
+    }
     let twice = |end: Option<&EndReport>| end?.readings.total(keys::CAME_TWICE);
     let count = |of: fn(&Record) -> Option<&EndReport>| {
         cell.done.iter().filter_map(|record| twice(of(record))).reduce(|all, one| all + one)

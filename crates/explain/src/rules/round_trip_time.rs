@@ -449,6 +449,7 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, read_receiver, stream, trips};
     use crate::setting::testing::{is_clear, is_idle, is_unknown, known};
+    use narrows_model::host::Host;
     use narrows_model::load::{Role, TripParams};
     use narrows_model::study::StoredStudy;
     use narrows_model::{Bytes, Nanos};
@@ -539,6 +540,13 @@ mod tests {
         assert!(of(0, 3).contains("lost on the way back, and"), "{}", of(0, 3));
         assert!(of(3, 1).contains("lost on the way there, and"), "{}", of(3, 1));
         assert!(of(2, 2).contains("were lost, and"), "either: {}", of(2, 2));
+        let mut longer = with_gap(20, &[("retransmitted_segments", 4), ("timeouts_events", 4)]);
+        read_receiver(&mut longer, "netstat", "TcpExt.TCPDSACKOldSent_events", 3);
+        read(&mut longer, "netstat", "TcpExt.TCPDSACKOldSent_events", 0);
+        let mut far = Host::default();
+        far.tuning.insert(timers::HOST_LEAST.into(), known("1000000".to_owned()));
+        longer.peer_hosts = vec![far];
+        assert!(said(&longer).contains("were lost, and"), "its timer is longer: {}", said(&longer));
     }
 
     #[test]
