@@ -230,8 +230,8 @@ impl Peer {
         self.dialled_in
     }
 
-    /// Addresses of its name that were tried before this one, and from which nothing came: who tries
-    /// them first waits for each.
+    /// Addresses of its name that were tried before this one, and from which nothing came: who
+    /// tries them first waits for each.
     pub fn silent(&self) -> &[IpAddr] {
         &self.silent
     }

@@ -60,3 +60,26 @@ fn every_line_of_a_file_is_expected() {
     let (code, says) = held(&study, &["--expect", "/nowhere.toml"]);
     assert_eq!((code, says.contains("/nowhere.toml: No such file")), (Some(2), true), "{says}");
 }
+
+#[test]
+fn a_study_ends_with_what_is_demanded_of_its_cells() {
+    let dir = folder("demanded");
+    let text = "name = \"read\"\nrepeats = 6\n[base]\nload = \"memory-read\"\nseconds = 0.05\n\
+                warmup_seconds = 0.01\nsize = \"1M\"\nvector = \"portable\"\n";
+    let file = written(&dir, "study.toml", text);
+    let ended = |bound: &str| {
+        let to = folder(&format!("demanded-{}", bound.len()));
+        let condition = format!("memory-read.median < {bound}");
+        let output = run(narrows()
+            .args(["study", "run"])
+            .arg(&file)
+            .arg("--out")
+            .arg(&to)
+            .args(["--fail-if", &condition]));
+        (output.status.code(), err(&output))
+    };
+    let (code, says) = ended("1 kB/s");
+    assert_eq!((code, says.contains("passed: fail-if: memory-read")), (Some(0), true), "{says}");
+    let (code, says) = ended("900000 GB/s");
+    assert_eq!((code, says.contains("failed: fail-if: memory-read")), (Some(1), true), "{says}");
+}

@@ -110,8 +110,13 @@ fn slow_and_dead_are_named() {
     let _agents: Vec<Served> =
         (0..8).filter(|n| *n != DEAD).map(|n| hosts.agent(n, &key)).collect();
     let words = ["198.51.100.[2-9]", "-b", "8M", "-t", "0.5", "--rate-share", "0.5", "-J"];
-    let ran = run(&mut hosts.mesh(&key, &words));
+    let demand = ["--fail-if", "tcp.median < 4 Mbit/s"];
+    let ran = run(&mut hosts.mesh(&key, &[&words[..], &demand].concat()));
     assert_eq!(ran.status.code(), Some(1), "{}", err(&ran));
+    for outcome in ["passed", "failed"] {
+        let of_a_pair = format!("{outcome}: fail-if: tcp.median < 4 Mbit/s");
+        assert!(err(&ran).contains(&of_a_pair), "{}", err(&ran));
+    }
     let json: Value = serde_json::from_str(&out(&ran)).expect("JSON");
     let suspects: Vec<(&str, u64)> = json["mesh"]["named"]
         .as_array()

@@ -1,7 +1,7 @@
 //! The command line of `mesh`.
 
-use super::KeyArgs;
 use super::untaken::Untaken;
+use super::{DemandArgs, KeyArgs};
 use clap::{Args as ClapArgs, ValueEnum};
 use narrows_model::options::{flows, runs};
 use narrows_model::trial::Engine;
@@ -90,6 +90,9 @@ pub struct MeshArgs {
     /// Print one JSON document
     #[arg(long, short = 'J')]
     pub json: bool,
+    /// What the figures must be.
+    #[command(flatten)]
+    pub demands: DemandArgs,
 }
 
 /// Which pairs of many hosts are measured.

@@ -1,7 +1,7 @@
 //! The command line of `neighbours`.
 
 use super::placement::minutes;
-use super::{KeyArgs, format_names, repeats, seconds};
+use super::{DemandArgs, KeyArgs, format_names, repeats, seconds};
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use narrows_model::workload::Kernel;
@@ -56,6 +56,9 @@ pub struct NeighboursArgs {
     /// How the results are printed at the end
     #[arg(long, value_name = "NAME", default_value = "text", value_parser = format_names())]
     pub format: String,
+    /// What the figures must be.
+    #[command(flatten)]
+    pub demands: DemandArgs,
 }
 
 fn kernels() -> impl TypedValueParser<Value = Kernel> {

@@ -2,7 +2,7 @@
 
 use super::placement::minutes;
 use super::untaken::Untaken;
-use super::{format_names, repeats, seconds};
+use super::{DemandArgs, format_names, repeats, seconds};
 use clap::Args as ClapArgs;
 use std::path::PathBuf;
 
@@ -48,6 +48,9 @@ pub struct PathsArgs {
     /// How the results are printed at the end
     #[arg(long, value_name = "NAME", default_value = "text", value_parser = format_names())]
     pub format: String,
+    /// What the figures must be.
+    #[command(flatten)]
+    pub demands: DemandArgs,
 }
 
 fn cable(text: &str) -> Result<[String; 2], Untaken> {

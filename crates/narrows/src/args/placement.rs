@@ -1,7 +1,7 @@
 //! The command line of `placement`.
 
 use super::untaken::Untaken;
-use super::{KeyArgs, format_names, repeats, seconds};
+use super::{DemandArgs, KeyArgs, format_names, repeats, seconds};
 use clap::{Args as ClapArgs, ValueEnum};
 use narrows_plan::placement::{Background, Threads};
 use std::path::PathBuf;
@@ -81,6 +81,9 @@ pub struct PlacementArgs {
     /// How the results are printed at the end
     #[arg(long, value_name = "NAME", default_value = "text", value_parser = format_names())]
     pub format: String,
+    /// What the figures must be.
+    #[command(flatten)]
+    pub demands: DemandArgs,
 }
 
 fn price(text: &str) -> Result<(String, f64), Untaken> {

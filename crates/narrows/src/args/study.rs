@@ -1,8 +1,8 @@
 //! The command line of studies.
 
-use super::KeyArgs;
 use super::format_names;
 use super::untaken::Untaken;
+use super::{DemandArgs, KeyArgs};
 use clap::{Args as ClapArgs, Subcommand};
 use std::path::PathBuf;
 
@@ -57,6 +57,9 @@ pub struct SessionArgs {
     /// How the results are printed at the end
     #[arg(long, value_name = "NAME", default_value = "text", value_parser = format_names())]
     pub format: String,
+    /// What the figures must be.
+    #[command(flatten)]
+    pub demands: DemandArgs,
 }
 
 /// Options of `study run`.

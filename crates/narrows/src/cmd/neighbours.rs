@@ -52,6 +52,7 @@ fn session(args: &NeighboursArgs) -> SessionArgs {
         dry_run: args.dry_run,
         tui: false,
         format: args.format.clone(),
+        demands: args.demands.clone(),
     }
 }
 

@@ -181,6 +181,7 @@ fn session(peer: &PeerArgs) -> SessionArgs {
         dry_run: false,
         tui: false,
         format: peer.out.format().to_owned(),
+        demands: peer.out.demands.clone(),
     }
 }
 

@@ -61,6 +61,7 @@ fn session(args: &PathsArgs) -> SessionArgs {
         dry_run: args.dry_run,
         tui: false,
         format: args.format.clone(),
+        demands: args.demands.clone(),
     }
 }
 

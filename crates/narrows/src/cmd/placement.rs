@@ -44,6 +44,7 @@ fn session(args: &PlacementArgs) -> SessionArgs {
         dry_run: args.dry_run,
         tui: false,
         format: args.format.clone(),
+        demands: args.demands.clone(),
     }
 }
 

@@ -4,7 +4,7 @@
 mod rounds;
 
 use super::launcher::Launcher;
-use super::{calling, measurement};
+use super::{calling, demands, measurement};
 use crate::args::MeshArgs;
 use crate::cause::Cause;
 use crate::failure::{CONNECT, Failure, STOPPED, VERDICT};
@@ -348,10 +348,11 @@ fn present(args: &MeshArgs, path: &Path, crew: &Crew, stopped: bool) -> Result<u
     };
     output::print_json_or_text(args.json, &text)?;
     output::made(path, "");
-    Ok(match (stopped, mesh.best, mesh.named.is_empty()) {
+    let code = match (stopped, mesh.best, mesh.named.is_empty()) {
         (true, _, _) => STOPPED,
         (false, None, _) => CONNECT,
         (false, Some(_), false) => VERDICT,
         (false, Some(_), true) => 0,
-    })
+    };
+    demands::judged_of(&stored, &args.demands, code)
 }

@@ -5,7 +5,7 @@ use super::audience::Onlooker;
 use super::{of_results, outlook, parse};
 use crate::args::{ResumeArgs, RunArgs, SessionArgs};
 use crate::cause::Cause;
-use crate::cmd::{calling, own_binary};
+use crate::cmd::{calling, demands, own_binary};
 use crate::failure::{Failure, PRECISION, VERDICT};
 use crate::live::{Lines, Live};
 use crate::{output, stop, watch};
@@ -264,7 +264,7 @@ impl Study<'_> {
         } else {
             0
         };
-        Ok(output::exit_code(&end, verdict))
+        demands::judged_of(&stored, &self.args.demands, output::exit_code(&end, verdict))
     }
 
     fn run(
