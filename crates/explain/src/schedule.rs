@@ -1,6 +1,6 @@
 //! Round trips that are due at set times (`--per-second`), where they fall behind: each is timed
-//! from when it was due, so that what they take is the wait for those before them, and tells nothing
-//! of the path. What one takes by itself is what the flows need for each that was served.
+//! from when it was due, so that what they take is the wait for those before them, and tells
+//! nothing of the path. What one takes by itself is what the flows need for each that was served.
 
 use crate::measured::Cell;
 use narrows_model::options::trips;

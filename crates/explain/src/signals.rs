@@ -17,7 +17,7 @@ const GROWN_WINDOW_BYTES: f64 = 32_768.0;
 const STEADY_WINDOW: f64 = 1.25;
 /// A congestion window of so many times as much does not hold what the other does.
 const LARGER_WINDOW: f64 = 2.0;
-/// What travels of such a window by the rate and the smoothed round trip, which is longer than most.
+/// What travels of such a window by the rate and the smoothed round trip, which is a long one.
 const TRAVELS: std::ops::RangeInclusive<f64> = 0.5..=2.0;
 /// And hardly more: then the window grew after it was read.
 const BEYOND_WINDOW: f64 = 1.1;
@@ -245,9 +245,10 @@ impl Cell<'_> {
         })
     }
 
-    /// The window, in bytes, that each flow is offered throughout, where it is smaller than any that
-    /// grows by itself and all that travels is about as much, while congestion windows allow more:
-    /// each time it is used up the next acknowledgement opens it, and TCP counts little waiting.
+    /// The window, in bytes, that each flow is offered throughout, where it is smaller than any
+    /// that grows by itself and all that travels is about as much, while congestion windows allow
+    /// more: each time it is used up the next acknowledgement opens it, and TCP counts little
+    /// waiting.
     pub fn small_steady_window(&self) -> Option<f64> {
         let of = |moment, pick: fn(f64, f64) -> f64| {
             self.of_sender(|end| each(end, keys::SEND_WINDOW, moment).into_iter().reduce(pick))

@@ -74,8 +74,8 @@ const TWICE_TIMES: u64 = 3;
 
 /// Where round trips lose packets, as their ends count what came twice in all runs: whose answer is
 /// lost sends its request again, which the other end had; where a request is lost, that end sends
-/// its last answer again, whose acknowledgement was lost with it. `None` where neither prevails, and
-/// where an end's timer is not as long as the other's: that end sends nothing again.
+/// its last answer again, whose acknowledgement was lost with it. `None` where neither prevails,
+/// and where an end's timer is not as long as the other's: that end sends nothing again.
 pub fn lost_on(cell: &Cell<'_>) -> Option<Way> {
     let ends = [cell.sender(), cell.receiver()];
     if ends.iter().flatten().any(sets_timer) {

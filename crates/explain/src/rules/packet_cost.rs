@@ -42,7 +42,8 @@ const TRIP_PACKET_NS: f64 = 20_000.0;
 /// What handling its packets takes of a round trip, from which on it counts.
 const TRIP_SHARE: f64 = 0.25;
 const REMEDY: &str = "see what is done for each packet, at both ends and at hops between that share a \
-                      kernel with them (bridges, namespaces): nft list ruleset and iptables -S (long lists of rules: sets and maps in their place, established \
+                      kernel with them (bridges, namespaces): nft list ruleset and iptables -S \
+                      (long lists of rules: sets and maps in their place, established \
                       connections first), bridges, tunnels, tc filters; perf top names it";
 
 fn judge(case: &Case<'_>) -> Verdict {
