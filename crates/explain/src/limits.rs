@@ -114,7 +114,7 @@ impl Limit {
 }
 
 /// Limits that are a symptom: what causes them a probe of the path tells.
-const SYMPTOMS: [&str; 7] = [
+const SYMPTOMS: [&str; 8] = [
     names::PATH_MTU_BLACK_HOLE,
     names::HANDSHAKE_LOSS,
     names::PATH_POLICED,
@@ -122,6 +122,8 @@ const SYMPTOMS: [&str; 7] = [
     names::PATH_OUTAGES,
     names::TCP_RETRANSMITS,
     names::DATAGRAMS_DROPPED,
+    // A queue on the way there looks much the same.
+    names::ACKNOWLEDGEMENTS_SLOW,
 ];
 
 impl Limit {

@@ -282,6 +282,8 @@ pub fn look_at_limit(cell: &Cell<'_>, rule: &Rule, limit: &Limit) -> Looked {
     if !cell.is_tcp_stream() {
         return Err(Blind::OtherKind);
     }
+    // Where nothing comes TCP counts the time of whatever it looked at last.
+    cell.rates().ok_or_else(|| cell.lacks(Measure::Rate))?;
     let share = cell.limited_share(limit.counter);
     let share = share.ok_or_else(|| cell.lacks(Measure::TcpTimeAtLimits))?;
     let is_window = limit.counter == keys::LIMITED_BY_WINDOW && cell.keeps_window_full();

@@ -156,22 +156,32 @@ const APART_MOST: f64 = 1.5;
 impl Cell<'_> {
     /// What the way of the cell's data carries, by the trains of all probes that tell.
     pub fn carried(&self) -> Option<Range> {
-        let told = self.ways().into_iter().filter_map(|way| match capacity(way)? {
-            Capacity::Between { low_bps: low, median_bps: middle, high_bps: high } => {
-                Some(Range { low, middle, high })
-            }
-            Capacity::AtLeast { .. } => None,
-        });
-        let of = |a: Range, b: Range| Range {
-            low: a.low.min(b.low),
-            middle: (a.middle + b.middle) / 2.0,
-            high: a.high.max(b.high),
-        };
         let moved_bps = self.rates().filter(|_| self.is_tcp_stream()).map(|rates| rates.middle);
-        told.reduce(of)
-            .filter(|range| range.high <= APART_MOST * range.low)
+        told(self.ways().into_iter())
             .filter(|range| moved_bps.is_none_or(|bps| range.high >= CREDIBLE_SHARE * bps))
     }
+
+    /// What the other way carries, on which acknowledgements come.
+    pub fn carried_back(&self) -> Option<Range> {
+        let is_back = self.trial.params.is_reverse();
+        told(self.probes().map(|probe| if is_back { &probe.there } else { &probe.back }))
+    }
+}
+
+/// What the trains of several probes of one way say that it carries, where they agree.
+fn told<'a>(ways: impl Iterator<Item = &'a WayProbe>) -> Option<Range> {
+    let told = ways.filter_map(|way| match capacity(way)? {
+        Capacity::Between { low_bps: low, median_bps: middle, high_bps: high } => {
+            Some(Range { low, middle, high })
+        }
+        Capacity::AtLeast { .. } => None,
+    });
+    let of = |a: Range, b: Range| Range {
+        low: a.low.min(b.low),
+        middle: (a.middle + b.middle) / 2.0,
+        high: a.high.max(b.high),
+    };
+    told.reduce(of).filter(|range| range.high <= APART_MOST * range.low)
 }
 
 /// What packets of two sizes lose on one way.

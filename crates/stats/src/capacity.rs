@@ -2,7 +2,8 @@
 //!
 //! A link that carries less than the sender sends spreads a train out: the time between the first
 //! and the last packet that came is the link's (Jain and Dovrolis, 2003). Only the second half of a
-//! train counts, since a token bucket lets the first of it pass at once. A link of software has no
+//! train counts, since a token bucket lets the first of it pass at once; of a train of which a
+//! short queue lets few pass, all of those, where the first come no faster than the last. A link of software has no
 //! rate of its own: packets come as they were sent, and the answer is a lower bound. Of a train
 //! whose packets overtook each other the last to come may be one that was delayed: the time is then
 //! that delay's, and no link's.
@@ -38,6 +39,9 @@ const TRAINS_LEAST: usize = 6;
 const SPAN_LEAST: Nanos = Nanos(1_000_000);
 /// With fewer packets the halves are too coarse.
 const PACKETS_LEAST: u32 = 16;
+/// Of so many all tell together, where their first and last are no further apart than this.
+const FEW_LEAST: u32 = 8;
+const EVEN: f64 = 1.15;
 /// Packets that came at this share of the pace at which they were sent, or above, were not held
 /// back by the path.
 const AT_SENDERS_PACE: f64 = 0.8;
@@ -58,10 +62,25 @@ fn bps(train: &Train, packets: u32, time: Nanos) -> f64 {
 /// Bits per second at which the second half of a train came; `None` where it was too short to tell.
 fn came_bps(train: &Train) -> Option<f64> {
     let is_ordered = f64::from(train.late) <= LATE_MOST * f64::from(train.came);
-    let is_long =
-        train.came >= PACKETS_LEAST && train.came_ns >= SPAN_LEAST && train.tail_ns > Nanos(0);
-    let tells = is_ordered && is_long;
-    tells.then(|| bps(train, train.tail, train.tail_ns))
+    let is_long = train.came_ns >= SPAN_LEAST && train.tail_ns > Nanos(0);
+    if !is_ordered || !is_long {
+        return None;
+    }
+    match train.came {
+        PACKETS_LEAST.. => Some(bps(train, train.tail, train.tail_ns)),
+        FEW_LEAST.. if is_even(train) => Some(bps(train, train.came - 1, train.came_ns)),
+        _ => None,
+    }
+}
+
+/// Whether the first packets of a train come as far apart as the last.
+fn is_even(train: &Train) -> bool {
+    if train.head == 0 || train.tail == 0 {
+        return false;
+    }
+    let [head, tail] =
+        [bps(train, train.head, train.head_ns), bps(train, train.tail, train.tail_ns)];
+    head.max(tail) <= EVEN * head.min(tail)
 }
 
 /// Bits per second at which a train was sent.
@@ -140,6 +159,31 @@ mod tests {
         };
         assert!(low_bps < median_bps && median_bps < high_bps);
         assert!((median_bps / 200e6 - 1.0).abs() < 0.02, "{median_bps}");
+    }
+
+    #[test]
+    fn few_packets_tell_a_link_where_they_come_evenly() {
+        // Ten of 100 pass a queue of ten before a link of 20 Mb/s, 0.6 ms apart.
+        let of = |came: u32, head_us: u64| {
+            let train = Train {
+                sent: 100,
+                came,
+                came_ns: Nanos(600_000 * u64::from(came - 1)),
+                head: 7,
+                head_ns: Nanos(1000 * head_us),
+                tail: 4,
+                tail_ns: Nanos(2_400_000),
+                ..train(180, 0)
+            };
+            capacity(&way(vec![train; 8]))
+        };
+        let Some(Capacity::Between { median_bps, .. }) = of(10, 4_200) else {
+            panic!("{:?}", of(10, 4_200))
+        };
+        assert!((median_bps - 20e6).abs() < 1.0, "{median_bps}");
+        assert_eq!(of(10, 3_500), None, "a bucket lets the first pass");
+        assert_eq!(of(10, 0), None, "nobody timed the first");
+        assert_eq!(of(7, 4_200), None, "too few");
     }
 
     #[test]

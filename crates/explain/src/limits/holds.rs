@@ -6,8 +6,8 @@ use crate::rules::tcp_retransmits::Hold;
 use crate::rules::{
     acknowledgements_lost, congestion_control, congestion_window, end_traced, neighbour_changed,
     nic_offloads, nic_shaped, other_traffic, own_queue, path_capacity, path_capacity_varies,
-    path_duplicates, path_outages, path_policed, path_reordering, path_shared, segment_size,
-    tcp_retransmits, tcp_send_buffers,
+    path_duplicates, path_outages, path_policed, path_reordering, path_shared, path_volume,
+    segment_size, tcp_retransmits, tcp_send_buffers,
 };
 use narrows_model::load::EndReport;
 use narrows_model::reading::keys;
@@ -187,6 +187,13 @@ pub fn acks_are_lost_most(cell: &Cell<'_>) -> Holds {
         Some(back) if back > forth => Holds::Yes,
         _ => Holds::Perhaps,
     }
+}
+
+/// Large frames that are lost and at no rate: trains are short, and pass the bucket of a policer
+/// whole.
+pub fn no_rate_drops_them(cell: &Cell<'_>) -> Holds {
+    let is_rate = path_policed::is_found(cell) || path_volume::is_found(cell);
+    if is_rate { Holds::Perhaps } else { Holds::Yes }
 }
 
 /// A queue overflows in consequence where the path stands still for a while, where others fill it,

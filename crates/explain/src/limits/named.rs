@@ -5,9 +5,9 @@ use super::holds::{
     Holds, acks_are_lost_most, bounds_what_travels, copies_take_much, dropped_at_receiver,
     fill_small_packets, goes_past_own_network, headers_take_most, headers_take_much, is_at_work,
     is_fought_over, is_rather_late, is_shaped, is_stopped_by_tracer, is_too_short, keeps_no_pace,
-    late_ones_cost, leaves_cpus_free, lost, lost_often, lost_under_routes_control, others_send,
-    queue_holds, quota_stops, repaired_without_sack, sent_at_once, small_ones_fill_a_cpu,
-    window_is_routes,
+    late_ones_cost, leaves_cpus_free, lost, lost_often, lost_under_routes_control,
+    no_rate_drops_them, others_send, queue_holds, quota_stops, repaired_without_sack, sent_at_once,
+    small_ones_fill_a_cpu, window_is_routes,
 };
 use crate::measured::Cell;
 use crate::names;
@@ -199,11 +199,12 @@ pub static NAMED: &[Named] = &[
         "a rate limit that begins after a volume (policer or shaper with a large bucket)",
         Sureness::Inferred,
     ),
-    always(
-        names::LARGE_FRAMES_LOST,
-        "the loss of what TCP hands over in large frames (TSO), or of TCP alone,",
-        Sureness::Inferred,
-    ),
+    Named {
+        rule: names::LARGE_FRAMES_LOST,
+        what: "the loss of what TCP hands over in large frames (TSO), or of TCP alone,",
+        sureness: Sureness::Inferred,
+        holds: no_rate_drops_them,
+    },
     always(names::PATH_POLICED, "a policer on the path", Sureness::Inferred),
     Named {
         rule: names::PATH_SHORT_QUEUE,

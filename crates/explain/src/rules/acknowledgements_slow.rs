@@ -46,6 +46,11 @@ const LOST_SHARE: f64 = 0.001;
 const RUNS_MIN: usize = 3;
 /// A window of fewer of the path's shortest round trips holds a stream that still speeds up.
 const TRIPS_MIN: f64 = 16.0;
+/// Trains that come back at so many times the pace of acknowledgements say that the way back lets
+/// more of them pass.
+const PASSES_TIMES: f64 = 1.5;
+/// Bits of a full packet.
+const FULL_BITS: f64 = 8.0 * 1500.0;
 /// Bits of an acknowledgement with timestamps, as an IPv4 packet.
 const ACK_BITS: f64 = 8.0 * 52.0;
 
@@ -99,7 +104,15 @@ pub fn is_way_back(cell: &Cell<'_>) -> bool {
         && is_free
         && is_one_way
         && is_measured
+        && !passes_more(cell)
         && (is_constant(cell, losses.sent) || is_where_it_grows(cell))
+}
+
+/// Whether trains of full packets come back at a faster pace than acknowledgements do.
+fn passes_more(cell: &Cell<'_>) -> bool {
+    let high = came_each_second(cell).into_iter().reduce(f64::max).unwrap_or(0.0);
+    let carried = cell.carried_back();
+    carried.is_some_and(|back| back.low / FULL_BITS >= PASSES_TIMES * high)
 }
 
 fn segments_each(cell: &Cell<'_>, sent: f64, came_hz: f64) -> f64 {
@@ -177,8 +190,10 @@ fn came_each_second(cell: &Cell<'_>) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, read_receiver, stream};
+    use crate::probes::testing::{carries, with_probes};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
     use narrows_model::load::Role;
+    use narrows_model::probe::PathProbe;
     use narrows_model::study::StoredStudy;
 
     /// A stream whose runs got so many acknowledgements, each for so many segments.
@@ -229,6 +244,19 @@ mod tests {
         read(&mut idle, "tcp-info", "flow0.busy_ns", 300_000_000);
         assert!(is_clear(&of_study(&RULE, &idle)), "the sender had nothing to send");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn trains_that_come_back_faster_than_acknowledgements_say_that_more_would_pass() {
+        let of = |mbps: u64| {
+            let mut study = unsteady(study([2836, 2840, 2843], 231_000));
+            let probe = PathProbe { back: carries(mbps), ..PathProbe::default() };
+            with_probes(&mut study, &[probe]);
+            of_study(&RULE, &study)
+        };
+        // Packets of 1500 B at 8,333 and at 3,333 a second.
+        assert!(is_clear(&of(100)), "{:?}", of(100));
+        assert!(is_found(&of(40)));
     }
 
     /// What one end had under way as the windows closed: data that had not come, acknowledgements

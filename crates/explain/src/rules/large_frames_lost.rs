@@ -24,6 +24,9 @@ pub static RULE: Rule = Rule {
 const LOST_SHARE: f64 = 0.1;
 /// A larger congestion window, in segments, has let large frames through.
 const WINDOW_MAX: f64 = 10.0;
+/// So have more segments that came between two repairs: single ones make a window of two or three,
+/// which is a large frame again.
+const BETWEEN_MAX: f64 = 20.0;
 /// Features of an interface by which TCP hands over more than a segment at once.
 const CUT: [&str; 3] = ["tx-tcp-segmentation", "tx-tcp6-segmentation", "tx-generic-segmentation"];
 
@@ -55,7 +58,8 @@ fn look(cell: &Cell<'_>) -> Looked {
     );
     // Of what nothing at all comes of, the size or the port is what is dropped.
     let comes = cell.received_count(keys::DATA_IN).is_none_or(|segments| segments > 0.0);
-    let is_lost = comes && bursts == Bursts::Whole && window <= WINDOW_MAX && !is_cut_before(cell);
+    let is_small = window <= WINDOW_MAX && between_repairs(cell).is_none_or(|it| it <= BETWEEN_MAX);
+    let is_lost = comes && bursts == Bursts::Whole && is_small && !is_cut_before(cell);
     let wrong = is_lost.then(|| {
         let says = format!(
             "TCP loses {:.0} % of its segments in {}, and a probe's trains come whole: what TCP hands \
@@ -74,6 +78,14 @@ fn look(cell: &Cell<'_>) -> Looked {
     cell.saw(seen, wrong)
 }
 
+/// Segments that came for each time that TCP repaired a loss, by its timer or without.
+fn between_repairs(cell: &Cell<'_>) -> Option<f64> {
+    let came = cell.received_count(keys::DATA_IN)?;
+    let timers = cell.sent_count(keys::TIMEOUTS)?;
+    let repairs = timers + cell.sent_count(keys::RECOVERIES)?;
+    Some(came / repairs.max(1.0))
+}
+
 /// Whether the sender's kernel cuts all that leaves into single segments.
 fn is_cut_before(cell: &Cell<'_>) -> bool {
     let features = cell.sender().and_then(|end| end.nic()?.offloads.value());
@@ -85,7 +97,7 @@ fn is_cut_before(cell: &Cell<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::testing::{of_study, read, stream};
+    use crate::measured::testing::{of_study, read, read_receiver, stream};
     use crate::probes::testing::{way, with_probes};
     use crate::setting::testing::{is_clear, is_found, is_unknown, known};
     use narrows_model::host::Nic;
@@ -116,6 +128,15 @@ mod tests {
         assert!(is_clear(&of(90, 2, 256)), "as a path loses them");
         assert!(is_clear(&of(210, 40, 256)), "large frames passed");
         assert!(is_clear(&of(210, 2, 200)), "the path loses packets as well");
+        let between = |came: u64| {
+            let mut study = study(210, 2, 256);
+            read_receiver(&mut study, "tcp-info", "flow0.received_data_segments", came);
+            read(&mut study, "tcp-info", "flow0.timeouts_events", 7);
+            read(&mut study, "netstat", "TcpExt.TCPSackRecovery_events", 3);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&between(200)));
+        assert!(is_clear(&between(201)), "so many came in large frames");
         let nothing_comes = |segments: u64| {
             let mut study = study(210, 2, 256);
             for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Receiver)) {

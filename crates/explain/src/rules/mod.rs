@@ -76,7 +76,7 @@ pub mod path_rate_limit;
 pub mod path_reordering;
 pub mod path_shared;
 mod path_short_queue;
-mod path_volume;
+pub mod path_volume;
 mod pause_frames;
 mod pcie_acs;
 mod pcie_bifurcated;

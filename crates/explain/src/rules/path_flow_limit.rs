@@ -7,10 +7,13 @@
 //!
 //! As much for each is not enough: a flow that its round trip and losses hold far below a limit on
 //! all of them moves as much beside others. So each must have about the rate that packet trains
-//! tell, which are a flow of their own.
+//! tell, which are a flow of their own. Where trains tell none, as before a large bucket, both
+//! numbers of flows must be held at a rate of the path under a congestion control that losses do
+//! not slow down: of a limit on all one such flow would take as much as several.
 
 use super::{path_capacity, path_policed, path_volume};
 use crate::beside::Beside;
+use crate::controls;
 use crate::evidence::evidence;
 use crate::measured::{Cell, cells, finding, joined};
 use crate::survey::Survey;
@@ -36,6 +39,10 @@ const SAME_EACH: std::ops::RangeInclusive<f64> = 0.8..=1.25;
 /// What a flow moves of the rate that trains tell, where that holds it. A limit of that rate on all
 /// flows leaves each of two at most a half, and then one that moved as much had at most 0.63 of it.
 const NEAR: std::ops::RangeInclusive<f64> = 0.7..=1.25;
+/// Less is lost in other ways too.
+const LOST_SHARE: f64 = 0.05;
+/// Where no train tells a rate, flows must be as near to each other.
+const ALIKE: f64 = 0.85;
 /// The slowest flow of a run must have so much of what the fastest has.
 const EVEN: f64 = 0.5;
 
@@ -48,6 +55,9 @@ fn judge(case: &Case<'_>) -> Verdict {
         }
         for other in &others {
             match each(&cell, other) {
+                Some(share) if are_both_held(case, &cell, other, share) => {
+                    findings.push(found(&cell, other));
+                }
                 Some(share) if SAME_EACH.contains(&share) => match lacking(&cell, other) {
                     None => findings.push(found(&cell, other)),
                     Some(missing) => {
@@ -62,6 +72,24 @@ fn judge(case: &Case<'_>) -> Verdict {
     }
     joined(findings).into_iter().for_each(|finding| survey.found(finding));
     survey.conclude(Inapplicable::NoRun { that: Activity::IsHeldAtRateOfPath })
+}
+
+/// Whether the path holds both at a rate of which each flow has as much, in every run.
+fn are_both_held(case: &Case<'_>, cell: &Cell<'_>, other: &Beside<'_>, share: f64) -> bool {
+    let mut all = cells(case).filter(|one| one.trial.id == other.trial.id);
+    let is_even = |runs: &[Vec<f64>]| runs.iter().all(|run| least_share(run) >= ALIKE);
+    let control = cell.summary.congestion();
+    control.and_then(controls::ignores_loss_below).is_some()
+        && (ALIKE..=1.0 / ALIKE).contains(&share)
+        && rate_of_one(cell).is_none()
+        && all.any(|one| is_held_at_a_rate(&one) || loses_much(&one))
+        && is_even(&cell.flows_bps(cell.trial))
+        && is_even(&other.flows_bps)
+}
+
+/// Whether it loses what no queue holds back: two runs are too few to tell a policer by themselves.
+fn loses_much(cell: &Cell<'_>) -> bool {
+    cell.losses().is_some_and(|losses| losses.lost >= LOST_SHARE)
 }
 
 fn is_held_at_a_rate(cell: &Cell<'_>) -> bool {
@@ -108,10 +136,15 @@ fn rate_of_one(cell: &Cell<'_>) -> Option<Range> {
 }
 
 fn is_even(run: &[f64]) -> bool {
+    least_share(run) >= EVEN
+}
+
+/// What the slowest flow of a run has of the fastest.
+fn least_share(run: &[f64]) -> f64 {
     let [low, high] = run
         .iter()
         .fold([f64::INFINITY, 0.0_f64], |[low, high], bps| [low.min(*bps), high.max(*bps)]);
-    low >= EVEN * high
+    low / high.max(1.0)
 }
 
 fn flows(params: &Params) -> f64 {
@@ -234,6 +267,14 @@ mod tests {
         untold.trials.retain(|trial| trial.id.0 != "probe");
         untold.records.retain(|record| record.trial.0 != "probe");
         assert!(is_unknown(&of_study(&RULE, &untold)), "no trains");
+        for end in untold.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+            end.effective.congestion = Some("bbr".into());
+        }
+        assert!(is_found(&of_study(&RULE, &untold)), "one flow would take all");
+        for end in untold.records[3..].iter_mut().flat_map(of_receiver) {
+            end.flows[0].bytes.0 /= 2;
+        }
+        assert!(is_unknown(&of_study(&RULE, &untold)), "uneven");
     }
 
     #[test]

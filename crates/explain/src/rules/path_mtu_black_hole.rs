@@ -72,9 +72,11 @@ fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
     let none_came = sent >= 1.0 && all_came == 0 && timeouts >= 1.0;
     // What passed before the window was full segments too.
     let passed = path_volume::passed_before(cell).is_some_and(|bytes| bytes >= PASSED * segment);
-    let wrong = (none_came && !passed && segment >= LARGE_BYTES).then(|| {
+    // A bridge lets pass what is cut into segments behind it, and not one such segment alone.
+    let sizes = probed(cell);
+    let vanish = none_came && (!passed || sizes.is_some());
+    let wrong = (vanish && segment >= LARGE_BYTES).then(|| {
         let mtu = cell.path_mtu_bytes().unwrap_or(segment + 52.0);
-        let sizes = probed(cell);
         let vanish = match sizes {
             Some((passes, vanishes)) => {
                 format!("packets of {passes} B pass, those of {vanishes} B")

@@ -34,6 +34,8 @@ const HOLDS_SHARE: f64 = 0.2;
 const EACH_SHARE: f64 = 0.03;
 /// What of the stalls threads must have waited for a CPU, or acknowledgements been delayed.
 const PART: f64 = 0.5;
+/// A stall that lasts so many times as long as a timer at the least has lost what that sent as well.
+const TIMERS: f64 = 1.5;
 /// Threads that wait less are late by as little.
 const WAITED_SHARE: f64 = 0.1;
 
@@ -60,6 +62,8 @@ enum Place {
     Program(&'static str),
     /// Segments were lost, and a timer of TCP sent them again.
     Lost,
+    /// Segments were lost, and what the timer sent again as well.
+    Outage,
     /// Neither of these, and each end's program had answered what came.
     Between,
     /// Too short for acknowledgements to tell.
@@ -159,9 +163,11 @@ fn is_asked(cell: &Cell<'_>) -> bool {
     cell.trial.kind.is_round_trip() && !is_due && !cell.is_paced() && !cell.is_probe()
 }
 
-/// Whether stalls, rather than the median, hold a cell.
+/// Whether stalls, rather than the median, hold a cell: where they take much of the time, and where
+/// the packets that are lost are lost in them.
 pub fn hold(cell: &Cell<'_>) -> bool {
-    Stalls::of(cell).is_some_and(|stalls| stalls.share >= HOLDS_SHARE)
+    let is_lost = || matches!(place(cell), Place::Lost | Place::Outage);
+    Stalls::of(cell).is_some_and(|stalls| stalls.share >= HOLDS_SHARE || is_lost())
 }
 
 /// How much, and where they were, in some words.
@@ -171,6 +177,7 @@ pub fn why(cell: &Cell<'_>) -> Option<String> {
         Place::Cpu(end, _) => format!(", in which the {end}'s thread waited for a CPU"),
         Place::Program(end) => format!(", in which the {end}'s program did not run"),
         Place::Lost => ", for packets that are lost".to_owned(),
+        Place::Outage => ", outages in which what is sent again is lost too".to_owned(),
         Place::Between => ", between the ends".to_owned(),
         Place::Unknown => String::new(),
     };
@@ -185,7 +192,8 @@ pub fn beside(cell: &Cell<'_>) -> Option<String> {
 }
 
 fn place(cell: &Cell<'_>) -> Place {
-    let share = Stalls::of(cell).map_or(0.0, |stalls| stalls.share);
+    let stalls = Stalls::of(cell);
+    let (share, each_ns) = stalls.map_or((0.0, 0.0), |stalls| (stalls.share, stalls.each_ns));
     let ends =
         [("sender", cell.of_sender(waited_share)), ("receiver", cell.of_receiver(waited_share))];
     let waited = ends.into_iter().filter_map(|(name, share)| Some((name, share?)));
@@ -195,7 +203,8 @@ fn place(cell: &Cell<'_>) -> Place {
     }
     let again = timers::of_either(cell, keys::RETRANSMITTED).unwrap_or(0.0);
     if timers::ran_out(cell, again).is_some_and(|timers| timers >= 1.0) {
-        return Place::Lost;
+        let is_longer = each_ns >= TIMERS * timers::least_ns(cell);
+        return if is_longer { Place::Outage } else { Place::Lost };
     }
     match [delayed(cell, true), delayed(cell, false)] {
         [Some(sender), Some(receiver)] if sender.max(receiver) >= PART => {
@@ -241,6 +250,9 @@ fn at(place: Place) -> String {
              for it"
         ),
         Place::Lost => "packets were lost, and TCP waited for its timer".to_owned(),
+        Place::Outage => "packets were lost, and what TCP's timer sent again as well: nothing \
+                          passed for as long"
+            .to_owned(),
         Place::Between => "nothing was lost, no thread waited for a CPU and each end had answered \
                            what came: packets wait between the ends"
             .to_owned(),
@@ -269,6 +281,11 @@ fn remedy(place: Place) -> String {
              see that the next hop answers (ip monitor neigh)"
                 .to_owned()
         }
+        Place::Outage => {
+            "look for a link that flaps or a route that changes (ip monitor, the switch's log), radio \
+             that scans or roams, and a next hop that does not answer (ip monitor neigh)"
+                .to_owned()
+        }
         Place::Between | Place::Unknown => {
             "find the hop that stops: ping each one along the way in parallel (-i 0.01; the first \
              that stalls too), ip monitor neigh and route at both ends; a radio link or interface \
@@ -283,7 +300,7 @@ fn remedy(place: Place) -> String {
 mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, read_receiver, stream, trips};
-    use crate::setting::testing::{is_clear, is_unknown};
+    use crate::setting::testing::{is_clear, is_unknown, known};
     use narrows_model::Nanos;
     use narrows_model::load::{Role, TripParams};
     use narrows_model::study::StoredStudy;
@@ -351,15 +368,20 @@ mod tests {
         }
         let found = says(&waits);
         assert!(found.contains("the receiver's thread waited for a CPU in 25 %"), "{found}");
-        let lost = |each_ms: u64| {
+        let lost = |each_ms: u64, least_us: u64| {
             let mut lost = study(5, 1, each_ms, [0, 0]);
             read(&mut lost, "tcp-info", "flow0.rtt_min_ns", 4_000);
             read(&mut lost, "tcp-info", "flow0.retransmitted_segments", 1);
             read(&mut lost, "tcp-info", "flow0.timeouts_events", 1);
+            lost.host.tuning.insert(timers::HOST_LEAST.into(), known(least_us.to_string()));
             lost
         };
-        assert!(says(&lost(250)).contains("packets were lost"), "{}", says(&lost(250)));
-        assert!(is_clear(&of_study(&RULE, &lost(400))), "round-trip-time tells of the timer");
+        let once = says(&lost(250, 200_000));
+        assert!(once.contains("lost, and TCP waited for its timer"), "{once}");
+        let twice = says(&lost(250, 160_000));
+        assert!(twice.contains("what TCP's timer sent again as well"), "{twice}");
+        let told = of_study(&RULE, &lost(400, 200_000));
+        assert!(is_clear(&told), "round-trip-time tells of the timer");
     }
 
     #[test]

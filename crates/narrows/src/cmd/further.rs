@@ -1,6 +1,6 @@
-//! What a direct measurement asks further where its answer is a symptom: that something is lost
-//! does not say whether at random, by a policer or in a queue that is too short. A probe of the
-//! path tells, and a UDP stream at half of its pace and with datagrams of another size; of a TCP
+//! What a direct measurement asks further where its answer is a symptom, or where a slow stream has
+//! none: a probe of the path. That something is lost does not say whether at random, by
+//! a policer or in a queue that is too short: the probe tells, and a UDP stream at half of its pace and with datagrams of another size; of a TCP
 //! stream that loses segments the same at half of its rate and with another congestion control; of
 //! what is policed the same stream with another number of flows; and of each that has a class,
 //! where the path limits it in any way, the same in best effort.
@@ -9,7 +9,7 @@ use super::measurement::{Measurement, Opened};
 use super::variants::{best_effort, control, other_flows, other_size, slower};
 use crate::failure::Failure;
 use crate::output::{self, Planned};
-use narrows_explain::limits::Limit;
+use narrows_explain::limits::{Limit, Sureness};
 use narrows_explain::names;
 use narrows_model::host::Host;
 use narrows_model::trial::Trial;
@@ -25,6 +25,12 @@ const REPEATS: u32 = 2;
 /// What is said on standard error before it begins.
 const SAYS: &str = "what limits it (loss, a policer or the like) is a symptom: probing the path \
                     for its cause";
+/// The same where nothing is known to limit it.
+const SAYS_NOTHING: &str = "nothing that was counted explains the rate: probing the path for what \
+                            it carries";
+/// Packet trains come no faster than some Gb/s through any host: what a faster stream has of the
+/// path they cannot tell.
+const SLOW_BPS: f64 = 3e9;
 
 /// Makes the runs of a measurement, and those that its answer calls for; how they ended.
 pub fn course(
@@ -35,8 +41,9 @@ pub fn course(
     let mut ran = make(measurement, opened, steps)?;
     if matches!(ran, Ok(CourseEnd::Complete)) {
         let more = more(measurement, opened)?;
-        if !more.is_empty() {
-            note!("{SAYS}");
+        if !more.trials.is_empty() {
+            note!("{}", if more.is_symptom { SAYS } else { SAYS_NOTHING });
+            let more = more.trials;
             opened.store.put_more(&more, &[])?;
             let first = opened.trials.len();
             opened.trials.extend(more);
@@ -69,15 +76,23 @@ fn make(
     Ok(output::run_steps(&mut controller, &planned, &measurement.peer.out))
 }
 
-/// The trials that tell more, where there is one cell whose limit is a symptom and whose agent can
-/// run them. A program that reads a table has asked for these runs, in this time, and a stream of
+/// Trials that are added.
+#[derive(Default)]
+struct More {
+    trials: Vec<Trial>,
+    /// Whether what limits was found, and is a symptom.
+    is_symptom: bool,
+}
+
+/// The trials that tell more, where there is one cell whose limit is a symptom or not known and
+/// whose agent can run them. A program that reads a table has asked for these runs, in this time, and a stream of
 /// JSON has named its trials before.
-fn more(measurement: &Measurement<'_>, opened: &Opened) -> Result<Vec<Trial>, Failure> {
-    let [trial] = opened.trials.as_slice() else { return Ok(Vec::new()) };
+fn more(measurement: &Measurement<'_>, opened: &Opened) -> Result<More, Failure> {
+    let [trial] = opened.trials.as_slice() else { return Ok(More::default()) };
     let is_plain = trial.pairs().count() == 1 && trial.controllers().is_some();
     let out = &measurement.peer.out;
     if !is_plain || !out.is_for_people() || !opened.far.has_agents() {
-        return Ok(Vec::new());
+        return Ok(More::default());
     }
     let stored = narrows_store::read(&opened.file)?;
     let analysis = Analysis::of(&stored);
@@ -87,8 +102,23 @@ fn more(measurement: &Measurement<'_>, opened: &Opened) -> Result<Vec<Trial>, Fa
     let sender = if is_back { opened.peer_hosts.first() } else { Some(&opened.host) };
     let mut all = asked(trial, &analysis.limits);
     all.extend(of_losses(trial, &analysis.limits, reached_bps, sender));
+    let is_symptom = !all.is_empty();
+    if is_unexplained(trial, &analysis.limits, reached_bps) {
+        all.extend((!is_symptom).then(|| plan::probe(trial)));
+    }
     all.retain(|trial| opened.far.can(std::slice::from_ref(trial)).is_ok());
-    Ok(all)
+    Ok(More { trials: all, is_symptom })
+}
+
+/// Whether nothing is known to limit a stream that is as fast as it goes, and slow.
+fn is_unexplained(trial: &Trial, limits: &[Limit], reached_bps: f64) -> bool {
+    let is_free = trial.params.rate_bps.is_none_or(|rate| rate == 0);
+    let is_stream = [Workload::TCP_STREAM, Workload::UDP_STREAM].contains(&trial.kind);
+    // A window that opens slowly says nothing of the path.
+    let is_told = |limit: &Limit| {
+        limit.is_named() && (limit.rule.is_some() || limit.sureness != Sureness::Inferred)
+    };
+    is_stream && is_free && reached_bps < SLOW_BPS && !limits.iter().any(is_told)
 }
 
 /// What these limits of a trial call for.
@@ -137,7 +167,6 @@ const CAPACITIES: [&str; 3] =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_explain::limits::Sureness;
     use narrows_model::load::{Params, SocketParams};
     use narrows_model::workload::Workload;
     use narrows_model::{Bytes, Nanos};
@@ -213,6 +242,26 @@ mod tests {
         assert!(of(tcp, Some(1), names::TCP_RETRANSMITS, 4e6).is_empty(), "a pace of its own");
         assert!(of(tcp, None, names::PATH_CAPACITY, 4e6).is_empty(), "nothing lost");
         assert!(of(&Workload::UDP_STREAM, None, names::TCP_RETRANSMITS, 4e6).is_empty());
+    }
+
+    #[test]
+    fn a_slow_stream_that_nothing_explains_is_probed() {
+        let of = |kind: &Workload, rate_bps: Option<u64>, sureness: Sureness, reached_bps: f64| {
+            let mut trial = between(kind);
+            trial.params.rate_bps = rate_bps;
+            let limit = Limit { sureness, ..limit_by(names::SENDER_PACING) };
+            is_unexplained(&trial, &[limit], reached_bps)
+        };
+        let (tcp, possible) = (&Workload::TCP_STREAM, Sureness::Possible);
+        assert!(of(tcp, None, possible, 19e6));
+        assert!(of(tcp, None, Sureness::Unexplained, 0.0), "nothing came");
+        assert!(of(&Workload::UDP_STREAM, Some(0), possible, 19e6));
+        assert!(!of(tcp, None, Sureness::Counted, 19e6), "it is known");
+        let window = Limit { rule: None, ..limit_by(names::SENDER_PACING) };
+        assert!(is_unexplained(&between(tcp), &[window], 19e6), "a window that opens slowly");
+        assert!(!of(tcp, None, possible, 3e9), "no train is as fast");
+        assert!(!of(tcp, Some(20_000_000), possible, 19e6), "it was asked for");
+        assert!(!of(&Workload::TCP_RR, None, possible, 5e-6));
     }
 
     #[test]
