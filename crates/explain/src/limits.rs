@@ -197,7 +197,7 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
     };
     let is_found = |rule: &str| {
         let mut of = found.iter().filter(|one| one.rule == rule);
-        of.any(|one| concerns(one, cell) || is_beside(&one))
+        of.any(|one| concerns(one, cell) || is_beside(&one) || is_policed_beside(case, cell, one))
     };
     let all: Vec<&Named> = NAMED.iter().filter(|named| is_found(named.rule)).collect();
     let holding = all.iter().find(|named| (named.holds)(cell) == Holds::Yes);
@@ -398,6 +398,28 @@ fn beside(case: &Case<'_>, cell: &Cell<'_>) -> Vec<String> {
 fn is_lossy(cell: &Cell<'_>) -> bool {
     cell.losses().is_some_and(|losses| losses.lost >= LOST_SHARE)
 }
+
+/// Whether a stream that loses segments has about the rate at which a policer holds the same with
+/// another congestion control: it is the same policer, though its own runs do not tell.
+fn is_policed_beside(case: &Case<'_>, cell: &Cell<'_>, finding: &Finding) -> bool {
+    let Some(own) = cell.rates().filter(|_| finding.rule == names::PATH_POLICED) else {
+        return false;
+    };
+    let is_it = |other: &Cell<'_>| {
+        let is_alike = other.trial.params.streams == cell.trial.params.streams
+            && other.trial.kind == cell.trial.kind
+            && !other.is_paced();
+        let near = other.rates().map(|rates| own.middle / rates.middle.max(1.0));
+        is_alike
+            && places(other) == places(cell)
+            && concerns(finding, other)
+            && near.is_some_and(|near| POLICED_ALIKE.contains(&near))
+    };
+    is_lossy(cell) && !cell.is_paced() && cells(case).any(|other| is_it(&other))
+}
+
+/// What a stream has of the rate of another that a policer holds.
+const POLICED_ALIKE: std::ops::RangeInclusive<f64> = 0.6..=1.15;
 
 /// Which hosts send and receive.
 fn places(cell: &Cell<'_>) -> Vec<(Role, EndHost)> {

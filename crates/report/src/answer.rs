@@ -165,7 +165,10 @@ fn figure(analysis: &Analysis<'_>, summary: &Summary) -> String {
 /// `95 % interval 9.40 to 9.42 Gb/s, 6 runs`, or why there is no figure.
 fn spread(summary: &Summary) -> String {
     let Some(estimate) = &summary.estimate else { return words::no_value(summary) };
-    ranged(estimate)
+    let failed = summary.failed.first().map_or(String::new(), |why| {
+        format!("; {} failed: {why}", words::counted(summary.failed.len(), "other"))
+    });
+    ranged(estimate) + &failed
 }
 
 fn ranged(estimate: &Estimate) -> String {
@@ -408,7 +411,7 @@ fn undecided(analysis: &Analysis<'_>, summary: &Summary) -> &'static str {
 
 /// What to do about the bottleneck, and then about what comes second.
 pub fn action(analysis: &Analysis<'_>, summary: &Summary) -> String {
-    let first = first_action(analysis, summary);
+    let first = after_failed(summary, first_action(analysis, summary));
     let second = limit(analysis, summary).and_then(|limit| limit.second.as_ref());
     let mut found = analysis.found.iter().map(|found| &found.finding);
     let remedy = second.and_then(|second| found.find(|finding| finding.rule == second.rule));
@@ -419,6 +422,19 @@ pub fn action(analysis: &Analysis<'_>, summary: &Summary) -> String {
         None => first,
     }
 }
+
+/// What to do where runs failed: what keeps those from running counts before what holds the others.
+fn after_failed(summary: &Summary, action: String) -> String {
+    let failed = summary.failed.len();
+    if summary.estimate.is_none() || 2 * failed < summary.values.len() {
+        return action;
+    }
+    format!("{FAILED}; then {action}")
+}
+
+/// What may end some of the runs to a host that answers others.
+const FAILED: &str = "see why runs failed: a firewall's quota or limit of connections between (nft \
+                      list ruleset: quota, ct count, limit), or an agent that went away";
 
 /// The remedy of what names the bottleneck, else of the heaviest finding; where that was looked
 /// for and is unexplained, what would decide.

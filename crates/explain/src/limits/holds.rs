@@ -7,7 +7,7 @@ use crate::rules::{
     acknowledgements_lost, congestion_control, congestion_window, end_traced, neighbour_changed,
     nic_offloads, nic_shaped, other_traffic, own_queue, path_capacity, path_capacity_varies,
     path_duplicates, path_outages, path_policed, path_reordering, path_shared, path_volume,
-    segment_size, tcp_retransmits, tcp_send_buffers,
+    round_trip_time, segment_size, tcp_retransmits, tcp_send_buffers,
 };
 use narrows_model::load::EndReport;
 use narrows_model::reading::keys;
@@ -73,7 +73,9 @@ pub fn is_stopped_by_tracer(cell: &Cell<'_>) -> Holds {
 /// Losses of one in a thousand or more.
 pub fn lost_often(cell: &Cell<'_>) -> Holds {
     let is_often = cell.losses().is_some_and(|losses| losses.lost >= LOST_SHARE);
-    if is_often && tcp_retransmits::is_held(cell) { Holds::Yes } else { Holds::No }
+    // Beside round trips what the losses cost is told, and on which way they are.
+    let is_told = round_trip_time::waits_for_timer(cell);
+    if is_often && !is_told && tcp_retransmits::is_held(cell) { Holds::Yes } else { Holds::No }
 }
 
 /// Losses that selective acknowledgements would have repaired at once: without them each costs a

@@ -333,10 +333,10 @@ pub static NAMED: &[Named] = &[
         rule: names::PACKET_COST,
         what: "the kernel's work for each packet",
         sureness: Sureness::Counted,
-        // Another CPU or kernel of that end would do as well.
+        // Where it is a part, another CPU or kernel of that end would do as well.
         holds: |cell| match packet_cost::one_sided(cell) {
-            Some(_) => Holds::Perhaps,
-            None => Holds::Yes,
+            Some(_) if !packet_cost::is_most(cell) => Holds::Perhaps,
+            _ => Holds::Yes,
         },
     },
     always(names::SOFTIRQ_BOUND, "packet processing on one CPU", Sureness::Counted),

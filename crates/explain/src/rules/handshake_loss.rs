@@ -11,7 +11,7 @@ use crate::timers;
 use crate::{Case, Rule};
 use narrows_model::probe::WayProbe;
 use narrows_model::reading::keys;
-use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
+use narrows_model::result::{Activity, Finding, Measure, Needed, Verdict, Weight};
 use narrows_model::workload::Workload;
 
 pub static RULE: Rule = Rule {
@@ -56,6 +56,10 @@ fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
          queue full",
         made.unwrap_or(0.0)
     );
+    if let Some(finding) = turned_away(cell, made.unwrap_or(0.0)).filter(|_| refused < REFUSED_MIN)
+    {
+        return cell.saw(seen, Some(finding));
+    }
     let window_ns = cell.of_sender(|end| Some(end.window_ns.0 as f64)).unwrap_or(0.0);
     let flows = f64::from(cell.trial.params.streams.max(1));
     if again < 1.0 || again * WAITS_NS < WAITED_SHARE * flows * window_ns {
@@ -99,6 +103,31 @@ fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
     let from = finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy);
     cell.saw(seen, Some(from))
 }
+
+/// Connections that were refused or reset at once, of which others were made.
+fn turned_away(cell: &Cell<'_>, made: f64) -> Option<Finding> {
+    let turned =
+        cell.of_sender(|end| Some(end.flows.iter().map(|flow| flow.refused as f64).sum()))?;
+    let is_much = turned >= REFUSED_MIN && turned >= TURNED_SHARE * (made + turned);
+    is_much.then(|| {
+        let all = made + turned;
+        let seen = format!("{turned:.0} of {all:.0} connections refused, reset or without a port");
+        let says = format!(
+            "Of {all:.0} connections {turned:.0} were refused or reset in {}, while the others were \
+             made: something answers for the listening end now and then (RST), or a local port was \
+             wanting",
+            cell.trial.label
+        );
+        finding(&RULE, cell, Weight::Advice, says, seen, TURNS_AWAY)
+    })
+}
+
+/// A smaller share of connections that are turned away is no load's limit.
+const TURNED_SHARE: f64 = 0.01;
+const TURNS_AWAY: &str = "look for what refuses connections between and at the listening end: a \
+                          firewall that rejects (nft list ruleset: reject), a balancer with a dead \
+                          member, a limit of new connections; at this end \
+                          net.ipv4.ip_local_port_range and ss -s (timewait)";
 
 /// Whether first packets are lost whose repeats pass, connection by connection: Linux asks for
 /// ECN in the first alone (RFC 3168, section 6.1.1.1; `tcp_ecn_fallback`).
@@ -210,6 +239,7 @@ mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read, read_receiver, stream};
     use crate::setting::testing::{is_clear, is_idle, is_unknown};
+    use narrows_model::load::Role;
 
     #[test]
     fn a_first_packet_that_asks_for_marks_is_told_from_others() {
@@ -227,6 +257,22 @@ mod tests {
         assert!(of("1", 2).contains("tcp_ecn=2"));
         assert!(!of("2", 2).contains("tcp_ecn=2"), "nothing asks for marks");
         assert!(!of("1", 20).contains("tcp_ecn=2"), "most first packets pass");
+    }
+
+    #[test]
+    fn connections_that_are_turned_away_are_counted() {
+        let of = |turned: u64, made: u64| {
+            let mut study = stream("tcp-connect");
+            read(&mut study, "netstat", "TcpExt.TCPSynRetrans_events", 0);
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+                (end.flows[0].refused, end.flows[0].messages) = (turned, made);
+            }
+            of_study(&RULE, &study)
+        };
+        let tenth = format!("{:?}", of(10, 90));
+        assert!(tenth.contains("Of 100 connections 10 were refused or reset"), "{tenth}");
+        assert!(is_clear(&of(9, 991)), "less than one in a hundred");
+        assert!(is_clear(&of(0, 5)));
     }
 
     #[test]

@@ -41,6 +41,8 @@ const KEPT_SHARE: f64 = 0.95;
 const TRIP_PACKET_NS: f64 = 20_000.0;
 /// What handling its packets takes of a round trip, from which on it counts.
 const TRIP_SHARE: f64 = 0.25;
+/// And from which on it is what the round trip is.
+const MOST_SHARE: f64 = 0.5;
 const REMEDY: &str = "see what is done for each packet, at both ends and at hops between that share a \
                       kernel with them (bridges, namespaces): nft list ruleset and iptables -S \
                       (long lists of rules: sets and maps in their place, established \
@@ -273,6 +275,12 @@ const SIDES_NS: f64 = 10_000.0;
 /// trip. Threads that do not sleep spend their time in calls that find nothing.
 pub fn one_sided(cell: &Cell<'_>) -> Option<String> {
     sides(cell).map(|sides| format!("at the {}", sides.dear))
+}
+
+/// Whether what the kernel of one end works beyond the other's is most of the median round trip.
+pub fn is_most(cell: &Cell<'_>) -> bool {
+    let most = |sides: Sides| sides.dear_ns - sides.other_ns >= MOST_SHARE * sides.trip_ns;
+    sides(cell).is_some_and(most)
 }
 
 fn sides(cell: &Cell<'_>) -> Option<Sides> {

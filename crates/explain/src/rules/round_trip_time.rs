@@ -31,6 +31,10 @@ const WAITED_MIN_NS: f64 = 1e6;
 const WAITED_SHARE: f64 = 0.5;
 /// A larger message takes long by its length alone.
 const SMALL_BYTES: u64 = 1448;
+/// Smaller messages are hardly longer than an empty packet.
+const LENGTH_BYTES: u64 = 500;
+/// Nine tenths of round trips that wait for their length take so many times the median at the most.
+const EVEN: f64 = 1.05;
 /// A path of so much decides by itself what requests one after the other reach.
 const LONG_NS: f64 = 1e6;
 /// What the slowest hundredth takes longer than the middle, to be told: on a machine that eight
@@ -139,7 +143,7 @@ fn wait(cell: &Cell<'_>, trips: Trips) -> Option<Wait> {
         Some(Wait::Nagle)
     } else if waits && !cell.is_busy() {
         let large = || restart(cell, trips.middle_ns).map_or(Wait::Length, Wait::Restart);
-        Some(if is_small { Wait::Queues } else { large() })
+        Some(if is_small && !is_of_length(cell) { Wait::Queues } else { large() })
     } else if let Some((late_ns, share)) = late.zip(waited_for_cpu(cell)) {
         Some(Wait::Cpu(share, late_ns))
     } else if let Some(gap) = gap.filter(Gap::has_timer) {
@@ -351,6 +355,17 @@ pub fn why(cell: &Cell<'_>) -> Option<String> {
         Wait::Distance => "distance",
     };
     Some(says.to_owned())
+}
+
+/// Whether messages of a packet take what a slow link takes for their bytes: all as long, where
+/// queues and delays that change are now longer and now shorter.
+fn is_of_length(cell: &Cell<'_>) -> bool {
+    let params = &cell.trial.params;
+    let bytes = params.message_bytes.max(params.response_bytes()).0;
+    let trips = cell.summary.round_trips.as_ref();
+    let percentiles = trips.and_then(|trips| trips.p50_ns.zip(trips.p90_ns));
+    let is_even = percentiles.is_some_and(|(p50, p90)| p90.0 as f64 <= EVEN * p50.0 as f64);
+    bytes >= LENGTH_BYTES && is_even
 }
 
 /// Whether a cell's round trips wait for those before them, of which too many are due.

@@ -280,6 +280,10 @@ fn shrunk(cell: &Cell<'_>, path: Option<f64>) -> (String, String) {
         "see clamping of the segment size in firewalls and routers between (nft: tcp option \
          maxseg; iptables: TCPMSS) and advmss of routes (ip route show): the ends' interfaces have \
          one MTU; a hop with a smaller one shows with: ping -M do -s SIZE"
+    } else if is_alike {
+        "at the sender: ip route get ADDRESS shows whose MTU it takes: `mtu` (lock) of a route, which \
+         can be taken off; or `expires`, which a hop between with a smaller MTU reported (find it \
+         with ping -M do -s SIZE and raise it; ip route flush cache forgets it)"
     } else {
         "give every interface and switch of the path the same MTU, and check with: ping -M do -s \
          SIZE; see mtu (with or without lock, or remembered until it expires: ip route flush \

@@ -291,6 +291,10 @@ fn repairs_of(end: &EndReport) -> Option<f64> {
 /// How many packets were lost for each repair that the kernel made. An interface of software is
 /// given many segments as one packet, and what drops it drops them all.
 pub fn row(cell: &Cell<'_>) -> Option<f64> {
+    // One message after the other has nothing beside it: what is sent again is the same one.
+    if cell.trial.kind.is_round_trip() {
+        return None;
+    }
     let repairs = [keys::RECOVERIES, keys::RECOVERIES_WITHOUT_SACK, keys::KERNEL_TIMEOUTS]
         .into_iter()
         .map(|counter| cell.sent_count(counter))

@@ -27,6 +27,8 @@ pub static KIND: Kind = Kind {
     },
 };
 
+/// Refused connections in a row after which nobody listens any more.
+const REFUSED_ROW: u32 = 100;
 /// How long one connection may keep a thread from the others.
 const STEP_WITHIN: Duration = Duration::from_millis(500);
 
@@ -77,7 +79,7 @@ impl Prepared for Ready {
 
 fn call(lane: &mut Lane, to: SocketAddr, told: &Flow) -> Result<LaneEnd, LoadError> {
     let mut trips = Trips::none()?;
-    let mut handshakes = Duration::ZERO;
+    let (mut handshakes, mut refused_row) = (Duration::ZERO, 0);
     lane.wait_at_gate();
     loop {
         let phase = lane.phase();
@@ -88,6 +90,7 @@ fn call(lane: &mut Lane, to: SocketAddr, told: &Flow) -> Result<LaneEnd, LoadErr
         let began = Instant::now();
         match once(to, told) {
             Ok(handshake) => {
+                refused_row = 0;
                 lane.tally.moved(1, told.token.len() as u64);
                 if phase == Phase::Window {
                     trips.took(began.elapsed().as_nanos() as u64);
@@ -97,9 +100,18 @@ fn call(lane: &mut Lane, to: SocketAddr, told: &Flow) -> Result<LaneEnd, LoadErr
             Err(_) if lane.phase() >= Phase::Cooldown => {}
             // The other end has no room for now, or this one no port: told, and tried again.
             Err(error) if is_refusal(&error) => lane.tally.refused(),
+            // Something on the way refuses one now and then; who refuses all is gone.
+            Err(error) if is_reset(&error) && refused_row < REFUSED_ROW => {
+                refused_row += 1;
+                lane.tally.refused();
+            }
             Err(error) => return Err(error),
         }
     }
+}
+
+fn is_reset(error: &LoadError) -> bool {
+    matches!(error, LoadError::System { source, .. } if source.kind() == ErrorKind::ConnectionRefused)
 }
 
 fn is_refusal(error: &LoadError) -> bool {
@@ -207,6 +219,7 @@ mod tests {
         }
         for kind in [ErrorKind::ConnectionRefused, ErrorKind::PermissionDenied] {
             assert!(!is_refusal(&system(kind)), "{kind}");
+            assert_eq!(is_reset(&system(kind)), kind == ErrorKind::ConnectionRefused);
         }
         assert!(!is_refusal(&LoadError::Peer("x".into())));
     }
