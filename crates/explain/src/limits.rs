@@ -10,6 +10,7 @@ use crate::rules::{
     path_rate_limit, receive_window, round_trip_time, round_trips_stall, segment_size, send_buffer,
     tcp_retransmits,
 };
+use crate::schedule::Behind;
 use crate::signals::BUFFERS_SHARE;
 use crate::timers;
 use crate::worth::{Worth, worth};
@@ -438,11 +439,20 @@ fn of_ends(cell: &Cell<'_>, found: &[&Finding]) -> Option<Answer> {
     let is_noisy = found.iter().any(|one| one.rule == names::NOISY_HOST);
     // A thread that waits for its pace fills a CPU with that.
     pace(cell)
+        .or_else(|| overdue(cell))
         .or_else(|| full_cpu(cell))
         .or_else(|| disturbed(cell).filter(|_| is_noisy))
         .or_else(|| idle_sender(cell))
         .or_else(|| stalled(cell))
 }
+
+/// Round trips of which more are due than are served; of TCP's `round-trip-time` tells.
+fn overdue(cell: &Cell<'_>) -> Option<Answer> {
+    Behind::of(cell).map(|_| Answer::counted(OVERDUE.to_owned()))
+}
+
+const OVERDUE: &str =
+    "the load asked for, more requests a second than one after another can be served,";
 
 /// Round trips too few for a figure, of which one was unanswered for nearly all of the window,
 /// where a route makes TCP wait for as long before it sends anything again.
@@ -466,6 +476,9 @@ fn own_action(cell: &Cell<'_>) -> String {
     let says = if pace(cell).is_some() {
         "nothing: the stream keeps the pace that -b asks for; a higher one, or none, shows what the \
          path carries"
+    } else if Behind::of(cell).is_some() {
+        "ask for fewer a second (--per-second) or over more flows (-P); without --per-second round \
+         trips tell what the path and the ends take"
     } else if full_cpu(cell).is_some() && waits_for_hidden_quota(cell) {
         "see whether the end's control group may use less CPU time than it asks for, as its host \
          sees it (cpu.max, or cpu.cfs_quota_us and nr_throttled in cpu.stat), and raise that; then \

@@ -6,6 +6,11 @@ use crate::measured::Cell;
 use narrows_model::options::trips;
 use narrows_stats::Label;
 
+/// A count of a window is less exact than this.
+const SERVED_SHARE: f64 = 0.995;
+/// What keeps up takes about as long from when it is due as from when it is sent.
+const LATE_TIMES: f64 = 1.5;
+
 /// Round trips behind their schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct Behind {
@@ -24,10 +29,19 @@ impl Behind {
         let params = &cell.trial.params;
         let due = params.trip.as_ref()?.per_second?;
         let overlaps = trips::OVERLAP.of(params).unwrap_or(false);
-        let is_behind = cell.summary.labels.contains(&Label::BehindSchedule) && !overlaps;
-        let served_hz = cell.summary.trips_per_second.map(|rate| rate.value);
-        let served_hz = served_hz.filter(|hz| is_behind && *hz > 0.0)?;
-        Some(Self { due_hz: due as f64, served_hz, flows: f64::from(params.streams.max(1)) })
+        let served_hz = cell.summary.trips_per_second?.value;
+        let behind =
+            Self { due_hz: due as f64, served_hz, flows: f64::from(params.streams.max(1)) };
+        let is_late = cell.summary.labels.contains(&Label::BehindSchedule) || behind.grows(cell);
+        (is_late && !overlaps && served_hz > 0.0).then_some(behind)
+    }
+
+    /// Whether a little more is due than is served, so that each is later than the one before: what
+    /// half of them waited is a round trip and more.
+    fn grows(&self, cell: &Cell<'_>) -> bool {
+        let median = cell.summary.round_trips.as_ref().and_then(|trips| trips.p50_ns);
+        self.served_hz < SERVED_SHARE * self.due_hz
+            && median.is_some_and(|ns| ns.0 as f64 >= LATE_TIMES * self.each_ns())
     }
 
     /// What a round trip takes in the mean from when it was sent, in nanoseconds.

@@ -331,8 +331,14 @@ pub fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
     write_bytes(path, text.as_bytes())
 }
 
-/// The same with bytes.
+/// The same with bytes. What is no plain file (a device, a pipe) is written to, and not replaced;
+/// of a symbolic link the file that it leads to.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let leads_to = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = leads_to.as_path();
+    if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
+        return std::fs::write(path, bytes).map_err(|error| unwritable(path, &error));
+    }
     keep_study(path)?;
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.part", std::process::id()));

@@ -133,7 +133,11 @@ impl Diagnosis {
         let limits = self.limit.as_ref().map_or("not known".to_owned(), says_limit);
         let limits = [vec![limits], self.path.clone()].concat().join("; ");
         let figure = format!("{figure} to {to}");
-        let moved = self.listed(&[Moved::Up], "nothing that was tried");
+        let none = match self.changes.is_empty() {
+            true => "not known, no change was tried to the end",
+            false => "nothing that was tried",
+        };
+        let moved = self.listed(&[Moved::Up], none);
         let others = [Moved::Down, Moved::Not, Moved::Unclear, Moved::Left];
         lines(
             &[
@@ -403,6 +407,9 @@ mod tests {
         assert_eq!(plain(diagnosis.text("beta", "report.html", &screen)), wanted);
         diagnosis.changes.clear();
         let none = plain(diagnosis.text("beta", "report.html", &screen));
-        assert!(none.contains("moved it: nothing that was tried\ndid not: -\n"), "{none}");
+        assert!(none.contains("moved it: not known, no change was tried to the end\n"), "{none}");
+        diagnosis.changes = vec![tried(Change::Buffers, "no -w", None, Moved::Left)];
+        let left = plain(diagnosis.text("beta", "report.html", &screen));
+        assert!(left.contains("moved it: nothing that was tried\ndid not: no -w"), "{left}");
     }
 }

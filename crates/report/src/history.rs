@@ -11,7 +11,7 @@ use narrows_model::result::Estimate;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Trial, TrialId};
 use narrows_model::workload::Metric;
-use narrows_stats::{Turn, files_for, summarise, told_below, turns};
+use narrows_stats::{Summary, Turn, files_for, summarise, told_below, turns};
 use serde::Serialize;
 
 /// Files in the order in which they were measured, and the figures that they have.
@@ -57,6 +57,9 @@ pub struct Point {
     pub began_unix_ns: Nanos,
     /// Median of its runs.
     pub estimate: Estimate,
+    /// The peer as it was named, and the interfaces of both ends.
+    #[serde(skip)]
+    way: String,
     /// Index of the file.
     #[serde(skip)]
     at: usize,
@@ -105,7 +108,8 @@ impl History {
         for (trial, summary) in study.trials.iter().zip(summarise(study)) {
             let Some(estimate) = summary.estimate else { continue };
             let began_unix_ns = study.study.began_unix_ns;
-            let point = Point { file: file.to_owned(), began_unix_ns, estimate, at };
+            let way = way(study, &summary);
+            let point = Point { file: file.to_owned(), began_unix_ns, estimate, way, at };
             self.course(trial, summary.metric, &names).points.push(point);
         }
     }
@@ -201,6 +205,10 @@ impl History {
             words::tame(&before.name),
             words::tame(&after.name)
         );
+        if first.way != last.way {
+            text += &words::tame(&format!("the way: {} before, {} after", first.way, last.way));
+            text += "\n";
+        }
         let mut told = Vec::new();
         for (name, hosts) in course.hosts.iter().zip(before.hosts.iter().zip(&after.hosts)) {
             let sides = [(dates[0].as_str(), hosts.0), (dates[1].as_str(), hosts.1)];
@@ -219,6 +227,16 @@ impl History {
         let head = ["figure", "files", "from", "to", "first", "latest", ""];
         on_screen(&head, &rows, screen) + "\n"
     }
+}
+
+/// `to 192.0.2.7 by eth0 and eth1`: another way is another figure, though the hosts are the same.
+fn way(study: &StoredStudy, summary: &Summary) -> String {
+    let mut interfaces: Vec<&str> = summary.settings.interfaces().collect();
+    interfaces.dedup();
+    let to = study.study.peer.as_deref().map(|peer| format!("to {peer}"));
+    let by = (!interfaces.is_empty()).then(|| format!("by {}", interfaces.join(" and ")));
+    let both: Vec<String> = to.into_iter().chain(by).collect();
+    if both.is_empty() { "not told".to_owned() } else { both.join(" ") }
 }
 
 fn name(host: &Host) -> String {

@@ -92,6 +92,18 @@ fn a_step_is_told_with_what_changed_there() {
 }
 
 #[test]
+fn another_way_between_the_same_hosts_is_told() {
+    let mut history = History::default();
+    for at in 0..14 {
+        let mut study = file(at, if at < 8 { 9.4 } else { 0.9 }, "1 2 3", "a");
+        study.study.peer = Some(if at < 8 { "10.0.0.2" } else { "10.1.0.2" }.to_owned());
+        history.add(&format!("{at}.narrows"), &study);
+    }
+    let text = history.judged().text(&SCREEN);
+    assert!(text.contains("the way: to 10.0.0.2 before, to 10.1.0.2 after"), "{text}");
+}
+
+#[test]
 fn few_files_are_inconclusive_and_steady_ones_have_no_step() {
     let few = folder(&[9.4, 9.4, 9.4, 4.7, 4.7, 4.7], |_| "1 2 3");
     let text = few.text(&SCREEN);

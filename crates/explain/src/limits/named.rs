@@ -1,6 +1,5 @@
 //! Which rules name a limit, what they call it, and in which order: those nearest to a cause first.
 
-use super::Sureness;
 use super::holds::{
     Holds, acks_are_lost_most, bounds_what_travels, copies_take_much, dropped_at_receiver,
     fill_small_packets, goes_past_own_network, headers_take_most, headers_take_much, is_at_work,
@@ -9,6 +8,7 @@ use super::holds::{
     no_rate_drops_them, others_send, queue_holds, quota_stops, repaired_without_sack, sent_at_once,
     small_ones_fill_a_cpu, window_is_routes,
 };
+use super::{OVERDUE, Sureness};
 use crate::measured::Cell;
 use crate::names;
 use crate::rules::host_congestion::is_likely;
@@ -156,7 +156,7 @@ pub static NAMED: &[Named] = &[
     },
     Named {
         rule: names::ROUND_TRIP_TIME,
-        what: "the load asked for, more requests a second than one after another can be served,",
+        what: OVERDUE,
         sureness: Sureness::Counted,
         holds: |cell| if round_trip_time::is_overdue(cell) { Holds::Yes } else { Holds::No },
     },

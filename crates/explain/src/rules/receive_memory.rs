@@ -45,7 +45,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     );
     let is_dropped = dropped >= DROPPED_MIN && dropped >= DROPPED_SHARE * came;
     // A buffer that was asked for is full by what was asked for.
-    let is_squeezed = pruned >= PRUNED_A_SECOND * seconds;
+    let is_squeezed = pruned >= PRUNED_A_SECOND * seconds && !are_small(cell, came);
     let is_own = cell.trial.params.socket_buffer_bytes.is_none();
     // A sound socket neither drops nor is squeezed: both together are no accident, however few.
     let are_both = dropped >= 1.0 && pruned >= 1.0;
@@ -66,12 +66,24 @@ fn look(cell: &Cell<'_>) -> Looked {
     cell.saw(seen, wrong)
 }
 
+/// Whether segments are so small that each takes far more memory than its bytes: joining them in a
+/// queue is what a squeeze is for, and costs no window.
+fn are_small(cell: &Cell<'_>, came: f64) -> bool {
+    let bytes =
+        cell.of_receiver(|end| Some(end.flows.iter().map(|flow| flow.bytes.0 as f64).sum()));
+    bytes.is_some_and(|bytes: f64| bytes < SMALL_BYTES * came)
+}
+
+/// Half of an ordinary segment.
+const SMALL_BYTES: f64 = 724.0;
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::measured::testing::{of_study, read_receiver, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown};
     use narrows_model::Bytes;
+    use narrows_model::load::Role;
     use narrows_model::study::StoredStudy;
 
     fn study(dropped: u64, pruned: u64) -> StoredStudy {
@@ -90,6 +102,14 @@ mod tests {
         assert!(is_clear(&of_study(&RULE, &study(2, 0))));
         assert!(is_clear(&of_study(&RULE, &study(0, 4))));
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+        let small = |each: u64| {
+            let mut study = study(0, 200);
+            for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Receiver)) {
+                end.flows[0].bytes = Bytes(each * 10_000);
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_clear(&small(723)) && is_found(&small(724)), "small segments are joined");
         let mut asked = study(60, 200);
         asked.trials[0].params.socket_buffer_bytes = Some(Bytes(8192));
         assert!(is_clear(&of_study(&RULE, &asked)), "a buffer that was asked for");

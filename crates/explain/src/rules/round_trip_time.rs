@@ -152,11 +152,13 @@ fn wait(cell: &Cell<'_>, trips: Trips) -> Option<Wait> {
         Some(Wait::Late(late_ns))
     } else if let Some(gap) = gap {
         Some(Wait::Silence(gap))
+    } else if let Some(behind) = behind {
+        Some(Wait::Schedule(behind))
     } else if trips.shortest_ns >= LONG_NS {
         let is_others = other_traffic::is_more(cell) || other_traffic::is_queued_by_others(cell);
         Some(if is_others { Wait::Others } else { Wait::Distance })
     } else {
-        behind.map(Wait::Schedule)
+        None
     }
 }
 
@@ -637,6 +639,8 @@ mod tests {
         assert!(beyond.contains("one flow serves 18000") && beyond.contains("(56 us)"), "{beyond}");
         assert!(says(19_000, 20).contains("19000 requests a second are due"), "the ends are slow");
         assert!(says(18_000, 20).contains("Round trips vary"), "they keep up, and take long");
+        assert!(says(18_080, 20).contains("Round trips vary"), "as near as counts are");
+        assert!(says(18_100, 20).contains("18100 requests a second are due"), "a little more");
     }
 
     #[test]
