@@ -13,6 +13,8 @@ pub mod at {
     pub const ETHERTYPE: usize = 12;
     /// Version and length of the IPv4 header.
     pub const IP: usize = 14;
+    /// Bytes of IP, its own header included.
+    pub const IP_LENGTH: usize = 16;
     /// The protocol that IP carries.
     pub const PROTOCOL: usize = 23;
     /// UDP's source port.

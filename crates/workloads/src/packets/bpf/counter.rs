@@ -38,6 +38,7 @@ const PORTS: u32 = 65_536;
 const KEY: i16 = -4;
 const STATE_KEY: i16 = -8;
 const SENT: i16 = -16;
+const BUCKET: i16 = -24;
 
 /// What is known of one flow so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -193,20 +194,24 @@ pub(super) fn ports(threads: &[Ports]) -> Result<(Table, usize), LoadError> {
     Ok((ports, spread))
 }
 
-/// Leaves R7 at the frame, R8 its bytes and R9 the thread's entry; others' packets pass.
+/// Leaves R7 at the frame, R8 its bytes and R9 the thread's entry; others' packets pass. The bytes
+/// are those that IP tells: a difference of pointers would need CAP_PERFMON, with which programs
+/// may read all of the kernel's memory, and which an agent's worker does not have.
 pub(super) fn find_thread(asm: &mut Assembler, mark: [u8; 4], ports: i32, pass: Label) {
     asm.load(Width::Word, R7, R1, 0);
     asm.load(Width::Word, R8, R1, 4);
     asm.with(Operation::Move, R2, R7);
     asm.with_value(Operation::Add, R2, (at::PAYLOAD + stamp::BYTES) as i32);
     asm.jump_if(Condition::Above, R2, R8, pass);
-    asm.with(Operation::Subtract, R8, R7);
     asm.load(Width::Half, R2, R7, at::ETHERTYPE as i16);
     asm.jump_if_value(Condition::NotEqual, R2, 0x0008, pass);
     asm.load(Width::Byte, R2, R7, at::IP as i16);
     asm.jump_if_value(Condition::NotEqual, R2, 0x45, pass);
     asm.load(Width::Byte, R2, R7, at::PROTOCOL as i16);
     asm.jump_if_value(Condition::NotEqual, R2, 17, pass);
+    asm.load(Width::Half, R8, R7, at::IP_LENGTH as i16);
+    asm.to_big_endian(R8, 16);
+    asm.with_value(Operation::Add, R8, at::IP as i32);
     asm.load(Width::Word, R2, R7, at::PAYLOAD as i16);
     asm.jump_if_word(Condition::NotEqual, R2, u32::from_le_bytes(mark), pass);
     asm.load(Width::Half, R2, R7, at::TARGET as i16);
@@ -316,6 +321,12 @@ fn delay(asm: &mut Assembler, done: Label) {
     asm.with_value(Operation::ShiftLeft, R1, 3);
     asm.with(Operation::Add, R2, R1);
     asm.place(small);
+    // By half of a place on the stack, so that the verifier takes it for any number: on paths that
+    // no packet takes it would know it, and without CAP_PERFMON what is added to a pointer must be
+    // as unknown by every path.
+    asm.with_value(Operation::ShiftLeft, R2, 32);
+    asm.store(Width::Double, Stack, BUCKET, R2);
+    asm.load(Width::Word, R2, Stack, BUCKET + 4);
     asm.with_value(Operation::And, R2, BUCKETS as i32 - 1);
     asm.with_value(Operation::ShiftLeft, R2, 3);
     asm.with(Operation::Add, R2, R7);

@@ -253,8 +253,9 @@ impl Program {
             Err(first) => {
                 let mut log = vec![0; LOG_BYTES];
                 let _ = Self::try_load(code, name, &mut log);
-                let text = String::from_utf8_lossy(&log);
-                let text = text.trim_end_matches('\0').trim_end();
+                // Behind the first zero is what the kernel has taken back.
+                let text = log.split(|byte| *byte == 0).next().unwrap_or_default();
+                let text = String::from_utf8_lossy(text);
                 let last = text.lines().rev().take(2).collect::<Vec<_>>().join(" / ");
                 let doing = if last.is_empty() {
                     format!("loading the XDP program {name} (CAP_BPF, or root)")
