@@ -22,6 +22,9 @@ pub struct Bind {
     /// Port of the same host that a cable joins to that interface: raw frames go there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cable: Option<String>,
+    /// Interface of the other host that the owner of its agent lends for raw frames: they go there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lent: Option<String>,
 }
 
 impl Bind {
@@ -46,10 +49,24 @@ impl Bind {
         })
     }
 
-    /// The same cable, seen from its other end; `None` where there is none.
+    /// The same cable, or the same interface that is lent, seen from its other end; `None` where
+    /// there is none.
     pub fn other_end(&self) -> Option<Self> {
-        let (device, cable) = (self.cable.clone()?, self.device.clone());
-        Some(Self { device: Some(device), cable, ..Self::default() })
+        let own = self.device.clone();
+        match (&self.cable, &self.lent) {
+            (Some(port), _) => {
+                Some(Self { device: Some(port.clone()), cable: own, ..Self::default() })
+            }
+            (None, Some(lent)) => {
+                Some(Self { device: Some(lent.clone()), lent: own, ..Self::default() })
+            }
+            (None, None) => None,
+        }
+    }
+
+    /// Whether frames go between two interfaces that are named, wherever the ends meet.
+    pub fn names_both(&self) -> bool {
+        self.cable.is_some() || self.lent.is_some()
     }
 }
 
@@ -144,6 +161,10 @@ pub struct Job {
     /// rate of its agent's owner; `None` leaves them unbounded. Never taken from a peer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub responses_bps: Option<u64>,
+    /// MAC address of the other host's interface, where raw frames go to one that an agent lends:
+    /// as that agent told it, and of its own end as frames proved it. Never taken from a peer.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub far_mac: Option<String>,
 }
 
 impl Job {
@@ -172,6 +193,7 @@ impl Job {
             ports: None,
             grant: None,
             responses_bps: None,
+            far_mac: None,
         }
     }
 }
@@ -483,6 +505,11 @@ mod tests {
         let far = near.other_end().expect("a cable");
         assert_eq!((far.device.as_deref(), far.cable.as_deref()), (Some("eth1"), Some("eth0")));
         assert_eq!(Bind::from_words("eth0").other_end(), None);
+        let near = Bind { lent: Some("eth9".to_owned()), ..Bind::from_words("eth0") };
+        let far = near.other_end().expect("an interface that is lent");
+        assert_eq!((far.device.as_deref(), far.lent.as_deref()), (Some("eth9"), Some("eth0")));
+        assert_eq!((far.cable.as_deref(), far.names_both()), (None, true));
+        assert!(near.names_both() && !Bind::from_words("eth0").names_both());
         let address = Bind::from_words("10.0.0.1");
         assert_eq!((address.device, address.address), (None, "10.0.0.1".parse().ok()));
     }

@@ -137,6 +137,12 @@ impl Trial {
             .find(|end| end.host == EndHost::Controller)
     }
 
+    /// The interface of an agent's host that the frames go to or come from, where its owner is to
+    /// lend it.
+    pub fn lent(&self) -> Option<&str> {
+        self.controllers()?.bind.as_ref()?.lent.as_deref()
+    }
+
     /// CPUs that the interrupts of the controller's NIC are sent to while measuring.
     pub fn irq(&self) -> Option<&CpuList> {
         self.controllers()?.irq.as_ref()

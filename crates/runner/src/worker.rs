@@ -79,7 +79,7 @@ pub fn machine() -> Option<String> {
 
 /// The port that an end's frames leave from and come to, where it meets the other end elsewhere.
 fn port_of(job: &Job) -> Option<String> {
-    let bind = job.bind.as_ref().filter(|bind| bind.cable.is_some())?;
+    let bind = job.bind.as_ref().filter(|bind| bind.names_both())?;
     bind.device.clone()
 }
 

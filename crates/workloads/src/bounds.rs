@@ -66,18 +66,23 @@ fn bursts(job: &Job) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Whether packets over a cable between two ports of this host are raw: its sockets reach each
-/// other inside it.
+/// Whether packets between two interfaces that are named are raw: sockets of one host reach each
+/// other inside it, and those of two go by the kernel's routes.
 fn cable(job: &Job) -> Result<(), LoadError> {
-    if job.bind.as_ref().is_none_or(|bind| bind.cable.is_none()) {
-        return Ok(());
-    }
+    let Some(bind) = job.bind.as_ref().filter(|bind| bind.names_both()) else { return Ok(()) };
     if job.kind != Workload::Packets {
-        return order(format!("{} does not go over a cable between two ports of a host", job.kind));
+        return order(format!("{} does not go between two interfaces that are named", job.kind));
     }
     let stream = job.params.stream.clone().unwrap_or_default();
     let ways = [stream.sender.as_deref(), stream.receiver.as_deref()];
     let are_raw = ways.into_iter().all(|way| way.is_some_and(|way| calls::RAW.contains(&way)));
+    if !are_raw && bind.cable.is_none() {
+        return order(
+            "sockets go by the kernel's routes and not by an interface that is lent: with peer-nic \
+             the sender and the receiver are xdp, af-xdp or ring"
+                .into(),
+        );
+    }
     if !are_raw {
         return order(
             "sockets of one host reach each other inside it and not over a cable: between two \

@@ -89,8 +89,9 @@ pub fn port(socket: &Socket) -> u16 {
 /// A socket of the end that connects, leaving from where it was told to.
 pub fn leaving(to: SocketAddr, kind: Type, job: &Job) -> Result<Socket, LoadError> {
     let socket = make(to.ip(), kind, job)?;
-    // Ends at two ports of one host meet inside it: the ports are for their frames.
-    let from = job.bind.clone().filter(|bind| bind.cable.is_none()).unwrap_or_default();
+    // Ends at two ports of one host meet inside it, and those of an interface that is lent by the
+    // kernel's routes: what is named is for their frames.
+    let from = job.bind.clone().filter(|bind| !bind.names_both()).unwrap_or_default();
     if let Some(device) = &from.device {
         let doing = format!("binding to the interface {device}");
         socket.bind_device(Some(device.as_bytes())).map_err(LoadError::system(doing))?;

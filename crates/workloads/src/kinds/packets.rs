@@ -9,10 +9,10 @@ use crate::harness::ends::{Flow, doors_over_udp, listens, meet_over_udp};
 use crate::harness::meet::{self, Token};
 use crate::harness::{ThreadsPlan, WorkerThreads, socket};
 use crate::packets::link::Link;
-use crate::packets::{cable, receivers, senders};
+use crate::packets::{cable, lent, receivers, senders};
 use crate::{Kind, LoadError, Prepared, ThreadMeter};
 use narrows_model::Bytes;
-use narrows_model::load::{Bind, Effective, Job, Role};
+use narrows_model::load::{Effective, Job, Role};
 use narrows_model::workload::Workload;
 use socket2::Socket;
 use std::net::SocketAddr;
@@ -42,11 +42,9 @@ impl Prepared for Ready {
         peer: &[SocketAddr],
         meter: ThreadMeter,
     ) -> Result<WorkerThreads, LoadError> {
-        let Self { job, token, doors } = *self;
+        let Self { mut job, token, doors } = *self;
         let sockets = meet_over_udp(&job, &token, doors, peer)?;
-        if let Some(own) = job.bind.as_ref().filter(|_| !listens(&job)) {
-            prove_cable(own, &token)?;
-        }
+        job.far_mac = prove(&job, &token)?;
         let first = sockets.first().ok_or_else(|| LoadError::Order("no flows".to_owned()))?;
         let effective = socket::read_back(first, &job, Bytes(0));
         let own = job.params.streams as usize;
@@ -86,11 +84,23 @@ impl Prepared for Ready {
     }
 }
 
-/// Proves the cable between two ports of this host; nothing where there is none.
-fn prove_cable(own: &Bind, token: &Token) -> Result<(), LoadError> {
-    match (&own.device, &own.cable) {
-        (Some(one), Some(other)) => cable::prove(&Link::named(one)?, &Link::named(other)?, token),
-        _ => Ok(()),
+/// Proves the way between two interfaces that are named, nothing where they are not; the MAC
+/// address of the one that is another host's.
+fn prove(job: &Job, token: &Token) -> Result<Option<String>, LoadError> {
+    let bind = job.bind.clone().unwrap_or_default();
+    let Some(own) = &bind.device else { return Ok(None) };
+    match (&bind.cable, &bind.lent) {
+        // Both are of this host: one end proves it.
+        (Some(_), _) if listens(job) => Ok(None),
+        (Some(other), _) => {
+            cable::prove(&Link::named(own)?, &Link::named(other)?, token).map(|()| None)
+        }
+        (None, Some(other)) => {
+            let told = job.far_mac.as_deref().map(str::parse).transpose()?;
+            let mac = lent::prove(&Link::named(own)?, told, other, token)?;
+            Ok(Some(mac.to_string()))
+        }
+        (None, None) => Ok(None),
     }
 }
 

@@ -16,24 +16,25 @@ use std::time::{Duration, Instant};
 /// What the frame says that it carries: IEEE 802's first number for local experiments.
 const ETHERTYPE: u16 = 0x88b5;
 /// Bytes of the smallest frame without its check sequence.
-const BYTES: usize = 60;
+pub(super) const BYTES: usize = 60;
+/// A frame of a proof.
+pub(super) type Frame = [u8; BYTES];
 /// After so long without it the frame is sent again.
-const AGAIN: Duration = Duration::from_millis(100);
+pub(super) const AGAIN: Duration = Duration::from_millis(100);
 /// How long both directions may take: a port that was just switched on trains its link meanwhile.
-const WITHIN: Duration = Duration::from_secs(5);
+pub(super) const WITHIN: Duration = Duration::from_secs(5);
 
 /// Whether frames of each port come to the other.
 pub fn prove(one: &Link, other: &Link, token: &Token) -> Result<(), LoadError> {
     if one.index == other.index {
         return Err(LoadError::Order(format!("{0} and {0} are one port", one.name)));
     }
-    let mut ends = [open(one)?, open(other)?];
+    let ends = [open(one)?, open(other)?];
     for (from, to) in [(0, 1), (1, 0)] {
         let (near, far) = if from == 0 { (one, other) } else { (other, one) };
         let frame = frame(near.mac, far.mac, token);
-        let came = crosses(&frame, &mut ends, from, to).map_err(|why| match why.kind() {
-            ErrorKind::NetworkDown => LoadError::Order(format!("{} is down", near.name)),
-            _ => LoadError::system(format!("a frame from {} to {}", near.name, far.name))(why),
+        let came = crosses(&frame, &frame, &ends[from], &ends[to]).map_err(|why| {
+            not_sent(near, format!("a frame from {} to {}", near.name, far.name), why)
         })?;
         if !came {
             return Err(LoadError::Order(format!(
@@ -46,8 +47,16 @@ pub fn prove(one: &Link, other: &Link, token: &Token) -> Result<(), LoadError> {
     Ok(())
 }
 
+/// Why no frame left an interface.
+pub(super) fn not_sent(from: &Link, doing: String, why: io::Error) -> LoadError {
+    match why.kind() {
+        ErrorKind::NetworkDown => LoadError::Order(format!("{} is down", from.name)),
+        _ => LoadError::system(doing)(why),
+    }
+}
+
 /// A packet socket of a port that takes such frames alone.
-fn open(link: &Link) -> Result<File, LoadError> {
+pub(super) fn open(link: &Link) -> Result<File, LoadError> {
     let socket = ring::socket(link)?;
     ring::bind(&socket, link, ETHERTYPE)?;
     let socket = File::from(socket);
@@ -58,7 +67,7 @@ fn open(link: &Link) -> Result<File, LoadError> {
 }
 
 /// The frame from one port to the other.
-fn frame(from: Mac, to: Mac, token: &Token) -> [u8; BYTES] {
+pub(super) fn frame(from: Mac, to: Mac, token: &Token) -> Frame {
     let mut frame = [0; BYTES];
     frame[..6].copy_from_slice(&to.0);
     frame[6..12].copy_from_slice(&from.0);
@@ -67,26 +76,36 @@ fn frame(from: Mac, to: Mac, token: &Token) -> [u8; BYTES] {
     frame
 }
 
-/// Sends the frame until it comes, or too long.
-fn crosses(frame: &[u8; BYTES], ends: &mut [File; 2], from: usize, to: usize) -> io::Result<bool> {
+/// Sends a frame by one socket until the one that is wanted comes to the other, or too long.
+pub(super) fn crosses(
+    frame: &Frame,
+    wanted: &Frame,
+    mut from: &File,
+    to: &File,
+) -> io::Result<bool> {
     let began = Instant::now();
     while began.elapsed() < WITHIN {
-        ends[from].write_all(frame)?;
+        from.write_all(frame)?;
         let sent = Instant::now();
-        while sent.elapsed() < AGAIN {
-            let mut heard = [0; BYTES];
-            match ends[to].read(&mut heard) {
-                Ok(length) if heard[..length] == *frame => return Ok(true),
-                Ok(_) => continue,
-                Err(why) if why.kind() == ErrorKind::WouldBlock => {}
-                Err(why) => return Err(why),
+        while let Some(left) = AGAIN.checked_sub(sent.elapsed()) {
+            if hear(to, left)?.is_some_and(|heard| heard == *wanted) {
+                return Ok(true);
             }
-            let left = AGAIN.saturating_sub(sent.elapsed());
-            let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
-            poll(&mut [PollFd::new(ends[to].as_fd(), PollFlags::POLLIN)], left)?;
         }
     }
     Ok(false)
+}
+
+/// The next frame of a proof's length, if one comes in time.
+pub(super) fn hear(mut socket: &File, within: Duration) -> io::Result<Option<Frame>> {
+    let mut heard = [0; BYTES];
+    let left = PollTimeout::try_from(within).unwrap_or(PollTimeout::ZERO);
+    poll(&mut [PollFd::new(socket.as_fd(), PollFlags::POLLIN)], left)?;
+    match socket.read(&mut heard) {
+        Ok(length) => Ok((length == BYTES).then_some(heard)),
+        Err(why) if why.kind() == ErrorKind::WouldBlock => Ok(None),
+        Err(why) => Err(why),
+    }
 }
 
 #[cfg(test)]

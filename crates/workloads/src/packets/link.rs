@@ -44,7 +44,8 @@ pub fn of(told: &Flow, socket: &Socket) -> Result<Link, LoadError> {
         (None, Some(_)) => having(*ends(socket)?.0.ip())?,
         (None, None) => {
             return Err(LoadError::Order(
-                "raw packets need an interface: --nic here; an agent sends and counts none"
+                "raw packets need an interface: --nic here, and --peer-nic of one that the agent's \
+                 owner lends"
                     .to_owned(),
             ));
         }
@@ -199,10 +200,18 @@ fn ipv4_of(at: io::Result<socket2::SockAddr>) -> Option<SocketAddrV4> {
     at.ok().and_then(|at| at.as_socket_ipv4())
 }
 
-/// The port of this host at the other end of a flow's cable, where it has one.
-pub fn at_cable(told: &Flow) -> Result<Option<Link>, LoadError> {
-    let other = told.job.bind.as_ref().and_then(|bind| bind.cable.as_deref());
-    other.map(Link::named).transpose()
+/// The interface that a flow's frames go to, where it is named: its name and MAC address.
+fn named_end(told: &Flow) -> Result<Option<(String, Mac)>, LoadError> {
+    let Some(bind) = &told.job.bind else { return Ok(None) };
+    match (&bind.cable, &bind.lent) {
+        (Some(port), _) => Ok(Some((port.clone(), Link::named(port)?.mac))),
+        (None, Some(lent)) => {
+            let unproved = || LoadError::Order(format!("no frame has proved the way to {lent}"));
+            let mac = told.job.far_mac.as_ref().ok_or_else(unproved)?;
+            Ok(Some((lent.clone(), mac.parse()?)))
+        }
+        (None, None) => Ok(None),
+    }
 }
 
 /// From whom to whom a flow's raw frames go on this link.
@@ -210,9 +219,9 @@ pub fn route(told: &Flow, socket: &Socket, link: &Link) -> Result<Ends, LoadErro
     let (from, to) = ends(socket)?;
     let asked = MAC.of(&told.job.params).map(|mac| mac.parse()).transpose()?;
     let knows = I_KNOW.of(&told.job.params).unwrap_or(false);
-    if let Some(other) = at_cable(told)? {
-        let to_mac = target(Some(other.mac), asked, knows)
-            .map_err(|why| LoadError::Order(format!("{why} ({} and {})", link.name, other.name)))?;
+    if let Some((other, mac)) = named_end(told)? {
+        let to_mac = target(Some(mac), asked, knows)
+            .map_err(|why| LoadError::Order(format!("{why} ({} and {other})", link.name)))?;
         return Ok(Ends { from_mac: link.mac, to_mac, from, to });
     }
     let text = std::fs::read_to_string(NEIGHBOURS);

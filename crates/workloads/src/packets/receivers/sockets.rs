@@ -10,6 +10,7 @@ use crate::packets::link;
 use crate::packets::over::{Taking, payloads_bytes, receiver_end};
 use crate::packets::senders;
 use crate::udp::receivers;
+use narrows_model::load::Bind;
 use socket2::Socket;
 use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
@@ -37,7 +38,7 @@ pub fn make(flows: Vec<(Socket, Flow)>) -> Result<Receivers, LoadError> {
 /// A program that lets packets pass, where a veth pair of this host drops them without one.
 pub(super) fn pass(told: &Flow, socket: &Socket) -> Result<Option<OwnedFd>, LoadError> {
     let stream = told.stream();
-    let is_cabled = told.job.bind.as_ref().is_some_and(|bind| bind.cable.is_some());
+    let is_cabled = told.job.bind.as_ref().is_some_and(Bind::names_both);
     let is_of_pair = told.job.namespace.is_some() || is_cabled;
     if !senders::wants_program(stream.sender.as_deref()) || !is_of_pair {
         return Ok(None);
