@@ -1,5 +1,6 @@
 //! Why a peer or a worker cannot be had.
 
+use crate::not_granted::not_lent;
 use crate::offers::NotOffered;
 use crate::oom::OutOfMemory;
 use narrows_hostctl::HostError;
@@ -227,6 +228,24 @@ pub enum Denial {
     MeetsNobody {
         /// Address and port of the peer.
         peer: String,
+    },
+    /// Frames are to go by an interface that the agent's owner does not lend.
+    #[error("{peer} declined: {}", not_lent(asked, lent))]
+    NotLent {
+        /// Address and port of the peer.
+        peer: String,
+        /// Name of the interface.
+        asked: String,
+        /// Those that the owner lends.
+        lent: Vec<String>,
+    },
+    /// The interface is lent, and the agent's host does not have it now.
+    #[error("{peer} declined: its interface {name}, which is lent, is gone or has no MAC address")]
+    NoInterface {
+        /// Address and port of the peer.
+        peer: String,
+        /// Name of the interface.
+        name: String,
     },
     /// An outside tool that is not lent, or that cannot run the trial.
     #[error(transparent)]

@@ -7,7 +7,7 @@ use crate::responses;
 use crate::session::{Order, WORKERS_MAX};
 use narrows_model::Bytes;
 use narrows_model::load::{Bind, Grant, Job, Role};
-use narrows_model::options::packets::BURST;
+use narrows_model::options::packets::{BURST, MAC};
 use narrows_model::workload::Workload;
 use narrows_workloads::harness::grant::VALID_MAX;
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,8 @@ pub struct Limits {
     pub allowed: Vec<Net>,
     /// Addresses of other agents that ends here may meet, as callers or as targets; empty is none.
     pub peers: Vec<Net>,
+    /// Interfaces that ends here may send raw frames by, and count them on; empty is none.
+    pub interfaces: Vec<String>,
 }
 
 impl Limits {
@@ -59,7 +61,8 @@ impl Limits {
                     return Err(NotGranted::DoesNotListen);
                 }
                 job.namespace = None;
-                job.bind = None;
+                job.bind = self.lent(&job)?;
+                job.far_mac = None;
                 job.iperf3 = None;
                 job.ports = self.ports;
                 job.address = Some(address);
@@ -80,6 +83,24 @@ impl Limits {
             order @ (Order::Go { .. } | Order::Release) => Ok(order),
             Order::GoUntilTold => Err(NotGranted::Endless),
         }
+    }
+
+    /// The interface of an end whose frames go by one that the owner lends. They go to nobody but
+    /// the end that proves itself there: no address of a peer's is taken for it.
+    fn lent(&self, job: &Job) -> Result<Option<Bind>, NotGranted> {
+        let Some(Bind { device: Some(asked), lent: Some(far), .. }) = &job.bind else {
+            return Ok(None);
+        };
+        if !self.interfaces.contains(asked) {
+            let (asked, lent) = (asked.clone(), self.interfaces.clone());
+            return Err(NotGranted::Interface { asked, lent });
+        }
+        let sends = job.end == Role::Sender || job.params.is_bidirectional();
+        if sends && MAC.of(&job.params).is_some() {
+            return Err(NotGranted::Mac);
+        }
+        let (device, lent) = (Some(asked.clone()), Some(far.clone()));
+        Ok(Some(Bind { device, lent, ..Bind::default() }))
     }
 
     /// Whether an end here may meet an end of that agent.
@@ -298,6 +319,52 @@ mod tests {
         assert_eq!(kept, arm(&[]));
         given.clear();
         assert_eq!(given.admit(&limits, 0, right, own).expect("nothing"), arm(&[]));
+    }
+
+    #[test]
+    fn frames_go_by_no_interface_but_one_that_is_lent() {
+        let own: IpAddr = "192.0.2.7".parse().expect("address");
+        let limits = Limits { interfaces: vec!["eth1".into(), "eth2".into()], ..Limits::default() };
+        let asked = |device: &str, end, mac: Option<&str>| {
+            let mut order = order("packets", end);
+            let Order::Prepare { job } = &mut order else { panic!("{order:?}") };
+            let bind = Bind { lent: Some("eth0".into()), ..Bind::from_words(device) };
+            (job.bind, job.far_mac) = (Some(bind), Some("02:00:00:00:00:09".into()));
+            let stream = StreamParams { reverse: end == Role::Sender, ..StreamParams::default() };
+            job.params.stream = Some(stream);
+            mac.into_iter().for_each(|mac| job.params.told.tell(&MAC, mac.to_owned()));
+            order
+        };
+        for (end, mac) in [
+            (Role::Receiver, None),
+            (Role::Sender, None),
+            (Role::Receiver, Some("02:00:00:00:00:03")),
+        ] {
+            let kept = limits.within(asked("eth2", end, mac), own).expect("it is lent");
+            let Order::Prepare { job } = kept else { panic!("{kept:?}") };
+            let bind = Bind { lent: Some("eth0".into()), ..Bind::from_words("eth2") };
+            assert_eq!((job.bind, job.far_mac), (Some(bind), None), "no peer says where to");
+        }
+        let why = |limits: &Limits, device: &str, mac| {
+            let refused = limits.within(asked(device, Role::Sender, mac), own);
+            refused.map(drop).expect_err("refused")
+        };
+        for (limits, device, mac, says) in [
+            (&limits, "eth3", None, "its owner lends eth1 and eth2 for frames, and not eth3"),
+            (&Limits::default(), "eth1", None, "its owner lends no interface for frames"),
+            (&limits, "eth1", Some("02:00:00:00:00:03"), "no frames to another MAC address"),
+        ] {
+            let refused = why(limits, device, mac);
+            assert!(refused.to_string().contains(says), "{device}: {refused}");
+            assert_eq!(refused.fault(), Fault::Beyond);
+        }
+        // Frames that nobody lent an interface for have none.
+        let mut sockets = asked("eth1", Role::Receiver, None);
+        let Order::Prepare { job } = &mut sockets else { panic!("{sockets:?}") };
+        job.bind = Some(Bind::from_words("eth1"));
+        let kept = limits.within(sockets, own).expect("over sockets");
+        let Order::Prepare { job } = kept else { panic!("{kept:?}") };
+        assert_eq!(job.bind, None);
     }
 
     #[test]

@@ -27,6 +27,20 @@ pub enum NotGranted {
         /// The other agent, by the controller's words.
         peer: IpAddr,
     },
+    /// Frames by an interface that the owner does not lend.
+    #[error("this agent's limits: {}", not_lent(asked, lent))]
+    Interface {
+        /// Name of the interface.
+        asked: String,
+        /// Those that the owner lends.
+        lent: Vec<String>,
+    },
+    /// Frames to a MAC address that a peer names.
+    #[error(
+        "this agent's limits: it sends no frames to another MAC address than that of the interface \
+         that has proved itself: leave --mac out"
+    )]
+    Mac,
     /// A grant without an end.
     #[error("a grant of {asked_s} s, at most {} s", VALID_MAX.as_secs())]
     Valid {
@@ -102,6 +116,14 @@ pub enum NotGranted {
     },
 }
 
+/// Why an interface cannot be had for frames, of an owner that lends these.
+pub(crate) fn not_lent(asked: &str, lent: &[String]) -> String {
+    match lent {
+        [] => "its owner lends no interface for frames (narrows serve --packets)".to_owned(),
+        lent => format!("its owner lends {} for frames, and not {asked}", lent.join(" and ")),
+    }
+}
+
 impl NotGranted {
     /// Whether the owner's limits are the reason, or the order itself.
     pub fn fault(&self) -> Fault {
@@ -115,6 +137,8 @@ impl NotGranted {
             | Self::Rates { .. }
             | Self::Responses(_)
             | Self::Peer { .. }
+            | Self::Interface { .. }
+            | Self::Mac
             | Self::Valid { .. }
             | Self::Target { .. }
             | Self::Workers => Fault::Beyond,

@@ -1,9 +1,11 @@
 //! What an agent can run.
 
+use narrows_model::host::Host;
 use narrows_model::load::Params;
 use narrows_model::options;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
+use narrows_workloads::packets::link::Link;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -27,6 +29,32 @@ pub struct Offers {
     pub tells: bool,
     /// Outside tools whose servers its owner lends, by the names that studies give them.
     pub tools: Vec<String>,
+    /// Interfaces that its owner lends for raw frames; an older agent has none.
+    pub interfaces: Vec<Lent>,
+}
+
+/// An interface that an agent's owner lends for raw frames.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Lent {
+    /// Its name at the agent.
+    pub name: String,
+    /// MAC address that frames to it have; `None` where it is gone.
+    pub mac: Option<String>,
+    /// Bits a second of its link now; `None` where the kernel does not tell.
+    pub speed_bps: Option<u64>,
+}
+
+impl Lent {
+    /// The interfaces of these names, as a host has them now.
+    pub fn of(names: &[String], host: &Host) -> Vec<Self> {
+        let of = |name: &String| {
+            let speed = host.nic(name).and_then(|nic| nic.speed_bps.value().copied());
+            let mac = Link::named(name).ok().map(|link| link.mac.to_string());
+            Self { name: name.clone(), mac, speed_bps: speed.map(|speed| speed.0 as u64) }
+        };
+        names.iter().map(of).collect()
+    }
 }
 
 /// What a trial asks of an agent that does not offer it.
@@ -76,7 +104,13 @@ impl Offers {
             meets_nobody: false,
             tells: true,
             tools: Vec::new(),
+            interfaces: Vec::new(),
         }
+    }
+
+    /// An interface that is lent, by its name.
+    pub fn interface(&self, name: &str) -> Option<&Lent> {
+        self.interfaces.iter().find(|lent| lent.name == name)
     }
 
     /// Whether a trial can be run, or the first that is missing for it.
@@ -166,6 +200,23 @@ mod tests {
     }
 
     #[test]
+    fn an_interface_is_lent_by_its_name_with_the_address_that_it_has() {
+        use narrows_model::units::BitsPerSecond;
+        use narrows_model::{Fact, host::Nic};
+        let speed_bps = Fact::known(BitsPerSecond(25e9), "sysfs");
+        let nics = vec![Nic { name: "gone0".into(), speed_bps, ..Nic::default() }];
+        let host = Host { nics, ..Host::default() };
+        let gone = Lent { name: "gone0".into(), mac: None, speed_bps: Some(25_000_000_000) };
+        let lent = Lent::of(&["gone0".into(), "lo".into()], &host);
+        // The loopback device has no Ethernet.
+        assert_eq!(lent, [gone.clone(), Lent { name: "lo".into(), ..Lent::default() }]);
+        let offers = Offers { interfaces: lent, ..Offers::default() };
+        assert_eq!((offers.interface("gone0"), offers.interface("gone")), (Some(&gone), None));
+        let text = serde_json::to_string(&offers).expect("text");
+        assert_eq!(serde_json::from_str::<Offers>(&text).expect("offers"), offers);
+    }
+
+    #[test]
     fn what_is_lacking_is_told_and_what_is_offered_is_named_by_its_transport() {
         let own = Offers::own();
         for (list, has, lacks) in [
@@ -175,7 +226,7 @@ mod tests {
             assert!(list.iter().any(|name| name == has), "{has}: {list:?}");
             assert!(!list.iter().any(|name| name == lacks), "{lacks}: {list:?}");
         }
-        assert!(own.meets && own.tells && own.tools.is_empty());
+        assert!(own.meets && own.tells && own.tools.is_empty() && own.interfaces.is_empty());
         assert!(own.kinds.iter().all(Workload::is_network) && own.kinds.len() > 5);
         for (what, says) in [
             (NotOffered::Workload("tcp-rr".into()), "tcp-rr"),

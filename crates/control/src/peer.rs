@@ -255,7 +255,24 @@ impl Peer {
     /// Whether the agent, once it has described itself, can run its end of a trial.
     pub fn can(&self, trial: &Trial) -> Result<(), ControlError> {
         let peer = &self.peer;
-        self.offers.can(trial).map_err(|what| not_offered(peer, what))
+        self.offers.can(trial).map_err(|what| not_offered(peer, what))?;
+        trial.lent().map_or(Ok(()), |name| self.mac_of(name).map(drop))
+    }
+
+    /// Names of the interfaces that the agent's owner lends for raw frames.
+    pub fn interfaces(&self) -> Vec<String> {
+        self.offers.interfaces.iter().map(|lent| lent.name.clone()).collect()
+    }
+
+    /// The MAC address of an interface that the agent's owner lends for raw frames.
+    pub fn mac_of(&self, name: &str) -> Result<&str, ControlError> {
+        let peer = self.peer.clone();
+        let lent = self.offers.interface(name).ok_or_else(|| {
+            let (peer, asked, lent) = (peer.clone(), name.to_owned(), self.interfaces());
+            Denial::NotLent { peer, asked, lent }
+        })?;
+        let gone = || Denial::NoInterface { peer, name: name.to_owned() }.into();
+        lent.mac.as_deref().ok_or_else(gone)
     }
 
     /// Whether the agent's ends can meet those of other agents, and its owner lets them meet any.

@@ -7,7 +7,7 @@ use crate::error::{ControlError, HalvesError, MachineError};
 use crate::halves::{CALL_BYTES_MAX, Call, Link, SAID_BYTES_MAX, Said, Setup};
 use crate::limits::{Given, LINE_MAX, Limits, WORKER_SPARE};
 use crate::not_granted::NotGranted;
-use crate::offers::Offers;
+use crate::offers::{Lent, Offers};
 use crate::session::{Answer, Order, WORKERS_MAX};
 use crate::tools::{GrantedTool, Tools};
 use crate::wire::{Reply, Request};
@@ -273,7 +273,8 @@ impl Session {
                 let host = Box::new(describe(lend));
                 let tools = lend.tools.as_ref().map_or(Vec::new(), |tools| tools.names.clone());
                 let meets_nobody = lend.limits.peers.is_empty();
-                let offers = Offers { tools, meets_nobody, ..Offers::own() };
+                let interfaces = Lent::of(&lend.limits.interfaces, &host);
+                let offers = Offers { tools, meets_nobody, interfaces, ..Offers::own() };
                 Some(Reply::Host { host, offers })
             }
             Request::Start { worker } => Some(self.start(worker, lend)),

@@ -56,8 +56,10 @@ fn part() {
 
 fn as_starter() {
     let own = std::env::current_exe().expect("own program");
-    let binary = privilege::drop_root("nobody", &own, false).expect("dropped").expect("as root");
-    confine::starter().expect("confined");
+    let binary = privilege::drop_root("nobody", &own, Default::default())
+        .expect("dropped")
+        .expect("as root");
+    confine::starter(false).expect("confined");
     println!("starter\n{}", status("thread-self"));
     println!("unshare {}", word(unshare(CloneFlags::CLONE_NEWUSER)));
     let packets = socket(AddressFamily::Packet, SockType::Raw, SockFlag::empty(), None);

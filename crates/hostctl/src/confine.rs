@@ -110,6 +110,19 @@ const OLD_CALLS: &[libc::c_long] = &[];
 /// Families of sockets: what loads and the host's facts use.
 const FAMILIES: [libc::c_int; 4] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK, libc::AF_UNIX];
 
+/// The same of raw frames, where an owner lends interfaces for them.
+const FRAMES: [libc::c_int; 2] = [libc::AF_PACKET, libc::AF_XDP];
+
+/// Commands of bpf(2) that raw frames take (linux/bpf.h): maps of a program, the program, a run of
+/// it, and its place before an interface.
+const FRAMES_BPF: [libc::c_int; 5] = [
+    0,  // BPF_MAP_CREATE
+    2,  // BPF_MAP_UPDATE_ELEM
+    5,  // BPF_PROG_LOAD
+    10, // BPF_PROG_TEST_RUN
+    28, // BPF_LINK_CREATE
+];
+
 /// Flags of clone(2) that make namespaces.
 const NEW_NAMESPACES: libc::c_int = libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
@@ -179,10 +192,15 @@ fn allow_only(mut rules: Rules) -> Result<(), HostError> {
     apply_filter_all_threads(&allowed).map_err(failed)
 }
 
-/// What the starter of workers may call: all threads from now on, and all its children.
-pub fn starter() -> Result<(), HostError> {
+/// What the starter of workers may call: all threads from now on, and all its children. With
+/// `lends_frames` its workers send raw frames and count them.
+pub fn starter(lends_frames: bool) -> Result<(), HostError> {
     let mut rules: Rules = CALLS.iter().chain(OLD_CALLS).map(|call| (*call, Vec::new())).collect();
-    rules.insert(libc::SYS_socket, one_of(0, FAMILIES)?);
+    let frames = FRAMES.into_iter().filter(|_| lends_frames);
+    rules.insert(libc::SYS_socket, one_of(0, FAMILIES.into_iter().chain(frames))?);
+    if lends_frames {
+        rules.insert(libc::SYS_bpf, one_of(0, FRAMES_BPF)?);
+    }
     rules.insert(libc::SYS_clone, vec![masked(0, NEW_NAMESPACES, 0)?]);
     allow_only(rules)
 }
@@ -266,11 +284,20 @@ mod tests {
         word(socket(family, kind, SockFlag::empty(), None))
     }
 
+    fn plain() -> Result<(), HostError> {
+        starter(false)
+    }
+
+    fn lender() -> Result<(), HostError> {
+        starter(true)
+    }
+
     /// Not a test: a process that confines itself and says what it then may.
     #[test]
     fn part() {
         let confine = match scratch::part().as_deref() {
-            Some("starter") => starter,
+            Some("starter") => plain,
+            Some("framer") => lender,
             Some("listener") => listener,
             Some("iperf3") => iperf3,
             Some("worker") => worker,
@@ -312,6 +339,22 @@ mod tests {
         ] {
             println!("{call}: {came}");
         }
+    }
+
+    /// What the starter of an agent that lends interfaces may besides: frames, where the kernel
+    /// lets it, and nothing else.
+    #[test]
+    fn frames_are_for_an_agent_that_lends_an_interface() {
+        let of = |who: &str| scratch::said(&mut scratch::itself("confine::tests::part", who));
+        let (plain, lender) = (of("starter"), of("framer"));
+        assert!(plain.contains("packet: no\n"), "{plain}");
+        if getuid().is_root() {
+            assert!(lender.contains("packet: may\n"), "{lender}");
+        } else {
+            eprintln!("skipped: frames_are_for_an_agent: needs root for a packet socket");
+        }
+        let others = |said: &str| said.replace("packet: may", "packet: no");
+        assert_eq!(others(&lender), others(&plain));
     }
 
     #[test]

@@ -14,17 +14,25 @@ use std::path::{Path, PathBuf};
 const KEPT: [Capability; 1] = [Capability::CAP_NET_ADMIN];
 /// What they get besides where the owner lets them sample where CPU time goes (Linux 5.8).
 const KEPT_TO_SAMPLE: Capability = Capability::CAP_PERFMON;
+/// What they get besides where the owner lends interfaces for raw frames: packet sockets, and
+/// programs before an interface (Linux 5.8).
+const KEPT_FOR_FRAMES: [Capability; 2] = [Capability::CAP_NET_RAW, Capability::CAP_BPF];
+
+/// What an agent's owner lends that takes more than ordinary loads need.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lends {
+    /// Samples of where CPU time goes.
+    pub samples: bool,
+    /// Interfaces for raw frames.
+    pub frames: bool,
+}
 
 /// Becomes `user` for good: no capability but those that workers need, none of them in effect
 /// here, an empty bounding set, and no new privileges by any program. Gives back a path
 /// by which children can still start `binary`, however deep in root's folders it lies.
 ///
 /// Does nothing for a process that is not root: `None`.
-pub fn drop_root(
-    user: &str,
-    binary: &Path,
-    may_sample: bool,
-) -> Result<Option<PathBuf>, HostError> {
+pub fn drop_root(user: &str, binary: &Path, lends: Lends) -> Result<Option<PathBuf>, HostError> {
     if !geteuid().is_root() {
         return Ok(None);
     }
@@ -38,7 +46,8 @@ pub fn drop_root(
     let all = nix::sys::resource::RLIM_INFINITY;
     let _ = nix::sys::resource::setrlimit(Resource::RLIMIT_MEMLOCK, all, all);
     let held = caps::read(None, CapSet::Permitted).map_err(failed("reading"))?;
-    let wanted = KEPT.into_iter().chain(may_sample.then_some(KEPT_TO_SAMPLE));
+    let frames = KEPT_FOR_FRAMES.into_iter().filter(|_| lends.frames);
+    let wanted = KEPT.into_iter().chain(lends.samples.then_some(KEPT_TO_SAMPLE)).chain(frames);
     let kept: CapsHashSet = wanted.filter(|cap| held.contains(cap)).collect();
     // Before the bounding set goes: nothing outside of it can become inheritable.
     caps::set(None, CapSet::Inheritable, &kept).map_err(failed("capabilities"))?;
@@ -136,8 +145,9 @@ mod tests {
             setgroups(&[0, 4].map(Gid::from_raw)).expect("groups to give up");
         }
         match part.as_str() {
-            "workers" | "samplers" => {
-                let binary = drop_root("nobody", &own, part == "samplers").expect("dropped");
+            "workers" | "samplers" | "framers" => {
+                let lends = Lends { samples: part == "samplers", frames: part == "framers" };
+                let binary = drop_root("nobody", &own, lends).expect("dropped");
                 let binary = binary.expect("as root");
                 let ran = Command::new(binary).arg("--list").output().expect("others can run it");
                 assert!(ran.status.success(), "{ran:?}");
@@ -162,6 +172,8 @@ mod tests {
         };
         let one = mask(&[Capability::CAP_NET_ADMIN]);
         let two = mask(&[Capability::CAP_NET_ADMIN, Capability::CAP_PERFMON]);
+        let three =
+            mask(&[Capability::CAP_NET_ADMIN, Capability::CAP_NET_RAW, Capability::CAP_BPF]);
         let ids = |uid: u32, gid: u32| {
             format!("Uid: {uid} {uid} {uid} {uid}\nGid: {gid} {gid} {gid} {gid}\n")
         };
@@ -169,6 +181,7 @@ mod tests {
         for (part, kept, effective, becomes) in [
             ("workers", one.as_str(), NONE, Some(&nobody)),
             ("samplers", &two, NONE, Some(&nobody)),
+            ("framers", &three, NONE, Some(&nobody)),
             ("talker", NONE, NONE, Some(&nobody)),
             ("listener", NONE, NONE, None),
         ] {
@@ -190,7 +203,7 @@ mod tests {
                 lines.extend([becomes.clone(), "Groups:\n".to_owned()]);
             }
             let may_raise = held.contains(&Capability::CAP_SYS_RESOURCE);
-            if may_raise && ["workers", "samplers"].contains(&part) {
+            if may_raise && ["workers", "samplers", "framers"].contains(&part) {
                 lines.push("locked true\n".to_owned());
             }
             for line in lines {
@@ -207,7 +220,7 @@ mod tests {
         let folder = Folder::new("privilege");
         let program = folder.script("program", "true");
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o750)).expect("closed");
-        let came = drop_root("nobody", &program, false);
+        let came = drop_root("nobody", &program, Lends::default());
         if geteuid().is_root() {
             let why = came.expect_err("others may not run it").to_string();
             assert_eq!(why, "giving up root: own program file: others may not run it");

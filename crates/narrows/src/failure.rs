@@ -170,6 +170,9 @@ impl From<ControlError> for Failure {
             ControlError::Vanished { .. } => Cause::VANISHED,
             ControlError::Refused { .. } | ControlError::HungUp { .. } => Cause::REFUSED,
             ControlError::Declined(Denial::MeetsNobody { .. }) => Cause::MEETS_NOBODY,
+            ControlError::Declined(Denial::NotLent { .. } | Denial::NoInterface { .. }) => {
+                Cause::NOT_LENT
+            }
             ControlError::Declined(_) => Cause::DECLINED,
             ControlError::Key(_) => Cause::BAD_KEY,
             ControlError::Order(_) => Cause::ORDER,

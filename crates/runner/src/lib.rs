@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod apart;
 pub mod controller;
 mod course;
 mod difference;

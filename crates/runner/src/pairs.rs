@@ -1,6 +1,7 @@
 //! Runs of pairs of ends: one, or many at once. An end is a worker here or at an agent; two ends at
 //! agents meet each other, and the controller, which says who meets whom and when, carries no data.
 
+use crate::apart::told_by_both;
 use crate::error::RunError;
 use crate::gate::Ticket;
 use crate::rates::{Counted, Onlooker, Rates};
@@ -351,22 +352,36 @@ impl<'a> Run<'a> {
         let from = self.address(connects).filter(|_| self.are_both_at_agents(listens));
         let to = from.map(|_| at);
         let listener = Job { namespace: of_listener, ..self.job(listens, at, from, &token) };
-        let connector = Job { namespace: of_connector, ..self.job(connects, at, to, &token) };
+        let far_mac = self.far_mac(connects, listens)?;
+        let connector = self.job(connects, at, to, &token);
+        let connector = Job { namespace: of_connector, far_mac, ..connector };
         let ports = self.with(listens, |end, stop| prepare(end, listener, stop))?;
         self.with(connects, |end, stop| prepare(end, connector, stop))?;
         let ports = ports.into_iter().map(|port| SocketAddr::new(at, port)).collect();
         self.with(listens, |end, _| arm(end, Vec::new()))?;
         self.with(connects, |end, _| arm(end, ports))?;
-        let called = self.with(connects, |end, stop| armed(end, stop));
-        if let Err(Broken::Told(at, why, Fault::Apart)) = called {
-            // The end that listens has given up sooner over UDP and soon over TCP: it knows what
-            // arrived there, or that it could not take what did.
-            let is_udp = self.seats[listens].trial.kind.is_udp();
-            let heard = self.with(listens, |end, stop| armed(end, stop));
-            return Err(told_by_both(at, why, heard, is_udp));
+        let is_lent = self.seats[connects].trial.lent().is_some();
+        match self.with(connects, |end, stop| armed(end, stop)) {
+            Err(Broken::Told(at, why, fault)) if fault == Fault::Apart || is_lent => {
+                // The end that listens has given up sooner over UDP and soon over TCP: it knows
+                // what arrived there, or that it could not take what did.
+                let is_udp = self.seats[listens].trial.kind.is_udp();
+                let heard = self.with(listens, |end, stop| armed(end, stop));
+                return Err(told_by_both(at, why, fault, heard, is_udp));
+            }
+            called => called?,
         }
-        called?;
         self.with(listens, |end, stop| armed(end, stop))
+    }
+
+    /// The MAC address of the interface that an agent lends to frames of the controller's end.
+    fn far_mac(&self, near: usize, far: usize) -> Result<Option<String>, Broken> {
+        let Seat { trial, end, .. } = self.seats[near];
+        let lent = trial.lent().filter(|_| end.host == EndHost::Controller);
+        let agent = self.seats[far].at.agent();
+        let agent = agent.and_then(|agent| self.peers.get(agent)).and_then(Option::as_ref);
+        let Some((name, agent)) = lent.zip(agent) else { return Ok(None) };
+        Ok(Some(agent.mac_of(name).map_err(fatal)?.to_owned()))
     }
 
     /// The address of an end's agent.
@@ -418,21 +433,6 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Two ends that did not meet, in the words of the one that calls and, over UDP, of the one that
-/// listens, where that had heard nothing either. What failed there for another reason is the cause.
-fn told_by_both(at: Stage, calls: String, listens: Result<(), Broken>, is_udp: bool) -> Broken {
-    match listens {
-        Err(Broken::Told(_, what, Fault::Apart)) if is_udp => {
-            Broken::Told(at, format!("{calls}; {what}"), Fault::Apart)
-        }
-        Err(Broken::Told(there, what, fault)) if fault != Fault::Apart => {
-            Broken::Told(there, what, fault)
-        }
-        Err(Broken::Stopped) => Broken::Stopped,
-        _ => Broken::Told(at, calls, Fault::Apart),
-    }
-}
-
 /// The agent of a number.
 fn there(peers: &mut [Option<Peer>], at: usize) -> Result<&mut Peer, Broken> {
     peers.get_mut(at).and_then(Option::as_mut).ok_or_else(|| fatal(RunError::NoPeer))
@@ -470,15 +470,15 @@ pub fn finish_within(trial: &Trial) -> Duration {
 }
 
 /// The work order of an end, but for where it meets the other. Only the controller's own end is
-/// bound to where its packets leave from: an agent's owner decides for the agent's. Of two ports of
-/// this host the other end has the other.
+/// bound to where its packets leave from: an agent's owner decides for the agent's, and may lend an
+/// interface that is asked for by its name. Of two ports of this host the other end has the other.
 pub fn job(trial: &Trial, end: &EndSpec, token: &str) -> Job {
     let bind = match (end.host, trial.path) {
         (EndHost::Controller, _) => end.bind.clone(),
-        (EndHost::Peer(_), NetworkPath::Cable) => {
-            trial.controllers().and_then(|near| near.bind.as_ref()?.other_end())
+        (EndHost::Peer(_), path) => {
+            let far = trial.controllers().and_then(|near| near.bind.as_ref()?.other_end());
+            far.filter(|far| path == NetworkPath::Cable || far.lent.is_some())
         }
-        (EndHost::Peer(_), _) => None,
     };
     Job {
         cpus: end.place.cpus.clone(),
@@ -493,27 +493,7 @@ pub fn job(trial: &Trial, end: &EndSpec, token: &str) -> Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ends_that_did_not_meet_are_told_in_both_ends_words() {
-        let of = |listens, is_udp| {
-            let told = told_by_both(Stage::Start, "no answer".into(), listens, is_udp);
-            let Broken::Told(at, why, fault) = told else { panic!("told as something else") };
-            (at, why, fault)
-        };
-        let told = |fault| Err(Broken::Told(Stage::Run, "nothing arrived".into(), fault));
-        let apart = |why: &str| (Stage::Start, why.to_owned(), Fault::Apart);
-        assert_eq!(of(told(Fault::Apart), true), apart("no answer; nothing arrived"));
-        assert_eq!(of(told(Fault::Apart), false), apart("no answer"));
-        assert_eq!(of(Ok(()), true), apart("no answer"), "it has nothing to say");
-        for is_udp in [false, true] {
-            let cause = of(told(Fault::OutOfFiles), is_udp);
-            assert_eq!(cause, (Stage::Run, "nothing arrived".to_owned(), Fault::OutOfFiles));
-        }
-        let stopped = Err(Broken::Stopped);
-        let stopped = told_by_both(Stage::Start, "no answer".into(), stopped, false);
-        assert!(matches!(stopped, Broken::Stopped), "the user stopped it");
-    }
+    use narrows_model::load::Bind;
 
     fn trial(ends: Vec<EndSpec>, path: NetworkPath) -> Trial {
         let (warmup, window) = (Nanos(1_000_000_000), Nanos(2_000_000_000));
@@ -554,6 +534,24 @@ mod tests {
         assert_eq!((told.kind, told.timeline), (of.kind.clone(), of.timeline));
         let other = job(&of, &of.ends[1], "words");
         assert_eq!((other.end, other.node), (of.ends[1].role, None));
+    }
+
+    #[test]
+    fn an_agent_s_end_has_the_interface_that_is_lent_and_no_other() {
+        let of = |lent: Option<&str>| {
+            let mut ends = EndSpec::anywhere(false);
+            let lent = lent.map(str::to_owned);
+            let bind = Some(Bind { lent, ..Bind::from_words("eth0") });
+            ends.iter_mut().for_each(|end| end.bind = bind.clone());
+            let of = trial(ends, NetworkPath::Peer);
+            of.ends.iter().map(|end| job(&of, end, "words").bind).collect::<Vec<_>>()
+        };
+        let near = |lent: Option<&str>| {
+            Some(Bind { lent: lent.map(str::to_owned), ..Bind::from_words("eth0") })
+        };
+        let far = Some(Bind { lent: Some("eth0".into()), ..Bind::from_words("eth1") });
+        assert_eq!(of(Some("eth1")), [near(Some("eth1")), far]);
+        assert_eq!(of(None), [near(None), None]);
     }
 
     #[test]

@@ -562,6 +562,11 @@ pub struct ServeArgs {
     /// iperf3,perftest; a server answers whoever reaches its port meanwhile
     #[arg(long, value_name = "TOOL", value_delimiter = ',', value_parser = engine_names())]
     pub engines: Vec<String>,
+    /// Interfaces that controllers may send raw frames by and count them on (xdp, af-xdp, ring), to
+    /// and from one interface of theirs; without it none. When started as root, workers keep
+    /// CAP_NET_RAW and CAP_BPF for that
+    #[arg(long, value_name = "IF", value_delimiter = ',', conflicts_with = "iperf3")]
+    pub packets: Vec<String>,
     /// When started as root, become this user and keep only the rights that workloads need; root
     /// stays root
     #[arg(long, value_name = "NAME", default_value = "nobody")]

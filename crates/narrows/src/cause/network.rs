@@ -36,6 +36,9 @@ impl Cause {
     pub const MEETS_NOBODY: Self = Self::connect(
         "start it with `narrows serve --peers NET`: the network or addresses of the other agents",
     );
+    /// The agent's owner does not lend the interface that raw frames are to go by.
+    pub const NOT_LENT: Self =
+        Self::connect("have its owner lend it: `narrows serve --packets IF` there, as root");
     /// Something else listens on the port.
     pub const PORT_TAKEN: Self =
         Self::connect("`ss -lptn` shows what listens there: end it, or take another port with -p");

@@ -23,11 +23,16 @@ impl Cause {
     );
     /// Raw packets to another host without what the user must say.
     pub const RAW_PACKETS: Self = Self::usage(
-        "raw senders need --nic and --rate with a HOST; `narrows help packets` has the others",
+        "raw senders need --nic and --rate with a HOST, and raw receivers there --peer-nic; \
+         `narrows help packets` has the others",
     );
     /// Interfaces of packets that are neither toward a host nor two ports of this one.
     pub const PORTS: Self = Self::usage(
         "`narrows host` lists the interfaces; two ports need a cable from one to the other",
+    );
+    /// Interfaces that an agent cannot lend.
+    pub const LENDS: Self = Self::usage(
+        "--packets lends Ethernet interfaces of this host; `narrows host --table nic` lists them",
     );
     /// An outside generator that was told what it cannot do.
     pub const GENERATOR: Self = Self::usage(

@@ -1,6 +1,7 @@
 //! `narrows serve`: the agent on the other host.
 
 use crate::args::ServeArgs;
+use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::{cmd, output, stop};
 use narrows_control::events::Event;
@@ -12,10 +13,13 @@ use narrows_control::tools::Tools;
 use narrows_control::{address, listen, wire};
 use narrows_host::Root;
 use narrows_hostctl::netns;
+use narrows_hostctl::privilege::Lends;
 use narrows_hostctl::sampling::Leave;
 use narrows_hostctl::{confine, privilege};
 use narrows_interop::iperf3::server;
 use narrows_interop::{engines, iperf3};
+use narrows_workloads::packets::link::Link;
+use narrows_workloads::packets::ring;
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,7 +46,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     if let Some(seconds) = args.until_closed {
         until_closed(stop.clone(), Duration::from_secs(seconds.into()));
     }
-    confine::starter()?;
+    confine::starter(!args.packets.is_empty())?;
     output::print(&match args.until_closed {
         Some(_) => format!("narrows-listening {port}\n"),
         None => says(args, &key, port),
@@ -99,14 +103,30 @@ fn lend(args: &ServeArgs) -> Result<Lend, Failure> {
     let (limits, bind, binary) = (limits(args), args.bind, cmd::own_binary()?);
     let leave = args.profile.then(Leave::take);
     let tools = tools(args);
+    check_interfaces(&args.packets)?;
     if args.user == "root" {
         return Ok(Lend { binary, limits, bind, host: None, leave, tools });
     }
     let host = narrows_host::read(&Root::live());
-    Ok(match privilege::drop_root(&args.user, &binary, args.profile)? {
+    let lends = Lends { samples: args.profile, frames: !args.packets.is_empty() };
+    Ok(match privilege::drop_root(&args.user, &binary, lends)? {
         Some(binary) => Lend { binary, limits, bind, host: Some(host), leave, tools },
         None => Lend { binary, limits, bind, host: None, leave, tools },
     })
+}
+
+/// Whether interfaces can be lent for raw frames: each is there, of Ethernet, and this process may
+/// make frames.
+fn check_interfaces(names: &[String]) -> Result<(), Failure> {
+    for name in names {
+        let link = Link::named(name);
+        link.map_err(|why| Failure::of(Cause::LENDS, format!("--packets {name}: {why}")))?;
+    }
+    if names.is_empty() {
+        return Ok(());
+    }
+    let may = ring::allowed();
+    may.map_err(|why| Failure::of(Cause::NO_RAW_FRAMES, format!("--packets: {why}")))
 }
 
 /// Outside tools whose servers are lent.
@@ -125,6 +145,7 @@ fn limits(args: &ServeArgs) -> Limits {
         rate_bps: args.max_rate.map(|rate| rate.0 as u64),
         allowed: args.allow.clone(),
         peers: args.peers.clone(),
+        interfaces: args.packets.clone(),
     }
 }
 
