@@ -475,6 +475,7 @@ fn what_a_command_cannot_be_asked_is_told() {
         ("rdma h --provider tcp", Cause::RDMA_WORDS),
         ("paths -d mlx5_77", Cause::NO_DEVICE),
         ("paths --cable nowhere0,nowhere1", Cause::PORTS),
+        ("serve -p 0 --packets nowhere0", Cause::LENDS),
     ] {
         ends(&mut with(words, &full), cause);
     }
@@ -486,6 +487,8 @@ fn what_a_command_cannot_be_asked_is_told() {
         ("tcp 127.0.0.1 -A node:4095,0", Cause::NO_PLACE),
         ("udp 127.0.0.1 -l 1", Cause::LIMIT),
         ("tcp 127.0.0.1 --irq 0", Cause::NO_INTERRUPTS),
+        ("packets 127.0.0.1 --nic lo --peer-nic nowhere0 --rate 1k", Cause::NOT_LENT),
+        ("packets 127.0.0.1 --nic lo --receiver xdp --rate 1k", Cause::NOT_LENT),
     ] {
         let mut command = with(words, &full);
         ends(command.args(["--key", &agent.key, "-p", &port, "--out"]).arg(&dir), cause);

@@ -354,7 +354,7 @@ fn a_study_sends_raw_frames_where_its_file_names_interface_and_rate() {
         for (cells, why) in [
             ("2 cells such as 'nothing'", "raw packets need an interface (bind = "),
             ("1 cell such as 'interface'", "max is as fast as they go (rate = "),
-            ("1 cell such as 'far end'", "an agent sends and counts no raw packets"),
+            ("1 cell such as 'far end'", "an interface that its owner lends"),
         ] {
             let said = told.lines().any(|line| line.contains(cells) && line.contains(why));
             assert!(said, "{cells}: {told}");

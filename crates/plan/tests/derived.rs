@@ -212,9 +212,9 @@ fn what_is_unsaid_of_raw_frames_is_told() {
             "raw packets need a rate, and a bitrate of 0 is none; a rate of max is as fast as they go",
         ),
         (
-            Unsaid::Agent,
-            "an agent sends and counts no raw packets: leave the far end to sockets (sender \
-             sendmmsg, receiver recvmmsg)",
+            Unsaid::Lent,
+            "raw packets at the far end need an interface that its owner lends (narrows serve \
+             --packets IF there)",
         ),
     ] {
         assert_eq!(unsaid.to_string(), says);

@@ -101,6 +101,7 @@ pub static ALL: &[&Declared] = &[
     &packets::BURST.declared,
     &packets::MAC.declared,
     &packets::I_KNOW.declared,
+    &packets::PEER_NIC.declared,
     &trips::OVERLAP.declared,
     &runs::AFTER.declared,
     &rdma::GID.declared,

@@ -65,6 +65,19 @@ pub fn frames_bytes(params: &Params) -> Vec<u64> {
     }
 }
 
+/// The interface of the agent's host that raw frames come to.
+pub static PEER_NIC: Opt<String> = Opt::new(Declared {
+    key: "peer_nic",
+    takes: Takes::Text(Form::Any),
+    help: "Interface of the other host that raw frames come to, and leave from with -R or both \
+           ways: one that its owner lends (`narrows serve --packets IF` there); sender and \
+           receiver are xdp, af-xdp or ring",
+    flags: &[Flag { long: "peer-nic", value: "IF", needs: Some("nic"), ..FLAG }],
+    kept: Kept::Plan,
+    capability: None,
+    ..NEW
+});
+
 /// The interface on the same link that raw frames go to.
 pub static MAC: Opt<String> = Opt::new(Declared {
     key: "mac",

@@ -1,6 +1,6 @@
 //! `narrows tcp HOST` and `narrows udp HOST`: one direct measurement.
 
-use super::measurement::{Measurement, open};
+use super::measurement::{Measurement, Met, meet, open_met};
 use super::{demands, further};
 use crate::args::{TcpArgs, UdpArgs};
 use crate::failure::Failure;
@@ -49,8 +49,14 @@ pub(super) fn of_udp(args: &UdpArgs) -> Measurement<'_> {
 
 /// Makes one direct measurement.
 pub fn run(measurement: Measurement<'_>) -> Result<u8, Failure> {
+    let met = meet(&measurement)?;
+    run_met(measurement, met)
+}
+
+/// The same between hosts that have met.
+pub fn run_met(measurement: Measurement<'_>, met: Met) -> Result<u8, Failure> {
     let out = &measurement.peer.out;
-    let mut opened = open(&measurement)?;
+    let mut opened = open_met(&measurement, met)?;
     let (study, trials) = (&opened.study, &opened.trials);
     // Trials of several peers run at once: a step a repeat.
     let count = if study.together { 1 } else { trials.len() };

@@ -152,6 +152,11 @@ impl Far {
         peers.into_iter().try_for_each(Peer::can_meet).map_err(Failure::from)
     }
 
+    /// Names of the interfaces that the first agent's owner lends for raw frames.
+    pub fn interfaces(&self) -> Vec<String> {
+        self.agents_there().first().map(|peer| peer.interfaces()).unwrap_or_default()
+    }
+
     /// MTU of the path to the first agent, where the kernel knows it.
     pub fn path_mtu(&self) -> Option<Bytes> {
         match self {

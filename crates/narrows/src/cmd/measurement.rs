@@ -420,9 +420,16 @@ impl Measurement<'_> {
             .collect()
     }
 
+    /// Where packets of this host's end leave from, and the other host's interface that raw frames
+    /// go to.
+    fn bind(&self) -> Option<Bind> {
+        let own = self.peer.bind.as_deref().map(Bind::from_words)?;
+        Some(Bind { lent: self.settings.lent(), ..own })
+    }
+
     /// Ends of which this host's sends from where it was told to.
     fn bound(&self, ends: Vec<EndSpec>) -> Vec<EndSpec> {
-        let bind = self.peer.bind.as_deref().map(Bind::from_words);
+        let bind = self.bind();
         let of = |end: EndSpec| match end.host {
             EndHost::Controller => EndSpec { bind: bind.clone(), ..end },
             EndHost::Peer(_) => end,
@@ -493,7 +500,7 @@ impl Measurement<'_> {
             TwoPlaces { receiver, sender }.ends(reverse).into_iter().map(|end| match end.host {
                 EndHost::Peer(_) => EndSpec { host: EndHost::Peer(index as u32), ..end },
                 EndHost::Controller => EndSpec {
-                    bind: self.peer.bind.as_deref().map(Bind::from_words),
+                    bind: self.bind(),
                     irq: irq.clone(),
                     container: self.container_name(),
                     ..end

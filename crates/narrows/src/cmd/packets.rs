@@ -1,7 +1,7 @@
 //! `narrows packets`: packets a second and their loss, to a host or between two namespaces.
 
 use super::direct;
-use super::measurement::Measurement;
+use super::measurement::{Measurement, meet};
 use super::packets_here;
 use super::study::run::{New, begin, reach_hosts};
 use crate::args::{PacketsArgs, PeerArgs, SearchArgs, SessionArgs};
@@ -17,7 +17,7 @@ use narrows_model::packets::PacketRate;
 use narrows_model::study::Search;
 use narrows_model::study_kind::StudyKind;
 use narrows_model::workload::Workload;
-use narrows_plan::study::{Settings, StudyError, Unsaid, unsaid};
+use narrows_plan::study::{Settings, StudyError, Unsaid, is_raw_there, unsaid};
 use narrows_plan::zero_loss::ZeroLoss;
 use narrows_predict::Said;
 use narrows_report::wire::{Asked, Frame, standing};
@@ -30,18 +30,24 @@ pub fn run(args: &PacketsArgs) -> Result<u8, Failure> {
     if let Some(tool) = settings.engine() {
         return by_tool(args, settings, &tool.tool);
     }
-    if is_local && args.search.back_to_back.is_some() && settings.told(&flows::SENDER).is_none() {
+    let is_raw_there = is_raw_there(&settings);
+    let is_raw = is_local || is_raw_there;
+    if is_raw && args.search.back_to_back.is_some() && settings.told(&flows::SENDER).is_none() {
         // How long they are the search chooses.
         settings.tell(&flows::SENDER, calls::RING.to_owned());
     }
-    if is_local {
+    if is_local && settings.lent().is_some() {
+        let says = "--peer-nic is an interface of another host: name HOST";
+        return Err(Failure::of(Cause::PORTS, says));
+    }
+    if is_raw {
         settings.fastest_here();
     }
     if let Some(nic) = args.nic.as_ref().filter(|_| ports.is_some()) {
         settings.tell(&places::BIND, nic.clone());
         settings.tell(&flows::BIDIRECTIONAL, true);
     }
-    if args.search.zero_loss || args.search.back_to_back.is_some() {
+    if is_searched(args) {
         return searched(args, settings);
     }
     if ports.is_some() || is_local {
@@ -185,20 +191,30 @@ fn session(peer: &PeerArgs) -> SessionArgs {
     }
 }
 
+fn is_searched(args: &PacketsArgs) -> bool {
+    args.search.zero_loss || args.search.back_to_back.is_some()
+}
+
 /// Raw frames leave on a wire only on an interface and at a rate that were named.
 fn check_raw(args: &PacketsArgs, settings: &Settings) -> Result<(), Failure> {
     if args.peer.hosts.is_empty() && settings.ports().is_none() {
         return Ok(());
     }
+    match unsaid(&bound(args, settings)) {
+        None => Ok(()),
+        // Of one host the agent says what it lends.
+        Some(Unsaid::Lent) if !is_searched(args) && args.peer.hosts.len() == 1 => Ok(()),
+        Some(unsaid) => Err(Failure::of(Cause::RAW_PACKETS, unsaid.to_string())),
+    }
+}
+
+/// The settings with the interface that was named.
+fn bound(args: &PacketsArgs, settings: &Settings) -> Settings {
     let mut named = settings.clone();
     if let Some(nic) = &args.nic {
         named.tell(&places::BIND, nic.clone());
     }
-    match unsaid(&named) {
-        // The agent says so itself, by its limits.
-        None | Some(Unsaid::Agent) => Ok(()),
-        Some(unsaid) => Err(Failure::of(Cause::RAW_PACKETS, unsaid.to_string())),
-    }
+    named
 }
 
 /// To a host that runs an agent.
@@ -209,10 +225,32 @@ fn to_host(args: &PacketsArgs, settings: Settings) -> Result<u8, Failure> {
     if let Some(nic) = &args.nic {
         say_wire_rate(nic, args, &settings)?;
     }
-    direct::run(Measurement {
+    let is_lent_untold = unsaid(&bound(args, &settings)) == Some(Unsaid::Lent);
+    let mut measurement = Measurement {
         interval: args.slices.interval,
         ..Measurement::of(StudyKind::Packets, &peer, settings)
-    })
+    };
+    let met = meet(&measurement)?;
+    if is_lent_untold {
+        measurement.settings.tell(&packets::PEER_NIC, only_one(met.far.interfaces())?);
+    }
+    direct::run_met(measurement, met)
+}
+
+/// The interface that the other host lends, where that is one.
+fn only_one(mut lent: Vec<String>) -> Result<String, Failure> {
+    match (lent.pop(), lent.is_empty()) {
+        (Some(one), true) => Ok(one),
+        (Some(last), false) => {
+            lent.push(last);
+            let says = format!("HOST lends {}: say --peer-nic", lent.join(" and "));
+            Err(Failure::of(Cause::RAW_PACKETS, says))
+        }
+        (None, _) => {
+            let says = "HOST lends no interface for frames, so its end can be no raw one";
+            Err(Failure::of(Cause::NOT_LENT, says))
+        }
+    }
 }
 
 /// Says what this server does of the wire's rate through the interface.

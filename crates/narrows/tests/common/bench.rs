@@ -19,7 +19,26 @@ pub struct Bench {
 impl Bench {
     /// An agent that is told so much more.
     pub fn new(arguments: &[&str]) -> Self {
+        Self::between(Namespaces::make().expect("namespaces"), arguments)
+    }
+
+    /// The same with a second wire that has no addresses: `q0` here, `q1` there, and `r1` there
+    /// that leads nowhere else. `None` without ip(8).
+    pub fn wired(arguments: &[&str]) -> Option<Self> {
         let namespaces = Namespaces::make().expect("namespaces");
+        let here = format!("--net={}", namespaces.sender_path());
+        let there = format!("--net={}", namespaces.receiver_path());
+        let other = namespaces.receiver_path();
+        Self::inside(&here, &format!("ip link add q0 type veth peer name q1 netns {other}"))?;
+        Self::inside(&there, "ip link add r1 type veth peer name r0")?;
+        Self::inside(&here, "ip link set q0 up")?;
+        for link in ["q1", "r1", "r0"] {
+            Self::inside(&there, &format!("ip link set {link} up"))?;
+        }
+        Some(Self::between(namespaces, arguments))
+    }
+
+    fn between(namespaces: Namespaces, arguments: &[&str]) -> Self {
         let there = format!("--net={}", namespaces.receiver_path());
         let here = format!("--net={}", namespaces.sender_path());
         let address = namespaces.receiver_address().to_string();

@@ -198,8 +198,9 @@ pub fn trials(cells: &[Cell], ends: &Ends<'_>) -> Result<Vec<Planned>, StudyErro
 
 fn trial(cell: &Cell, ends: &Ends<'_>) -> Result<Planned, StudyError> {
     let mut settings = cell.settings.clone();
-    // To another host its sockets count: an agent lends no interface.
-    if ends.path == NetworkPath::Namespaces || settings.ports().is_some() {
+    // To another host its sockets count, unless its owner lends an interface.
+    let named = settings.ports().is_some() || settings.lent().is_some();
+    if ends.path == NetworkPath::Namespaces || named {
         settings.fastest_here();
     }
     let settings = &settings;

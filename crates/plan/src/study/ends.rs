@@ -5,7 +5,7 @@ use crate::{Pattern, Seat, Spot, TwoPlaces, Unplaced, Where, cpus};
 use narrows_model::Bytes;
 use narrows_model::host::Host;
 use narrows_model::load::{Bind, CpuList, Params};
-use narrows_model::options::places;
+use narrows_model::options::{packets, places};
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Placement};
 use narrows_model::workload::Workload;
 
@@ -174,6 +174,7 @@ impl<'a> Cast<'a> {
         });
         let ends = ends.map(|end| self.at_its_peer(end)).collect();
         let unbound = self.no_interface().or_else(|| self.other_interface());
+        let unbound = unbound.or_else(|| self.lends_nobody());
         let unbound = unbound.or_else(|| self.raw_unsaid());
         Ok((ends, away.or(why).or(nowhere).or(unbound)))
     }
@@ -185,6 +186,19 @@ impl<'a> Cast<'a> {
             return None;
         }
         unsaid(self.settings).map(|unsaid| format!("{unsaid}{}", unsaid.key()))
+    }
+
+    /// Why no interface of another host can be had.
+    fn lends_nobody(&self) -> Option<String> {
+        let lent = self.settings.lent()?;
+        let why = if self.settings.ports().is_some() {
+            "two ports of this host send to each other: leave it out, or name one interface"
+        } else if self.ends.peers.is_empty() {
+            "it is another host's: name one with --peer"
+        } else {
+            return None;
+        };
+        Some(format!("{} {lent}: {why}", packets::PEER_NIC.declared.key))
     }
 
     /// The ends of a pattern, all on other hosts.

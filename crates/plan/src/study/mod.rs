@@ -20,7 +20,7 @@ pub use ends::{Ends, PeerHost};
 pub use fits::{Change, LevelUnknown, Machine, NoLevel, Standing, Unread, change, standing};
 pub use next::{Count, Cut, Left, due, in_order, left, next_block};
 pub use position::{Position, Positions};
-pub use raw::{Unsaid, unsaid};
+pub use raw::{Unsaid, is_raw_there, unsaid};
 pub use settings::{Settings, nodes, seats};
 
 use std::fmt;

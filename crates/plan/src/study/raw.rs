@@ -15,8 +15,8 @@ pub enum Unsaid {
     Rate,
     /// A bitrate of 0 is told, which limits nothing: as fast as they can is said by its word.
     Unlimited,
-    /// A word would not do: the agent at the other end lends no interface.
-    Agent,
+    /// The interface of the other host that they come to, or leave from.
+    Lent,
 }
 
 impl fmt::Display for Unsaid {
@@ -28,9 +28,9 @@ impl fmt::Display for Unsaid {
                 "raw packets need a rate, and a bitrate of 0 is none; a rate of max is as fast as \
                  they go"
             }
-            Self::Agent => {
-                "an agent sends and counts no raw packets: leave the far end to sockets (sender \
-                 sendmmsg, receiver recvmmsg)"
+            Self::Lent => {
+                "raw packets at the far end need an interface that its owner lends (narrows serve \
+                 --packets IF there)"
             }
         })
     }
@@ -43,7 +43,7 @@ impl Unsaid {
             Self::Interface => " (bind = \"eth0\")",
             Self::Rate => " (rate = \"1M\")",
             Self::Unlimited => " (rate = \"max\")",
-            Self::Agent => "",
+            Self::Lent => " (peer_nic = \"eth0\")",
         }
     }
 }
@@ -52,24 +52,49 @@ fn is_raw(way: Option<String>) -> bool {
     way.is_some_and(|way| calls::RAW.contains(&way.as_str()))
 }
 
+/// The ways of raw frames, and at which ends they are.
+struct Raw {
+    sends: bool,
+    here: bool,
+    there: bool,
+}
+
+impl Raw {
+    fn of(settings: &Settings) -> Self {
+        // What an outside generator sends is raw, whatever it is.
+        let sends = is_raw(settings.told(&flows::SENDER)) || settings.engine().is_some();
+        let counts = is_raw(settings.told(&flows::RECEIVER));
+        let reverse = settings.told(&flows::REVERSE).unwrap_or(false);
+        let both = settings.told(&flows::BIDIRECTIONAL).unwrap_or(false);
+        let (here, there) = match (both, reverse) {
+            (true, _) => (sends || counts, sends || counts),
+            (false, true) => (counts, sends),
+            (false, false) => (sends, counts),
+        };
+        Self { sends, here, there }
+    }
+}
+
+/// Whether the other host's end sends raw frames or counts them.
+pub fn is_raw_there(settings: &Settings) -> bool {
+    // Both ends of a cable between two ports of this host are its own.
+    settings.kind() == Workload::Packets
+        && settings.ports().is_none()
+        && (settings.lent().is_some() || Raw::of(settings).there)
+}
+
 /// What is not said of the raw frames that these settings send to another host, or count from it.
 pub fn unsaid(settings: &Settings) -> Option<Unsaid> {
     if settings.kind() != Workload::Packets {
         return None;
     }
-    // What an outside generator sends is raw, whatever it is.
-    let sends_raw = is_raw(settings.told(&flows::SENDER)) || settings.engine().is_some();
-    let counts_raw = is_raw(settings.told(&flows::RECEIVER));
-    let reverse = settings.told(&flows::REVERSE).unwrap_or(false);
-    let both = settings.told(&flows::BIDIRECTIONAL).unwrap_or(false);
-    let (here, there) = if reverse { (counts_raw, sends_raw) } else { (sends_raw, counts_raw) };
-    let raw_here = here || both && (sends_raw || counts_raw);
-    let is_here = settings.ports().is_some();
+    let (raw, there) = (Raw::of(settings), is_raw_there(settings));
     let names_interface = settings.bind().is_some_and(|bind| bind.device.is_some());
-    if raw_here && !names_interface {
+    // What the other host lends is met by an interface of this one.
+    if (raw.here || there) && !names_interface {
         return Some(Unsaid::Interface);
     }
-    if sends_raw && settings.told(&packets::RATE).is_none() {
+    if raw.sends && settings.told(&packets::RATE).is_none() {
         match settings.told(&flows::BITRATE) {
             None => return Some(Unsaid::Rate),
             // Less than a bit a second is kept as none.
@@ -77,9 +102,7 @@ pub fn unsaid(settings: &Settings) -> Option<Unsaid> {
             Some(_) => {}
         }
     }
-    let at_agent = there || both && (sends_raw || counts_raw);
-    // Both ends of a cable between two ports of this host are its own.
-    (at_agent && !is_here).then_some(Unsaid::Agent)
+    (there && settings.lent().is_none()).then_some(Unsaid::Lent)
 }
 
 #[cfg(test)]
@@ -108,11 +131,18 @@ mod tests {
                 assert_eq!(unlimited, Some(Unsaid::Unlimited), "{way} {none}");
             }
             let receiver = format!("receiver='{way}'");
-            assert_eq!(of(&receiver), Some(Unsaid::Agent), "it counts at the far end");
+            assert_eq!(of(&receiver), Some(Unsaid::Interface), "it counts at the far end");
+            assert_eq!(of(&format!("{receiver} bind='eth0'")), Some(Unsaid::Lent));
+            assert_eq!(of(&format!("{receiver} peer_nic='eth1'")), Some(Unsaid::Interface));
+            let lent = format!("{receiver} bind='eth0' peer_nic='eth1'");
+            assert_eq!(of(&lent), None, "checked with the sender's way, which is not raw");
+            assert_eq!(of(&format!("{lent} {sender}")), Some(Unsaid::Rate));
+            assert_eq!(of(&format!("{lent} {sender} rate='max' bidirectional=true")), None);
             assert_eq!(of(&format!("reverse=true {receiver}")), Some(Unsaid::Interface));
             assert_eq!(of(&format!("reverse=true {receiver} bind='eth0'")), None);
             let all = format!("reverse=true {sender} bind='eth0' rate='1k'");
-            assert_eq!(of(&all), Some(Unsaid::Agent), "the far end would send");
+            assert_eq!(of(&all), Some(Unsaid::Lent), "the far end would send");
+            assert_eq!(of(&format!("{all} peer_nic='eth1'")), None);
         }
         let ports = "receiver='xdp' bind='eth0,eth1'";
         assert_eq!(of(&format!("sender='xdp' {ports}")), Some(Unsaid::Rate));

@@ -228,7 +228,12 @@ impl Settings {
     pub fn bind(&self) -> Option<Bind> {
         let words = self.told(&places::BIND)?;
         let ports = Bind::of_ports(&words).filter(|_| self.kind() == Workload::Packets);
-        Some(ports.unwrap_or_else(|| Bind::from_words(&words)))
+        Some(ports.unwrap_or_else(|| Bind { lent: self.lent(), ..Bind::from_words(&words) }))
+    }
+
+    /// The interface of the other host that raw frames go to, or come from.
+    pub fn lent(&self) -> Option<String> {
+        self.told(&packets::PEER_NIC).filter(|_| self.kind() == Workload::Packets)
     }
 
     /// Two ports of this host that a cable joins: packets that are bound to two interfaces.

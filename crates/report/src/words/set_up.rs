@@ -188,9 +188,10 @@ fn conditions(pair: Pair<'_>) -> Vec<String> {
     parts.extend(near.container.as_ref().map(|inside| format!("this end in {inside}")));
     if let Some(bind) = &near.bind {
         parts.extend(bind.address.map(|address| format!("from {address}")));
-        parts.extend(bind.device.as_ref().map(|device| match &bind.cable {
-            Some(other) => format!("by {device} and {other}"),
-            None => format!("by {device}"),
+        parts.extend(bind.device.as_ref().map(|device| match (&bind.cable, &bind.lent) {
+            (Some(other), _) => format!("by {device} and {other}"),
+            (None, Some(lent)) => format!("by {device} and the other host's {lent}"),
+            (None, None) => format!("by {device}"),
         }));
     }
     parts
