@@ -215,15 +215,20 @@ fn packets_of<'a>(analysis: &'a Analysis<'_>) -> impl Iterator<Item = &'a Trial>
     analysis.stored.trials.iter().filter(|trial| trial.kind == Workload::Packets)
 }
 
+/// The interface of this host that is named beside the one at the other end of its cable: the ends
+/// may have met over another.
+fn named(trial: &Trial) -> Option<&str> {
+    let mut ends = trial.ends.iter().filter_map(|end| end.bind.as_ref());
+    ends.find(|bind| bind.names_both())?.device.as_deref()
+}
+
 /// The interface that packets went to another host by, or the port that was named first of two
 /// with a cable between them, else the fastest.
 fn nic_of<'a>(asked: &Asked<'a>) -> Option<&'a Nic> {
     let used = asked.measured().find_map(|analysis| {
         packets_of(analysis).find_map(|trial| match trial.path {
-            NetworkPath::Peer => analysis.stored.interface_of(trial),
-            NetworkPath::Cable => trial.ends.iter().find_map(|end| {
-                end.bind.as_ref().filter(|bind| bind.cable.is_some())?.device.as_deref()
-            }),
+            NetworkPath::Peer => named(trial).or_else(|| analysis.stored.interface_of(trial)),
+            NetworkPath::Cable => named(trial),
             _ => None,
         })
     });

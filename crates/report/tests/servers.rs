@@ -143,9 +143,9 @@ fn two_files_of_one_host_are_one_row() {
     assert_eq!(both, (true, true), "{row:?}");
 }
 
-#[test]
-fn of_two_ports_the_one_that_was_named_is_told() {
-    let mut study = measured(3.0, NetworkPath::Cable);
+/// A study whose packets went by eth7, beside a faster interface that sent nothing.
+fn bound(path: NetworkPath, bind: Bind) -> StoredStudy {
+    let mut study = measured(3.0, path);
     let fast = Nic {
         name: "eth0".to_owned(),
         speed_bps: Fact::known(BitsPerSecond(1e11), "planted"),
@@ -153,11 +153,28 @@ fn of_two_ports_the_one_that_was_named_is_told() {
     };
     study.host.nics.insert(0, fast);
     let near = study.trials[1].ends.iter_mut().find(|end| end.host == EndHost::Controller);
-    let (device, cable) = (Some("eth7".to_owned()), Some("eth8".to_owned()));
-    near.expect("an end").bind = Some(Bind { device, cable, ..Bind::default() });
-    let row = judged(&study, &[]);
+    near.expect("an end").bind = Some(Bind { device: Some("eth7".to_owned()), ..bind });
+    study
+}
+
+#[test]
+fn of_two_ports_the_one_that_was_named_is_told() {
+    let cable = Bind { cable: Some("eth8".to_owned()), ..Bind::default() };
+    let row = judged(&bound(NetworkPath::Cable, cable), &[]);
     assert_eq!(row.nic.as_deref(), Some("eth7"), "and not the fastest, which sent nothing");
     assert_eq!(row.packets_from.as_deref(), Some("arrived, from port to port, 7 runs"));
+}
+
+/// The ends may have met over another interface than their frames passed by.
+#[test]
+fn beside_an_interface_that_is_lent_the_own_one_is_told() {
+    let lent = Bind { lent: Some("eth9".to_owned()), ..Bind::default() };
+    let mut study = bound(NetworkPath::Peer, lent);
+    study.study.interfaces = [Some("eth0".to_owned())].into_iter().collect();
+    assert_eq!(judged(&study, &[]).nic.as_deref(), Some("eth7"));
+    let near = study.trials[1].ends.iter_mut().find(|end| end.host == EndHost::Controller);
+    near.expect("an end").bind = None;
+    assert_eq!(judged(&study, &[]).nic.as_deref(), Some("eth0"), "by which the ends met");
 }
 
 #[test]
