@@ -13,7 +13,7 @@ use narrows_control::{End, Peer, key};
 use narrows_model::Nanos;
 use narrows_model::load::{EndReport, Grant, Job, Role};
 use narrows_model::options::runs;
-use narrows_model::record::{Fault, Lost, Reported, Span, Stage};
+use narrows_model::record::{Fault, Lost, Reported, Span};
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Trial};
 use narrows_model::workload::{RdmaVerb, Transport, Workload};
 use std::collections::BTreeSet;
@@ -494,6 +494,7 @@ pub fn job(trial: &Trial, end: &EndSpec, token: &str) -> Job {
 mod tests {
     use super::*;
     use narrows_model::load::Bind;
+    use narrows_model::record::Stage;
 
     fn trial(ends: Vec<EndSpec>, path: NetworkPath) -> Trial {
         let (warmup, window) = (Nanos(1_000_000_000), Nanos(2_000_000_000));
