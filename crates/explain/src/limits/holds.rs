@@ -6,8 +6,8 @@ use crate::rules::tcp_retransmits::Hold;
 use crate::rules::{
     acknowledgements_lost, congestion_control, congestion_window, end_traced, neighbour_changed,
     nic_offloads, nic_shaped, other_traffic, own_queue, path_capacity, path_capacity_varies,
-    path_duplicates, path_outages, path_policed, path_reordering, path_shared, path_volume,
-    round_trip_time, segment_size, tcp_retransmits, tcp_send_buffers,
+    path_duplicates, path_outages, path_policed, path_proxy, path_reordering, path_shared,
+    path_volume, round_trip_time, segment_size, tcp_retransmits, tcp_send_buffers,
 };
 use narrows_model::load::EndReport;
 use narrows_model::reading::keys;
@@ -198,6 +198,24 @@ pub fn no_rate_drops_them(cell: &Cell<'_>) -> Holds {
     if is_rate { Holds::Perhaps } else { Holds::Yes }
 }
 
+/// A stream without window scaling, which something on the path strips, that has as much under way
+/// as such a window allows, or a good part of it.
+pub fn is_unscaled_between(cell: &Cell<'_>) -> Holds {
+    let flows = f64::from(cell.trial.params.streams.max(1));
+    let travels = cell
+        .rates()
+        .zip(cell.trips())
+        .map(|(rates, trips)| rates.middle / 8.0 * trips.middle_ns / 1e9 / flows / UNSCALED_BYTES);
+    let is_off = cell.agreed(keys::OPTION_WINDOW_SCALE) == Some(false);
+    let is_full = travels.is_some_and(|share| UNSCALED_SHARE.contains(&share));
+    if is_off && is_full { Holds::Yes } else { Holds::No }
+}
+
+/// The largest window without scaling (RFC 7323), and the part of it that is its limit: what strips
+/// the option offers a smaller one of its own now and then.
+const UNSCALED_BYTES: f64 = 65_535.0;
+const UNSCALED_SHARE: std::ops::RangeInclusive<f64> = 0.3..=1.1;
+
 /// A queue overflows in consequence where the path stands still for a while, where others fill it,
 /// and where packets come late that TCP sends again.
 pub fn is_too_short(cell: &Cell<'_>) -> Holds {
@@ -318,7 +336,11 @@ pub fn lost(cell: &Cell<'_>) -> Holds {
 
 /// Others' traffic takes what the stream lacks where it is more than the stream's own, and where
 /// packets always wait: a queue that never empties is shared by all that goes through it.
+/// What passes connections on carries their data once more, in connections of its own.
 pub fn others_send(cell: &Cell<'_>) -> Holds {
+    if path_proxy::is_two_connections(cell) {
+        return Holds::Perhaps;
+    }
     let is_queued = cell.is_tcp_stream()
         && cell.trips().is_some_and(|trips| trips.waited_ns() >= WAITED_NS)
         && cell.engaged_share().is_some_and(|share| share >= ENGAGED_MIN);

@@ -3,10 +3,10 @@
 use super::holds::{
     Holds, acks_are_lost_most, bounds_what_travels, copies_take_much, dropped_at_receiver,
     fill_small_packets, goes_past_own_network, headers_take_most, headers_take_much, is_at_work,
-    is_fought_over, is_rather_late, is_shaped, is_stopped_by_tracer, is_too_short, keeps_no_pace,
-    late_ones_cost, leaves_cpus_free, lost, lost_often, lost_under_routes_control,
-    no_rate_drops_them, others_send, queue_holds, quota_stops, repaired_without_sack, sent_at_once,
-    small_ones_fill_a_cpu, window_is_routes,
+    is_fought_over, is_rather_late, is_shaped, is_stopped_by_tracer, is_too_short,
+    is_unscaled_between, keeps_no_pace, late_ones_cost, leaves_cpus_free, lost, lost_often,
+    lost_under_routes_control, no_rate_drops_them, others_send, queue_holds, quota_stops,
+    repaired_without_sack, sent_at_once, small_ones_fill_a_cpu, window_is_routes,
 };
 use super::{OVERDUE, Sureness};
 use crate::measured::Cell;
@@ -135,6 +135,12 @@ pub static NAMED: &[Named] = &[
         what: "loss recovery without SACK, which something on the path strips,",
         sureness: Sureness::Counted,
         holds: repaired_without_sack,
+    },
+    Named {
+        rule: names::TCP_OPTIONS_REMOVED,
+        what: "a window of at most 64 KiB, as something on the path strips window scaling,",
+        sureness: Sureness::Inferred,
+        holds: is_unscaled_between,
     },
     Named {
         rule: names::TCP_SACK,
