@@ -551,8 +551,9 @@ mod tests {
             Some(Bind { lent: lent.map(str::to_owned), ..Bind::from_words("eth0") })
         };
         let far = Some(Bind { lent: Some("eth0".into()), ..Bind::from_words("eth1") });
-        assert_eq!(of(Some("eth1")), [near(Some("eth1")), far]);
-        assert_eq!(of(None), [near(None), None]);
+        // The end that receives is the agent's, and comes first.
+        assert_eq!(of(Some("eth1")), [far, near(Some("eth1"))]);
+        assert_eq!(of(None), [None, near(None)]);
     }
 
     #[test]
