@@ -426,10 +426,15 @@ pub fn action(analysis: &Analysis<'_>, summary: &Summary) -> String {
 /// What to do where runs failed: what keeps those from running counts before what holds the others.
 fn after_failed(summary: &Summary, action: String) -> String {
     let failed = summary.failed.len();
-    if summary.estimate.is_none() || 2 * failed < summary.values.len() {
+    if failed == 0 || summary.estimate.is_none() || 2 * failed < summary.values.len() {
         return action;
     }
-    format!("{FAILED}; then {action}")
+    // There is nothing else to do.
+    if action.starts_with("nothing") {
+        FAILED.to_owned()
+    } else {
+        format!("{FAILED}; then {action}")
+    }
 }
 
 /// What may end some of the runs to a host that answers others.

@@ -3,10 +3,10 @@
 //! A link that carries less than the sender sends spreads a train out: the time between the first
 //! and the last packet that came is the link's (Jain and Dovrolis, 2003). Only the second half of a
 //! train counts, since a token bucket lets the first of it pass at once; of a train of which a
-//! short queue lets few pass, all of those, where the first come no faster than the last. A link of software has no
-//! rate of its own: packets come as they were sent, and the answer is a lower bound. Of a train
-//! whose packets overtook each other the last to come may be one that was delayed: the time is then
-//! that delay's, and no link's.
+//! short queue lets few pass, all of those, where the first come no faster than the last. A link of
+//! software has no rate of its own: packets come as they were sent, and the answer is a lower
+//! bound. Of a train whose packets overtook each other the last to come may be one that was
+//! delayed: the time is then that delay's, and no link's.
 
 use narrows_model::Nanos;
 use narrows_model::probe::{Train, WayProbe};

@@ -34,7 +34,7 @@ const HOLDS_SHARE: f64 = 0.2;
 const EACH_SHARE: f64 = 0.03;
 /// What of the stalls threads must have waited for a CPU, or acknowledgements been delayed.
 const PART: f64 = 0.5;
-/// A stall that lasts so many times as long as a timer at the least has lost what that sent as well.
+/// A stall that lasts so many times as long as a timer at the least has lost what that sent too.
 const TIMERS: f64 = 1.5;
 /// Threads that wait less are late by as little.
 const WAITED_SHARE: f64 = 0.1;

@@ -1,9 +1,10 @@
 //! What a direct measurement asks further where its answer is a symptom, or where a slow stream has
-//! none: a probe of the path. That something is lost does not say whether at random, by
-//! a policer or in a queue that is too short: the probe tells, and a UDP stream at half of its pace and with datagrams of another size; of a TCP
-//! stream that loses segments the same at half of its rate and with another congestion control; of
-//! what is policed the same stream with another number of flows; and of each that has a class,
-//! where the path limits it in any way, the same in best effort.
+//! none: a probe of the path. That something is lost does not say whether at random, by a policer
+//! or in a queue that is too short: the probe tells, and a UDP stream at half of its pace and with
+//! datagrams of another size; of a TCP stream that loses segments the same at half of its rate and
+//! with another congestion control; of what is policed the same stream with another number of
+//! flows; and of each that has a class, where the path limits it in any way, the same in best
+//! effort.
 
 use super::measurement::{Measurement, Opened};
 use super::variants::{best_effort, control, other_flows, other_size, slower};
@@ -85,8 +86,8 @@ struct More {
 }
 
 /// The trials that tell more, where there is one cell whose limit is a symptom or not known and
-/// whose agent can run them. A program that reads a table has asked for these runs, in this time, and a stream of
-/// JSON has named its trials before.
+/// whose agent can run them. A program that reads a table has asked for these runs, in this time,
+/// and a stream of JSON has named its trials before.
 fn more(measurement: &Measurement<'_>, opened: &Opened) -> Result<More, Failure> {
     let [trial] = opened.trials.as_slice() else { return Ok(More::default()) };
     let is_plain = trial.pairs().count() == 1 && trial.controllers().is_some();

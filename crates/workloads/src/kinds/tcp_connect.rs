@@ -111,7 +111,8 @@ fn call(lane: &mut Lane, to: SocketAddr, told: &Flow) -> Result<LaneEnd, LoadErr
 }
 
 fn is_reset(error: &LoadError) -> bool {
-    matches!(error, LoadError::System { source, .. } if source.kind() == ErrorKind::ConnectionRefused)
+    let LoadError::System { source, .. } = error else { return false };
+    source.kind() == ErrorKind::ConnectionRefused
 }
 
 fn is_refusal(error: &LoadError) -> bool {
