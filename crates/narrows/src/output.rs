@@ -334,16 +334,15 @@ pub fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
 /// The same with bytes. What is no plain file (a device, a pipe) is written to, and not replaced;
 /// of a symbolic link the file that it leads to.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let leads_to = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let path = leads_to.as_path();
     if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
         return std::fs::write(path, bytes).map_err(|error| unwritable(path, &error));
     }
     keep_study(path)?;
-    let mut name = path.file_name().unwrap_or_default().to_owned();
+    let leads_to = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut name = leads_to.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.part", std::process::id()));
-    let part = path.with_file_name(name);
-    let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
+    let part = leads_to.with_file_name(name);
+    let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, &leads_to));
     written.map_err(|error| {
         let _ = std::fs::remove_file(&part);
         unwritable(path, &error)
@@ -444,6 +443,25 @@ mod tests {
         let _ = std::fs::remove_dir_all(&dir);
         std::fs::create_dir_all(&dir).expect("a folder");
         dir
+    }
+
+    #[test]
+    fn what_is_no_plain_file_is_written_to_and_not_replaced() {
+        let dir = folder("written");
+        let (file, link, pipe) = (dir.join("file"), dir.join("link"), dir.join("pipe"));
+        std::fs::write(&file, "old").expect("written");
+        std::os::unix::fs::symlink(&file, &link).expect("a link");
+        write_whole(&link, "new").expect("written");
+        assert_eq!(std::fs::read_to_string(&file).expect("read"), "new");
+        assert!(std::fs::symlink_metadata(&link).expect("there").is_symlink());
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+        assert!(made.success());
+        let reads = pipe.clone();
+        let reader = std::thread::spawn(move || std::fs::read_to_string(reads).expect("read"));
+        write_whole(&pipe, "through").expect("written");
+        assert_eq!(reader.join().expect("a thread"), "through");
+        assert!(!std::fs::metadata(&pipe).expect("there").is_file());
+        std::fs::remove_dir_all(dir).expect("removed");
     }
 
     #[test]

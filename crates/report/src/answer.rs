@@ -430,12 +430,15 @@ fn after_failed(summary: &Summary, action: String) -> String {
         return action;
     }
     // There is nothing else to do.
-    if action.starts_with("nothing") {
+    if [NOTHING, NO_FINDING].contains(&action.as_str()) {
         FAILED.to_owned()
     } else {
         format!("{FAILED}; then {action}")
     }
 }
+
+/// What to do where no rule found anything.
+const NO_FINDING: &str = "nothing: no rule found anything to change";
 
 /// What may end some of the runs to a host that answers others.
 const FAILED: &str = "see why runs failed: a firewall's quota or limit of connections between (nft \
@@ -467,6 +470,6 @@ fn first_action(analysis: &Analysis<'_>, summary: &Summary) -> String {
         .or_else(|| findings().next())
     {
         Some(finding) => finding.remedy.clone(),
-        None => "nothing: no rule found anything to change".to_owned(),
+        None => NO_FINDING.to_owned(),
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU8, AtomicU64};
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread;
 
 /// Where a run is on its time line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +22,9 @@ pub enum Phase {
 }
 
 /// Readings of a tally in search of one between two messages; what counts one takes nanoseconds.
-const READINGS: usize = 1000;
+const READINGS: usize = 10_000;
+/// Of these so many without letting others run.
+const AT_ONCE: usize = 100;
 const PHASES: [Phase; 5] =
     [Phase::Gate, Phase::Warmup, Phase::Window, Phase::Cooldown, Phase::Stop];
 
@@ -101,10 +104,14 @@ impl Tally {
     /// Messages, and the bytes of just these: read again while one is being counted.
     fn whole(&self) -> (u64, u64) {
         let mut read = (0, 0);
-        for _ in 0..READINGS {
+        for reading in 0..READINGS {
             read = (self.messages.load(Acquire), self.bytes.load(Acquire));
             if self.begun.load(Relaxed) == read.0 {
                 break;
+            }
+            // Whoever counts may have been put aside in the midst of it.
+            if reading >= AT_ONCE {
+                thread::yield_now();
             }
         }
         read
@@ -158,7 +165,6 @@ impl Tally {
 mod tests {
     use super::*;
     use std::sync::Arc;
-    use std::thread;
 
     #[test]
     fn a_tally_counts_each_thing_apart() {
