@@ -452,7 +452,7 @@ fn overdue(cell: &Cell<'_>) -> Option<Answer> {
 }
 
 const OVERDUE: &str =
-    "the load asked for, more requests a second than one after another can be served,";
+    "the load asked for, more requests a second than can be served one after another,";
 
 /// Round trips too few for a figure, of which one was unanswered for nearly all of the window,
 /// where a route makes TCP wait for as long before it sends anything again.

@@ -11,7 +11,8 @@ const PACKET_HEADERS_BYTES: f64 = 52.0;
 /// Of what a full window moves in each of the shortest round trips a stream that it holds has so
 /// much: its thread may be late, and its round trips longer.
 const FULL_WINDOW: f64 = 0.7;
-/// Half of Linux's first receive buffer (131,072 B) is its first window, which only grows.
+/// Linux's first window is 64 KiB (half of 131,072 B), and only grows: below half of that something
+/// keeps it small.
 const GROWN_WINDOW_BYTES: f64 = 32_768.0;
 /// A window is steady where its largest is at most so many times its least.
 const STEADY_WINDOW: f64 = 1.25;

@@ -323,15 +323,16 @@ fn by_timer(cell: &Cell<'_>, gap: &Gap, middle_ms: f64) -> String {
 fn by_length(cell: &Cell<'_>, waited_ns: f64) -> String {
     let params = &cell.trial.params;
     let (asks, answers) = (params.message_bytes.0 as f64, params.response_bytes().0 as f64);
-    let mbps = |bytes: f64| 8000.0 * bytes / waited_ns;
+    let bps = |bytes: f64| 8e9 * bytes / waited_ns;
+    let (unit_bps, unit) = if bps(asks) < 1e6 { (1e3, "kb/s") } else { (1e6, "Mb/s") };
     format!(
         "Messages of {} wait {:.1} ms for their own length in {}: the path carries about {:.0} to \
-         {:.0} Mb/s, by whether both ways are as slow",
+         {:.0} {unit}, by whether both ways are as slow",
         params.message_bytes,
         waited_ns / 1e6,
         cell.trial.label,
-        mbps(asks),
-        mbps(asks + answers)
+        bps(asks) / unit_bps,
+        bps(asks + answers) / unit_bps
     )
 }
 
@@ -641,6 +642,25 @@ mod tests {
         assert!(says(18_000, 20).contains("Round trips vary"), "they keep up, and take long");
         assert!(says(18_080, 20).contains("Round trips vary"), "as near as counts are");
         assert!(says(18_100, 20).contains("18100 requests a second are due"), "a little more");
+    }
+
+    #[test]
+    fn messages_that_all_take_as_long_wait_for_their_length_and_not_for_jitter() {
+        let of = |bytes: u64, late_ms: u64| {
+            let mut study = trips(57_000);
+            study.trials[0].params.message_bytes = Bytes(bytes);
+            read(&mut study, "tcp-info", "flow0.rtt_min_ns", 50_000);
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+                end.round_trips.push((Nanos(late_ms * 1_000_000), 300));
+            }
+            said(&study)
+        };
+        // 1000 B in 57 ms are 140 kb/s, and there and back twice that.
+        let slow = of(1000, 58);
+        assert!(slow.contains("wait 57.0 ms for their own length"), "{slow}");
+        assert!(slow.contains("about 140 to 281 kb/s"), "{slow}");
+        assert!(of(1000, 70).contains("Round trips vary"), "a quarter of them take longer");
+        assert!(of(499, 58).contains("Round trips vary"), "hardly longer than an empty packet");
     }
 
     #[test]

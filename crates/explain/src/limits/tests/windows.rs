@@ -184,3 +184,32 @@ fn a_window_that_opens_slowly_is_named_where_nothing_else_holds_the_stream() {
         assert!(!other.what.contains("TCP's congestion window"), "{why}: {other}");
     }
 }
+
+#[test]
+fn window_scaling_that_something_strips_holds_what_fills_such_a_window() {
+    let of = |bytes: u64| {
+        let mut study = shaped();
+        let scaling = Fact::known("1".to_owned(), "test");
+        study.host.tuning.insert("net.ipv4.tcp_window_scaling".to_owned(), scaling);
+        study.peer_hosts = vec![study.host.clone()];
+        for (key, value) in [
+            ("agreed_options", 3),
+            ("rtt_ns", 10_000_000),
+            ("lowest:rtt_ns", 10_000_000),
+            ("highest:rtt_ns", 10_000_000),
+            ("retransmitted_segments", 0),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+            end.flows[0].bytes.0 = bytes;
+        }
+        slices(&mut study, &[bytes / 10; 10]);
+        limit_of(&study, &[])
+    };
+    // 24 kB in each round trip of 10 ms, of 64 KiB.
+    let stripped = of(2_400_000);
+    assert_eq!(stripped.rule.as_deref(), Some("tcp-options-removed"), "{stripped}");
+    assert!(stripped.what.contains("strips window scaling"), "{stripped}");
+    assert_ne!(of(8_000_000).rule.as_deref(), Some("tcp-options-removed"), "more than it allows");
+}
