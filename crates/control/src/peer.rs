@@ -34,6 +34,9 @@ const CROWDED_PAUSES: [Duration; 5] = [
     Duration::from_millis(200),
 ];
 const DESCRIBE_WITHIN: Duration = Duration::from_secs(20);
+/// How long an agent that was met may take to start a worker: it takes milliseconds, and a path
+/// that loses bursts has TCP say a word again after 0.2, 0.6, 1.4, 3, 6 and 13 seconds.
+const START_WITHIN: Duration = Duration::from_secs(20);
 /// How long an agent may take to start a tool's server.
 const TOOL_WITHIN: Duration = Duration::from_secs(20);
 
@@ -298,7 +301,7 @@ impl Peer {
 
     /// Starts the worker of a number; those of others go on.
     pub fn start_worker(&mut self, worker: u32) -> Result<(), ControlError> {
-        match self.ask(&Request::Start { worker }, CONNECT_WITHIN)? {
+        match self.ask(&Request::Start { worker }, START_WITHIN)? {
             Reply::Started => {
                 // What came before is of the one that had the number.
                 self.held.remove(&worker);
@@ -344,7 +347,11 @@ impl Peer {
                 // A late word of a worker that was stopped, or one of another worker.
                 Some(Reply::Answer { answer, worker }) => self.hold(worker, answer),
                 Some(reply) => return Ok(reply),
-                None => return Err(ControlError::gone(&self.peer, Gone::NoAnswer(within))),
+                // It was met: what is missing is its process, or the way to it.
+                None => {
+                    let peer = self.peer.clone();
+                    return Err(ControlError::Vanished { peer, silent: within });
+                }
             }
         }
     }

@@ -63,7 +63,7 @@ impl Failure {
     /// Whether it is for want of an answer of other hosts: one that answers and refuses is another
     /// matter.
     pub fn is_no_answer(&self) -> bool {
-        [Cause::UNKNOWN_HOST, Cause::UNREACHABLE].contains(&self.cause)
+        NO_ANSWER.contains(&self.cause)
     }
 
     /// Whether nobody was called, for want of a key.
@@ -158,6 +158,27 @@ impl From<BmcError> for Failure {
     }
 }
 
+/// Causes of hosts from which no answer came.
+const NO_ANSWER: [Cause; 6] = [
+    Cause::UNKNOWN_HOST,
+    Cause::UNREACHABLE,
+    Cause::NOTHING_LISTENS,
+    Cause::NOTHING_BACK,
+    Cause::NO_NEIGHBOUR,
+    Cause::NO_ROUTE,
+];
+
+/// Why no connection to an agent was made.
+fn unmet(kind: ErrorKind) -> Cause {
+    match kind {
+        ErrorKind::ConnectionRefused => Cause::NOTHING_LISTENS,
+        ErrorKind::TimedOut => Cause::NOTHING_BACK,
+        ErrorKind::HostUnreachable => Cause::NO_NEIGHBOUR,
+        ErrorKind::NetworkUnreachable => Cause::NO_ROUTE,
+        _ => Cause::UNREACHABLE,
+    }
+}
+
 impl From<ControlError> for Failure {
     fn from(error: ControlError) -> Self {
         let says = error.to_string();
@@ -165,6 +186,7 @@ impl From<ControlError> for Failure {
             ControlError::UnknownHost { .. } => Cause::UNKNOWN_HOST,
             ControlError::HungUp { why: Refusal::NoAgent | Refusal::Gone(_), .. }
             | ControlError::Unreachable { why: Gone::Closed, .. } => Cause::TURNED_AWAY,
+            ControlError::Unreachable { why: Gone::Connect(error), .. } => unmet(error.kind()),
             ControlError::Unreachable { .. } => Cause::UNREACHABLE,
             ControlError::Listen { error, .. } => unheard(error.kind()),
             ControlError::Vanished { .. } => Cause::VANISHED,
@@ -318,6 +340,22 @@ mod tests {
     }
 
     #[test]
+    fn who_cannot_be_met_is_looked_for_where_the_kernel_says() {
+        for (kind, words) in [
+            (ErrorKind::ConnectionRefused, "start `narrows serve` there"),
+            (ErrorKind::TimedOut, "the way back"),
+            (ErrorKind::HostUnreachable, "nobody has the address"),
+            (ErrorKind::NetworkUnreachable, "no route"),
+            (ErrorKind::PermissionDenied, "is `narrows serve` running there"),
+        ] {
+            let why = Gone::Connect(kind.into());
+            let failure = Failure::from(ControlError::Unreachable { peer: "p".to_owned(), why });
+            assert!(failure.cause.hint().contains(words), "{kind:?}: {}", failure.cause.hint());
+            assert_eq!(failure.cause.exit().code(), CONNECT);
+        }
+    }
+
+    #[test]
     fn a_failure_says_what_helps_and_whether_it_was_wished_for() {
         let of = |cause: Cause| Failure::of(cause, "it says");
         let kinds =
@@ -325,6 +363,8 @@ mod tests {
         for (cause, is) in [
             (Cause::STOPPED, (true, false, false)),
             (Cause::UNREACHABLE, (false, true, false)),
+            (unmet(ErrorKind::ConnectionRefused), (false, true, false)),
+            (unmet(ErrorKind::NetworkUnreachable), (false, true, false)),
             (Cause::UNKNOWN_HOST, (false, true, false)),
             (Cause::NO_KEY, (false, false, true)),
             (Cause::ORDER, (false, false, false)),

@@ -12,6 +12,24 @@ impl Cause {
     pub const UNREACHABLE: Self = Self::connect(
         "is `narrows serve` running there, and does the firewall let its port through?",
     );
+    /// A host answers at that address, and that nothing listens on the port.
+    pub const NOTHING_LISTENS: Self = Self::connect(
+        "start `narrows serve` there, or give its port with -p; if it runs, another host may have that \
+         address (`ip neigh`, `arping -D`), or a firewall refuses the port",
+    );
+    /// Nothing comes back.
+    pub const NOTHING_BACK: Self = Self::connect(
+        "does `ping` reach it, and `ip route get` there name the way back? If so, a firewall drops the \
+         port: open it, or give another with -p",
+    );
+    /// No neighbour has the address, or a router says that it cannot be reached.
+    pub const NO_NEIGHBOUR: Self = Self::connect(
+        "is it up, and on this network (`ip neigh`: FAILED means that nobody has the address; VLAN, \
+         cable, netmask)? A router or firewall may also say so: `tracepath` shows which",
+    );
+    /// This host knows no way there.
+    pub const NO_ROUTE: Self =
+        Self::connect("`ip route get ADDRESS` shows that this host has no route there: add one");
     /// No iperf3 server answers.
     pub const NO_IPERF3: Self =
         Self::connect("is `iperf3 -s` running there, and does the firewall let its port through?");
@@ -19,8 +37,9 @@ impl Cause {
     pub const ODD_IPERF3: Self =
         Self::connect("see what listens on that port there, and what `iperf3 --version` says");
     /// The agent is not heard any more.
-    pub const VANISHED: Self =
-        Self::connect("is that host still up, and the network between? What was measured is kept");
+    pub const VANISHED: Self = Self::connect(
+        "is that host still up, and what does `ping` to it lose? What was measured is kept",
+    );
     /// The other side is no agent, or has another key or version.
     pub const REFUSED: Self =
         Self::connect("paste the command that `narrows serve` printed there; it holds the key");

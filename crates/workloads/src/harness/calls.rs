@@ -180,7 +180,8 @@ fn says(to: SocketAddr, calls: &[Call], now: Instant) -> String {
     let how = match pattern(&stands) {
         Pattern::Last => format!(
             "the first {good} connected and none after them: a limit on the number of connections \
-             (a firewall's connlimit or ct count, maxconn), or a bundle of links with a dead member"
+             (a firewall's connlimit or ct count, a full table of connections: nf_conntrack_max, \
+             maxconn), or a bundle of links with a dead member"
         ),
         Pattern::Mixed => format!(
             "others begun before and after them connected: a bundle of links (LAG, ECMP) with a \
