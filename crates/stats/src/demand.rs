@@ -191,6 +191,16 @@ impl Demand {
         }
     }
 
+    /// The unit that a cell's figure will have, where it is another: known before it is measured.
+    pub fn other_unit(&self, planned: &Summary) -> Option<Unit> {
+        let unit = match self.quantity {
+            Quantity::Median | Quantity::Least | Quantity::Most => planned.metric.unit(),
+            Quantity::P50 | Quantity::P90 | Quantity::P99 | Quantity::P999 => Unit::Nanos,
+            Quantity::Loss => Unit::Share,
+        };
+        (unit != self.unit).then_some(unit)
+    }
+
     /// The lower and the upper end of what is held beside the bound.
     fn figure(&self, summary: &Summary) -> Option<(f64, f64, Unit)> {
         let percentile = |of: fn(&Percentiles) -> Option<Nanos>| {

@@ -3,7 +3,10 @@
 use crate::args::DemandArgs;
 use crate::cause::{Cause, Exit};
 use crate::failure::Failure;
+use narrows_model::host::Host;
 use narrows_model::study::StoredStudy;
+use narrows_model::trial::Trial;
+use narrows_model::units::Unit;
 use narrows_report::words;
 use narrows_stats::{Demand, Met, Summary, summarise};
 use std::path::Path;
@@ -45,14 +48,61 @@ pub fn judged_of(stored: &StoredStudy, demands: &DemandArgs, code: u8) -> Result
     Ok(if code == Exit::Ok.code() { worst } else { code })
 }
 
+/// Refuses a demand that none of the planned cells which it speaks of can meet for its unit, before
+/// anything is measured. Cells that come later, such as those of a probe, are not known here.
+pub fn check(trials: &[Trial], demands: &DemandArgs) -> Result<(), Failure> {
+    let planned = planned(trials);
+    for demand in asked(demands) {
+        let fit: Vec<&Summary> = planned.iter().filter(|cell| demand.fits(cell)).collect();
+        let Some(first) = fit.first() else { continue };
+        if let Some(unit) = demand.other_unit(first)
+            && fit.iter().all(|cell| demand.other_unit(cell).is_some())
+        {
+            return Err(of_other_unit(demand, &first.label, unit));
+        }
+    }
+    Ok(())
+}
+
+/// The same where all cells are known: one that speaks of none of them is refused too.
+pub fn check_all(trials: &[Trial], demands: &DemandArgs) -> Result<(), Failure> {
+    let planned = planned(trials);
+    let mut all = asked(demands);
+    match all.find(|demand| !planned.iter().any(|cell| demand.fits(cell))) {
+        Some(demand) => Err(of_no_cell(demand)),
+        None => check(trials, demands),
+    }
+}
+
+fn asked(demands: &DemandArgs) -> impl Iterator<Item = &Demand> {
+    let expected = demands.expect.iter().flat_map(|expected| &expected.0);
+    demands.fail_if.iter().chain(expected.map(|(_, demand)| demand))
+}
+
+/// Cells without figures.
+fn planned(trials: &[Trial]) -> Vec<Summary> {
+    let mut study = StoredStudy::unmeasured(Host::default());
+    study.trials = trials.to_vec();
+    summarise(&study)
+}
+
+fn of_no_cell(demand: &Demand) -> Failure {
+    let says = format!("'{}' speaks of no cell of this study", demand.text());
+    Failure::of(Cause::NO_SUCH_CELL, says)
+}
+
+fn of_other_unit(demand: &Demand, label: &str, unit: Unit) -> Failure {
+    let says = format!("'{}': {label} is in {}", demand.text(), words::word(&unit));
+    Failure::of(Cause::OTHER_UNIT, says)
+}
+
 /// Holds one demand beside every cell that it speaks of, and says so. With a name it is expected;
 /// without one it must not be.
 fn one(demand: &Demand, summaries: &[Summary], name: Option<&str>) -> Result<Outcome, Failure> {
     let fit = summaries.iter().filter(|cell| demand.fits(cell));
     let cells: Vec<(&Summary, Met)> = fit.map(|cell| (cell, demand.met(cell))).collect();
     if cells.is_empty() {
-        let says = format!("'{}' speaks of no cell of this study", demand.text());
-        return Err(Failure::of(Cause::NO_SUCH_CELL, says));
+        return Err(of_no_cell(demand));
     }
     // `tcp` means streams and round trips: the unit says which.
     let in_unit = cells.iter().filter(|(_, met)| !matches!(met, Met::OtherUnit(_)));
@@ -60,8 +110,7 @@ fn one(demand: &Demand, summaries: &[Summary], name: Option<&str>) -> Result<Out
     let mut worst = Outcome::Passed;
     for (cell, met) in if told.is_empty() { cells } else { told } {
         if let Met::OtherUnit(unit) = met {
-            let says = format!("'{}': {} is in {}", demand.text(), cell.label, words::word(&unit));
-            return Err(Failure::of(Cause::OTHER_UNIT, says));
+            return Err(of_other_unit(demand, &cell.label, unit));
         }
         let outcome = outcome(met, name.is_some());
         let subject = name.unwrap_or("fail-if");
@@ -111,6 +160,41 @@ fn figure(cell: &Summary, met: Met) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::load::{Params, Timeline};
+    use narrows_model::trial::{EndSpec, NetworkPath, TrialId};
+    use narrows_model::{Bytes, Nanos};
+
+    fn stream() -> Trial {
+        Trial {
+            id: TrialId("tcp-stream".into()),
+            label: "up".into(),
+            kind: "tcp-stream".into(),
+            params: Params::of_network(Bytes(1000), 1),
+            ends: EndSpec::anywhere(false),
+            path: NetworkPath::Peer,
+            timeline: Timeline::new(Nanos(0), Nanos(1_000_000_000), Nanos(0)),
+            levels: Vec::new(),
+            notes: Vec::new(),
+            engine: None,
+        }
+    }
+
+    #[test]
+    fn what_no_planned_cell_can_meet_is_refused_before_anything_is_measured() {
+        let of = |check: fn(&[Trial], &DemandArgs) -> Result<(), Failure>, text: &str| {
+            let demand = text.parse().expect("a demand");
+            check(&[stream()], &DemandArgs { fail_if: vec![demand], expect: None })
+        };
+        for text in ["tcp.median < 9 Gbit/s", "up.median < 9 Gbit/s", "up.p99 > 3 ms"] {
+            assert!(of(check_all, text).is_ok() && of(check, text).is_ok(), "{text}");
+        }
+        for text in ["tcp.median < 9 GB/s", "up.loss > 3 ms"] {
+            assert!(of(check_all, text).is_err() && of(check, text).is_err(), "{text}");
+        }
+        // A probe's cells, say, come later than those that were planned.
+        let later = "path-probe.median > 3 ms";
+        assert!(of(check, later).is_ok() && of(check_all, later).is_err());
+    }
 
     #[test]
     fn nothing_that_was_not_measured_passes() {

@@ -1,5 +1,6 @@
 //! One direct measurement, before its first run.
 
+use super::demands;
 use super::far::Far;
 use super::lacks;
 use super::variants::{contrasts, control, sweep, with_both_ways, with_probe, with_uncopied};
@@ -285,6 +286,7 @@ pub fn begin(
     trials: Vec<Trial>,
 ) -> Result<Opened, Failure> {
     let Met { far, host, peer_hosts, path, own_address, .. } = met;
+    demands::check(&trials, &measurement.peer.out.demands)?;
     // Until here there is nothing to clean up, and a peer may be slow to answer.
     let stop = stop::flag()?;
     let folder = &measurement.peer.out;

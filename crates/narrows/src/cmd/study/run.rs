@@ -85,6 +85,7 @@ pub fn begin(new: &New<'_>, mut machines: Machines) -> Result<u8, Failure> {
         return outlook::print(defined, &plan, engine.schedule(), &machines.path_says());
     }
     plan.check_any_runs()?;
+    demands::check_all(&plan.trials, &session.demands)?;
     let names: Vec<&str> = plan.site.peers.iter().map(|far| far.name.as_str()).collect();
     let names = names.join(BETWEEN_NAMES);
     let peer = Some(names.as_str()).filter(|names| !names.is_empty());
