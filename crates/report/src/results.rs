@@ -10,6 +10,7 @@ use narrows_predict::loss::Loss;
 use narrows_predict::pcie_paths::{PciePath, SharedLink, Uplink, pcie_paths, shared};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::io::Read;
 
 /// A host as `narrows host --json` prints it.
 #[derive(Serialize, JsonSchema)]
@@ -20,6 +21,15 @@ pub struct HostDocument {
     pub host: Host,
     /// What follows from it.
     pub results: Results,
+}
+
+/// Reads the host of such a document; what follows from it is computed anew.
+pub fn host_of(document: impl Read) -> serde_json::Result<Host> {
+    #[derive(Deserialize)]
+    struct Part {
+        host: Host,
+    }
+    serde_json::from_reader(document).map(|part: Part| part.host)
 }
 
 /// Everything that is computed of a host alone.

@@ -5,7 +5,7 @@ use narrows_bmc::Fingerprint;
 use std::path::PathBuf;
 
 /// Who asks a controller, and which certificate of it is believed.
-#[derive(ClapArgs)]
+#[derive(ClapArgs, Default)]
 pub struct BmcArgs {
     /// The account at a management controller (redfish://HOST)
     ///
