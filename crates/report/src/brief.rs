@@ -181,12 +181,20 @@ fn is_outside(text: &str) -> bool {
     count('(') <= count(')') && count('`').is_multiple_of(2)
 }
 
+/// Texts of one kind, of which some are shown.
+struct Several<'a> {
+    what: &'static str,
+    most: usize,
+    /// Names of all texts, for those that are left out; empty where they have none.
+    names: &'a [&'a str],
+}
+
 /// The texts that fit into so many lines, whole, and how many are left out; the first is shown
 /// wherever it ends.
-fn whole(texts: &[Vec<String>], most: usize, room: usize, what: &str) -> Vec<String> {
+fn whole(texts: &[Vec<String>], of: &Several<'_>, room: usize, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut shown = 0;
-    for text in texts.iter().take(most) {
+    for text in texts.iter().take(of.most) {
         let left = usize::from(shown + 1 < texts.len());
         if shown > 0 && lines.len() + text.len() + left > room {
             break;
@@ -194,7 +202,10 @@ fn whole(texts: &[Vec<String>], most: usize, room: usize, what: &str) -> Vec<Str
         lines.extend_from_slice(text);
         shown += 1;
     }
-    lines.extend(more(texts.len(), shown, what));
+    let names = of.names.get(shown..).filter(|names| !names.is_empty());
+    let names = names.map_or(String::new(), |names| format!(": {}", names.join(", ")));
+    let more = more(texts.len(), shown, of.what);
+    lines.extend(more.map(|line| cut(&format!("{line}{names}"), columns)));
     lines
 }
 
@@ -265,7 +276,8 @@ fn nics(analysis: &Analysis<'_>, columns: usize, room: usize) -> Vec<String> {
         let says = format!("{} can reach {} (predicted)", one.path, words::prediction(one));
         wrap(&shown::line(&says), columns, "  ")
     });
-    whole(&reach.collect::<Vec<_>>(), NICS, room, "NIC")
+    let several = Several { what: "NIC", most: NICS, names: &[] };
+    whole(&reach.collect::<Vec<_>>(), &several, room, columns)
 }
 
 /// What each end of the profiled trials spent its CPU time on.
@@ -273,7 +285,8 @@ fn profiles(analysis: &Analysis<'_>, columns: usize, room: usize) -> Vec<String>
     let ends = analysis.profiles.iter().flat_map(|one| &one.ends);
     let lines: Vec<Vec<String>> =
         ends.map(|end| wrap(&shown::line(&profiled::brief(end)), columns, "  ")).collect();
-    if lines.is_empty() { lines.concat() } else { whole(&lines, CELLS, room, "profiled end") }
+    let several = Several { what: "profiled end", most: CELLS, names: &[] };
+    if lines.is_empty() { lines.concat() } else { whole(&lines, &several, room, columns) }
 }
 
 /// The findings that weigh most.
@@ -282,7 +295,10 @@ fn findings(analysis: &Analysis<'_>, columns: usize, room: usize) -> Vec<String>
         return Vec::new();
     }
     let found = analysis.found.iter().map(|found| finding(&found.finding, columns));
-    whole(&found.collect::<Vec<_>>(), FINDINGS, room, "finding")
+    // One that is not shown may be what the reader looks for: its rule says which.
+    let rules: Vec<&str> = analysis.found.iter().map(|found| &*found.finding.rule).collect();
+    let several = Several { what: "finding", most: FINDINGS, names: &rules };
+    whole(&found.collect::<Vec<_>>(), &several, room, columns)
 }
 
 fn finding(finding: &Finding, columns: usize) -> Vec<String> {
