@@ -25,6 +25,7 @@ names! {
     FRAGMENTS_LOST = "fragments-lost",
     HANDSHAKE_LOSS = "handshake-loss",
     HANDSHAKE_SLOW = "handshake-slow",
+    HOPS_EXCEEDED = "hops-exceeded",
     HOST_CONGESTION = "host-congestion",
     LARGE_FRAMES_LOST = "large-frames-lost",
     MESSAGE_SIZE = "message-size",

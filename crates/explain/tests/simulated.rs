@@ -5,6 +5,8 @@
 #[path = "simulated/causes.rs"]
 mod causes;
 mod common;
+#[path = "simulated/hops.rs"]
+mod hops;
 #[path = "simulated/nics.rs"]
 mod nics;
 #[path = "simulated/trips.rs"]
@@ -336,7 +338,7 @@ fn one_cause_and_two_at_once_are_named_and_nothing_else_is() {
 
 /// Every cause that is planted.
 fn all_causes() -> impl Iterator<Item = &'static Cause> {
-    CAUSES.iter().chain(trips::CAUSES)
+    CAUSES.iter().chain(trips::CAUSES).chain(hops::CAUSES)
 }
 
 /// All verdicts on a study, and what is said to hold it, each in a line.

@@ -350,6 +350,9 @@ pub struct NextHop {
     pub addresses: u32,
     /// Times that one took the place of another.
     pub changes: u32,
+    /// Times that it had none any more: nobody answered for it (ARP, neighbour discovery), or its
+    /// entry was taken away.
+    pub lost: u32,
 }
 
 /// Ports of a flow, of which hashes of bundles (LAG, ECMP) choose its way.

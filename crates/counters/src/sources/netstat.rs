@@ -57,13 +57,14 @@ const KEPT: [(&str, &[&str]); 6] = [
             "ReasmTimeout",
         ],
     ),
-    ("Icmp", &["InDestUnreachs", "OutDestUnreachs"]),
+    ("Icmp", &["InDestUnreachs", "InTimeExcds", "OutDestUnreachs"]),
     ("Tcp", &["AttemptFails", "EstabResets", "InCsumErrors", "InErrs", "OutSegs", "RetransSegs"]),
     ("Udp", &["InCsumErrors", "MemErrors", "NoPorts"]),
 ];
 
 /// Lines of `snmp6` (kernel, net/ipv6/proc.c), and the row and column of IPv4 that count the same.
-const KEPT_V6: [(&str, &str); 7] = [
+const KEPT_V6: [(&str, &str); 8] = [
+    ("Icmp6InTimeExcds", "Icmp.InTimeExcds"),
     ("Ip6FragCreates", "Ip.FragCreates"),
     ("Ip6FragFails", "Ip.FragFails"),
     ("Ip6InCEPkts", "IpExt.InCEPkts"),

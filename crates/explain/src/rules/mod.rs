@@ -26,6 +26,7 @@ mod fragments_lost;
 mod generator_bound;
 mod handshake_loss;
 mod handshake_slow;
+mod hops_exceeded;
 pub mod host_congestion;
 mod idle_slow_start;
 mod idle_states;
@@ -151,6 +152,7 @@ pub static RULES: &[&Rule] = &[
     &generator_bound::RULE,
     &handshake_loss::RULE,
     &handshake_slow::RULE,
+    &hops_exceeded::RULE,
     &host_congestion::RULE,
     &idle_slow_start::RULE,
     &idle_states::RULE,

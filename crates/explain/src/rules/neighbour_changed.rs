@@ -6,6 +6,9 @@
 //! and a second one may be the return from it, in the same run or in a later one. A bond of the
 //! other end may answer with the addresses of several of its ports (balance-alb, bonding.rst): that
 //! is no fault. The table of neighbours is asked before a run and after it, and heard of in it.
+//!
+//! Where nobody answers for the address any more (ARP, neighbour discovery), packets wait and are
+//! dropped until somebody does.
 
 use crate::measured::{self, Blind, Cell, Looked, finding, times};
 use crate::{Case, Rule};
@@ -40,6 +43,11 @@ fn look(cell: &Cell<'_>) -> Looked {
     let Some(told) = all.iter().max_by_key(|told| told.changes) else {
         return Err(cell.lacks(Measure::NextHop));
     };
+    if let Some(lost) = all.iter().filter(|told| told.lost > 0).max_by_key(|told| told.lost)
+        && told.changes == 0
+    {
+        return of_lost(cell, lost);
+    }
     let hop = if told.is_router { "router" } else { "way to the other end" };
     let bond = if told.is_bond { "; the other end's interface is a bond" } else { "" };
     let seen = format!(
@@ -74,6 +82,31 @@ fn look(cell: &Cell<'_>) -> Looked {
     cell.saw(seen, wrong)
 }
 
+fn of_lost(cell: &Cell<'_>, told: &Told) -> Looked {
+    let hop = if told.is_router { "its router" } else { "the other end" };
+    let seen = format!(
+        "the {}'s kernel had no link-layer address of {hop} any more {}, in {} of {} runs",
+        told.at,
+        times(told.lost as f64),
+        told.runs_lost,
+        told.of
+    );
+    let says = format!(
+        "Nobody answered for the address of {hop} at times in {}: the {}'s kernel lost its \
+         link-layer address {}, and packets wait or are dropped until it is known again",
+        cell.trial.label,
+        told.at,
+        times(told.lost as f64)
+    );
+    let found = finding(&RULE, cell, Weight::Advice, says, seen.clone(), UNANSWERED);
+    cell.saw(seen, Some(found))
+}
+
+const UNANSWERED: &str = "see who does not answer: ip monitor neigh and tcpdump -e arp (IPv6: icmp6) at \
+                          both ends; filters of ARP or neighbour discovery (nft list ruleset: arp, \
+                          bridge; arptables; port security), arp_ignore and arp_filter there, a \
+                          full table (sysctl net.ipv4.neigh.default.gc_thresh3), a VLAN or port \
+                          that flaps, and what takes entries away (ip neigh flush)";
 const DUPLICATE: &str = "find the second device: arping -D -I IFACE ADDRESS, ip monitor neigh \
                          (both link-layer addresses), then the port that each is behind (bridge \
                          fdb show, the switch's table of addresses), and give one of them another \
@@ -92,6 +125,9 @@ struct Told {
     at_once: u32,
     /// Runs with a change.
     runs: usize,
+    /// Times that there was no address any more, and the runs with one of them.
+    lost: u32,
+    runs_lost: usize,
     of: usize,
     /// Whether the next hop is the other end, and its interface a bond.
     is_bond: bool,
@@ -118,6 +154,8 @@ fn told(cell: &Cell<'_>, role: Role, at: &'static str) -> Option<Told> {
         changes: all.iter().map(|hop| hop.changes).fold(0, u32::saturating_add),
         at_once: all.iter().map(|hop| hop.changes).max()?,
         runs: all.iter().filter(|hop| hop.changes > 0).count(),
+        lost: all.iter().map(|hop| hop.lost).fold(0, u32::saturating_add),
+        runs_lost: all.iter().filter(|hop| hop.lost > 0).count(),
         of: all.len(),
         is_bond: !is_router && is_bond.unwrap_or(false),
     })
@@ -136,6 +174,13 @@ pub fn is_fight(cell: &Cell<'_>) -> bool {
     ends.filter_map(|role| told(cell, role, "")).any(|told| told.is_fight())
 }
 
+/// Whether nobody answered for the next hop again and again, and no other device does.
+pub fn is_lost(cell: &Cell<'_>) -> bool {
+    let ends = [Role::Receiver, Role::Sender].into_iter();
+    let told: Vec<Told> = ends.filter_map(|role| told(cell, role, "")).collect();
+    told.iter().all(|told| told.changes == 0) && told.iter().any(|told| told.lost >= AGAIN)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,7 +193,7 @@ mod tests {
         let mut study = stream("tcp-stream");
         for (changes, record) in changes.into_iter().zip(&mut study.records) {
             let addresses = 1 + changes.min(1);
-            let hop = NextHop { is_router, addresses, changes };
+            let hop = NextHop { is_router, addresses, changes, lost: 0 };
             record.of_mut(Role::Sender).for_each(|end| end.next_hop = Some(hop));
         }
         study
@@ -168,6 +213,21 @@ mod tests {
         }
         assert!(is_clear(&of_study(&RULE, &study([0; 3], true))));
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))), "an older agent");
+    }
+
+    #[test]
+    fn a_next_hop_that_nobody_answers_for_is_found() {
+        let of = |lost: u32| {
+            let mut study = study([0; 3], true);
+            for hop in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
+                hop.next_hop = Some(NextHop { is_router: true, addresses: 1, changes: 0, lost });
+            }
+            study
+        };
+        let told = format!("{:?}", of_study(&RULE, &of(1)));
+        assert!(told.contains("answered for the address of its router"), "{told}");
+        assert!(told.contains("address 3 times") && told.contains("ip monitor neigh"), "{told}");
+        assert!(is_clear(&of_study(&RULE, &of(0))));
     }
 
     #[test]

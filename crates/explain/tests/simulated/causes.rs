@@ -687,7 +687,8 @@ pub const CAUSES: &[Cause] = &[
         plant: |study, noise| {
             senders(study, |end| {
                 let changes = u32::from(noise.share() < 0.8);
-                end.next_hop = Some(NextHop { is_router: false, addresses: 1 + changes, changes });
+                let addresses = 1 + changes;
+                end.next_hop = Some(NextHop { is_router: false, addresses, changes, lost: 0 });
             });
         },
     },

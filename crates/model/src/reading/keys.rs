@@ -124,6 +124,9 @@ pub const FRAGMENTS_OUT: Counter = kernel("Ip.FragCreates");
 pub const CONGESTION_MARKS: Counter = kernel("IpExt.InCEPkts");
 /// Messages of routers and hosts that something cannot be reached or is too big.
 pub const UNREACHABLE_IN: Counter = kernel("Icmp.InDestUnreachs");
+/// Messages of routers that a packet had no hop left (TTL, hop limit), and of hosts that its
+/// fragments did not all come in time.
+pub const HOPS_EXCEEDED: Counter = kernel("Icmp.InTimeExcds");
 /// Segments dropped since a socket's backlog was full.
 pub const SOCKET_BACKLOG: Counter = kernel("TcpExt.TCPBacklogDrop");
 /// Segments dropped since a receive queue was full.

@@ -112,6 +112,7 @@ said! {
         FragmentsOfBoth = "both ends' counts of fragments",
         SwitchesOfBoth = "switches and acknowledgements of both ends",
         SettingsOfBoth = "settings of both ends",
+        HopsExceeded = "the kernel's count of packets that ran out of hops (Icmp.InTimeExcds)",
         WrongChecksums = "the receiver's count of wrong checksums",
         SegmentsEarly = "the receiver's count of segments that came early",
         SocketDrops = "the kernel's drops at sockets",

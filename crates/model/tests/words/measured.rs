@@ -21,6 +21,10 @@ const MEASURES: [(Measure, &str); 65] = [
     (Measure::FragmentsOfBoth, "both ends' counts of fragments"),
     (Measure::SwitchesOfBoth, "switches and acknowledgements of both ends"),
     (Measure::SettingsOfBoth, "settings of both ends"),
+    (
+        Measure::HopsExceeded,
+        "the kernel's count of packets that ran out of hops (Icmp.InTimeExcds)",
+    ),
     (Measure::WrongChecksums, "the receiver's count of wrong checksums"),
     (Measure::SegmentsEarly, "the receiver's count of segments that came early"),
     (Measure::SocketDrops, "the kernel's drops at sockets"),

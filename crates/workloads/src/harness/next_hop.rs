@@ -12,6 +12,7 @@ use std::net::IpAddr;
 
 /// Messages about neighbours, and their attributes (linux/rtnetlink.h, linux/neighbour.h).
 const RTM_NEWNEIGH: u16 = 28;
+const RTM_DELNEIGH: u16 = 29;
 const RTM_GETNEIGH: u16 = 30;
 const NLM_F_REQUEST: u16 = 1;
 const RTMGRP_NEIGH: u32 = 4;
@@ -20,8 +21,12 @@ const NDA_LLADDR: u16 = 2;
 /// The heads of a message, `struct nlmsghdr` and `struct ndmsg`, in bytes.
 const MESSAGE_BYTES: usize = 16;
 const NEIGHBOUR_BYTES: usize = 12;
-/// Where `ndmsg` has the index of the interface.
+/// Where `ndmsg` has the index of the interface, and the state of the entry.
 const INDEX_AT: usize = 4;
+const STATE_AT: usize = 8;
+/// States of an entry without a link-layer address: asked for in vain so far, and given up.
+const NUD_INCOMPLETE: u16 = 0x01;
+const NUD_FAILED: u16 = 0x20;
 
 /// A neighbour that is watched.
 pub struct NextHopWatch {
@@ -31,6 +36,9 @@ pub struct NextHopWatch {
     last: Option<Vec<u8>>,
     seen: Vec<Vec<u8>>,
     changes: u32,
+    /// Whether the last that was told is that it has no address.
+    is_lost: bool,
+    lost: u32,
 }
 
 impl NextHopWatch {
@@ -41,7 +49,16 @@ impl NextHopWatch {
         let peer = flow.peer_addr().ok()?.as_socket()?.ip().to_canonical();
         let at = hop.router.unwrap_or(peer);
         let heard = listen();
-        let mut watch = Self { hop, at, heard, last: None, seen: Vec::new(), changes: 0 };
+        let mut watch = Self {
+            hop,
+            at,
+            heard,
+            last: None,
+            seen: Vec::new(),
+            changes: 0,
+            is_lost: false,
+            lost: 0,
+        };
         watch.ask();
         Some(watch)
     }
@@ -53,7 +70,8 @@ impl NextHopWatch {
         self.ask();
         let addresses = u32::try_from(self.seen.len()).unwrap_or(u32::MAX);
         let is_router = self.hop.router.is_some();
-        (addresses > 0).then_some(NextHop { is_router, addresses, changes: self.changes })
+        let Self { changes, lost, .. } = self;
+        (addresses > 0).then_some(NextHop { is_router, addresses, changes, lost })
     }
 
     fn hear(&mut self) {
@@ -80,7 +98,17 @@ impl NextHopWatch {
 
     /// Notes what a message says of the watched neighbour.
     fn take(&mut self, bytes: &[u8]) {
-        let Some(address) = address_of(bytes, self.hop.interface, self.at) else { return };
+        let address = match told(bytes, self.hop.interface, self.at) {
+            None => return,
+            Some(Told::Lost) => {
+                // Each step of one failure is told.
+                self.lost = self.lost.saturating_add(u32::from(!self.is_lost));
+                self.is_lost = true;
+                return;
+            }
+            Some(Told::Address(address)) => address,
+        };
+        self.is_lost = false;
         if self.last.as_ref().is_some_and(|last| *last != address) {
             self.changes = self.changes.saturating_add(1);
         }
@@ -120,12 +148,22 @@ fn question(interface: u32, at: IpAddr) -> Vec<u8> {
     bytes
 }
 
-/// The link-layer address that a message tells of this neighbour on this interface.
-fn address_of(bytes: &[u8], interface: u32, at: IpAddr) -> Option<Vec<u8>> {
+/// What a message says of a neighbour.
+enum Told {
+    /// Its link-layer address.
+    Address(Vec<u8>),
+    /// That it has none.
+    Lost,
+}
+
+/// What a message tells of this neighbour on this interface.
+fn told(bytes: &[u8], interface: u32, at: IpAddr) -> Option<Told> {
     let message = NetlinkBuffer::new_checked(bytes).ok()?;
     let payload = message.payload();
     let index = payload.get(INDEX_AT..INDEX_AT + 4)?.try_into().ok().map(u32::from_ne_bytes)?;
-    (message.message_type() == RTM_NEWNEIGH && index == interface).then_some(())?;
+    let state = payload.get(STATE_AT..STATE_AT + 2)?.try_into().ok().map(u16::from_ne_bytes)?;
+    let kind = message.message_type();
+    ([RTM_NEWNEIGH, RTM_DELNEIGH].contains(&kind) && index == interface).then_some(())?;
     let (mut of, mut address) = (None, None);
     for one in NlasIterator::new(payload.get(NEIGHBOUR_BYTES..)?).flatten() {
         match one.kind() {
@@ -134,7 +172,11 @@ fn address_of(bytes: &[u8], interface: u32, at: IpAddr) -> Option<Vec<u8>> {
             _ => {}
         }
     }
-    address.filter(|_| of == Some(at))
+    (of == Some(at)).then_some(())?;
+    if kind == RTM_DELNEIGH || state & (NUD_INCOMPLETE | NUD_FAILED) != 0 {
+        return Some(Told::Lost);
+    }
+    address.map(Told::Address)
 }
 
 #[cfg(test)]
@@ -180,16 +222,19 @@ mod tests {
         told
     }
 
+    fn of(to: &'static str, lines: &'static [&'static str], wanted: Option<Option<NextHop>>) {
+        let told = seen(to, lines);
+        assert!(told.is_none() || told == wanted, "{told:?}");
+    }
+
     const OTHER: &str = "neigh replace 10.77.0.2 lladdr 02:00:00:00:00:03 dev a0";
+    const GONE: &str = "neigh del 10.77.0.2 dev a0";
     const FIRST: &str = "neigh replace 10.77.0.2 lladdr 02:00:00:00:00:02 dev a0";
 
     #[test]
     fn a_neighbour_that_two_hosts_are_is_heard_of_each_time() {
-        let hop =
-            |is_router, addresses, changes| Some(Some(NextHop { is_router, addresses, changes }));
-        let of = |to, lines, wanted| {
-            let told = seen(to, lines);
-            assert!(told.is_none() || told == wanted, "{told:?}");
+        let hop = |is_router, addresses, changes| {
+            Some(Some(NextHop { is_router, addresses, changes, lost: 0 }))
         };
         of("10.77.0.2:9", &[], hop(false, 1, 0));
         // Before and after it is the same one.
@@ -201,5 +246,16 @@ mod tests {
             hop(true, 2, 1),
         );
         of("127.0.0.1:9", &[OTHER], Some(None));
+    }
+
+    #[test]
+    fn a_neighbour_that_has_no_address_for_a_while_is_heard_of() {
+        let hop = |changes, lost| {
+            let addresses = 1 + changes;
+            Some(Some(NextHop { is_router: false, addresses, changes, lost }))
+        };
+        of("10.77.0.2:9", &[GONE, FIRST, GONE, FIRST], hop(0, 2));
+        of("10.77.0.2:9", &[GONE, OTHER], hop(1, 1));
+        of("10.77.0.2:9", &["neigh del 10.77.0.9 dev a0"], hop(0, 0));
     }
 }

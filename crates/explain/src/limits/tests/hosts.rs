@@ -390,11 +390,31 @@ fn a_tracer_and_an_address_of_two_devices_come_before_what_they_cause() {
     let fight = |changes: u32| {
         let mut study = stream("tcp-stream");
         for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
-            let hop = NextHop { is_router: false, addresses: 2, changes };
+            let hop = NextHop { is_router: false, addresses: 2, changes, lost: 0 };
             end.report.next_hop = Some(hop);
         }
         let limit = limit_of(&study, &[]);
         (limit.rule, limit.sureness)
     };
     assert_eq!(fight(2), (Some("neighbour-changed".into()), Sureness::Counted));
+}
+
+#[test]
+fn a_next_hop_that_nobody_answers_for_again_and_again_holds() {
+    use narrows_model::load::NextHop;
+    let limit = |lost: u32| {
+        let mut study = stream("tcp-stream");
+        for record in &mut study.records {
+            for end in record.of_mut(Role::Sender) {
+                let hop = NextHop { is_router: false, addresses: 1, changes: 0, lost };
+                end.next_hop = Some(hop);
+            }
+        }
+        limit_of(&study, &[])
+    };
+    let held = limit(2);
+    assert_eq!(held.rule.as_deref(), Some("neighbour-changed"), "{held}");
+    assert_eq!(held.sureness, Sureness::Counted);
+    assert!(held.what.contains("nobody answers for at times"), "{held}");
+    assert_eq!(limit(0).rule, None);
 }
