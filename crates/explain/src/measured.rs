@@ -57,6 +57,18 @@ impl Cell<'_> {
         wanted(sends, self.of_sender(waited_share)) || wanted(takes, self.of_receiver(waited_share))
     }
 
+    /// Whether both ends' threads neither used nor waited for much of a CPU.
+    pub fn is_idle(&self) -> bool {
+        let cpu = self.summary.cpu.as_ref();
+        let shares = cpu.map(|cpu| [cpu.sender_share, cpu.receiver_share]);
+        let waits = [self.of_sender(waited_share), self.of_receiver(waited_share)];
+        let works = shares.map(|shares| {
+            let ends = shares.into_iter().zip(waits);
+            ends.filter_map(|(ran, waited)| Some(ran? + waited.unwrap_or(0.0))).fold(0.0, f64::max)
+        });
+        works.is_some_and(|works| works < WORKS_SHARE)
+    }
+
     /// Whether a thread of either end ran for nearly all of the time, whatever it waited for.
     pub fn is_full(&self) -> bool {
         let cpu = self.summary.cpu.as_ref();
@@ -95,6 +107,9 @@ fn wanted(ran: Option<f64>, waited: Option<f64>) -> bool {
     ran.is_some_and(|ran| ran + waited.unwrap_or(0.0) >= BUSY_SHARE)
 }
 
+/// Work that fills a CPU is this much of one at the least in the end's own threads: where the rest
+/// is the kernel's own for their packets, `softirq-bound` has found it.
+const WORKS_SHARE: f64 = 0.2;
 /// Windows with less in common than nine tenths are not of one time.
 const APART_MAX: f64 = 0.1;
 

@@ -89,11 +89,15 @@ fn other_control(case: &Case<'_>) -> Option<Worth> {
     Some(Worth { low: gain.low, high: gain.high, by: Basis::Measured })
 }
 
+/// Beyond this factor the model's next limit, which is of the ends, says nothing: a path that is
+/// so far below them has links of its own, of which nothing is known.
+pub const FACTOR_MAX: f64 = 10.0;
+
 fn up_to(cell: &Cell<'_>, next: Estimate) -> Option<Worth> {
     let measured_bps = cell.rates()?.middle;
     let factor = |bps: f64| (bps / measured_bps).max(1.0);
     let (low, high) = (factor(next.low), factor(next.high));
-    Some(Worth { low, high, by: Basis::Modelled })
+    (high <= FACTOR_MAX).then_some(Worth { low, high, by: Basis::Modelled })
 }
 
 /// Features that leave cutting, joining and checksums to the NIC.
@@ -161,6 +165,8 @@ mod tests {
         let told = of("path-capacity").map(|worth| worth.to_string());
         assert_eq!(told.as_deref(), Some("1.0 to 3.0 x (modelled)"));
         assert_eq!(of("message-size"), None, "nobody knows");
+        let far = Estimate { value: 900e9, low: 800e9, high: 1e12, ..allows };
+        assert_eq!(worth(&case, &cell, Some("path-capacity"), Some(far)), None, "100 x");
         assert_eq!(worth(&case, &cell, Some("path-capacity"), None), None);
     }
 

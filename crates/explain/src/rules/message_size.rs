@@ -53,10 +53,15 @@ fn look(cell: &Cell<'_>) -> Looked {
         cell.trial.label,
         rate_hz / 1e3
     );
-    let remedy = "send more at once (--length 64K shows what the path carries), or join messages \
-                  in the program: writev, MSG_MORE, sendmmsg, UDP segmentation offload";
+    let remedy = if cell.is_tcp_stream() { OF_STREAM } else { OF_DATAGRAMS };
     cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, remedy)))
 }
+
+const OF_STREAM: &str = "send more at once (--length 64K shows what the path carries), or join \
+                         messages in the program: writev, MSG_MORE";
+const OF_DATAGRAMS: &str = "fill the packets (at an MTU of 1500 B: --length 1472, and 1452 over \
+                            IPv6), or send many at once: UDP segmentation offload (--sender gso), \
+                            sendmmsg";
 
 #[cfg(test)]
 mod tests {

@@ -9,7 +9,7 @@
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
-use narrows_model::reading::{Scope, keys};
+use narrows_model::reading::{Counter, Scope, keys};
 use narrows_model::result::{Activity, Measure, Needed, Verdict, Weight};
 use narrows_model::trial::NetworkPath;
 
@@ -85,7 +85,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let left = cell.of_sender(passed_share).unwrap_or(1.0);
     let is_enough = cell.done.len() >= RUNS_LEAST || left < 1.0 - FEW_SHARE;
     let wrong = (is_in_each && is_enough && left < PASSED_MIN).then(|| {
-        let (by, remedy) = dropped_by(cell, sent - passed);
+        let (by, remedy) = place(cell, sent - passed);
         let says = format!(
             "The sender's own host drops {:.1} % of what TCP sends in {} before it leaves: {by}",
             100.0 * (1.0 - left),
@@ -98,12 +98,23 @@ fn look(cell: &Cell<'_>) -> Looked {
 
 /// What drops so many bytes, and what to do about it: the queueing discipline of the interface
 /// where it counted as many packets, else a filter.
-fn dropped_by(cell: &Cell<'_>, bytes: f64) -> (String, String) {
-    if let Some((name, packets)) = dropped_by_queue(cell, bytes) {
+fn place(cell: &Cell<'_>, bytes: f64) -> (String, String) {
+    if let Some((name, packets)) = dropped_by(cell, bytes, keys::QDISC_DROPPED) {
         let by = format!("the queue of {name} has no room, and dropped {packets:.0} packets a run");
         let remedy = format!(
             "at the sender: a longer queue under its rate (tc -s qdisc show dev {name}: limit, or \
              latency and burst of tbf), or take the discipline off (tc qdisc del dev {name} root)"
+        );
+        return (by, remedy);
+    }
+    if let Some((name, packets)) = dropped_by(cell, bytes, keys::TX_DROPPED) {
+        let by = format!(
+            "{name} itself dropped {packets:.0} packets a run, for want of room or since what is \
+             behind it takes none of that size"
+        );
+        let remedy = format!(
+            "at the sender: room for more packets in {name} (ip -s link; ethtool -G {name} tx N; of \
+             a TUN device ip link set {name} txqueuelen 1000), and of a veth pair one MTU at both ends"
         );
         return (by, remedy);
     }
@@ -113,18 +124,17 @@ fn dropped_by(cell: &Cell<'_>, bytes: f64) -> (String, String) {
     ("a filter on the way out".to_owned(), remedy.to_owned())
 }
 
-/// The interface of the sender whose queue dropped most of so many bytes, by its own count, and
-/// how many packets. A super-packet that it drops counts once.
-pub fn dropped_by_queue(cell: &Cell<'_>, bytes: f64) -> Option<(String, f64)> {
+/// The interface of the sender that dropped most of so many bytes, by its own count or its queue's,
+/// and how many packets. A super-packet that it drops counts once.
+fn dropped_by(cell: &Cell<'_>, bytes: f64, counter: Counter) -> Option<(String, f64)> {
     let name = cell
         .done
         .iter()
         .filter_map(|record| record.sender())
         .find_map(|end| end.effective.interface.clone())?;
     let at = Scope::Nic(name.clone());
-    let packets = cell.of_sender(|end| {
-        end.readings.of(keys::QDISC_DROPPED, at.clone()).map(|packets| packets as f64)
-    })?;
+    let packets =
+        cell.of_sender(|end| end.readings.of(counter, at.clone()).map(|packets| packets as f64))?;
     let each = cell.packet_bytes().or(cell.segment_bytes())?;
     (packets >= DROPPED_LEAST && packets * each >= BY_QUEUE_SHARE * bytes)
         .then_some((name, packets))
@@ -229,7 +239,7 @@ mod tests {
     #[test]
     fn what_the_interfaces_own_queue_counted_is_no_filters() {
         // 1.29 MB sent and 1.24 MB left: 35 packets of 1500 B are missing.
-        let of = |dropped: u64| {
+        let by = |counted: &str, key: &str, dropped: u64| {
             let mut study = stream("tcp-stream");
             for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
                 end.effective.interface = Some("e0".into());
@@ -239,12 +249,16 @@ mod tests {
                 ("tcp-info", "flow0.send_mss_bytes", 1448),
                 ("interface", "e0.tx_packets", 830),
                 ("interface", "e0.tx_bytes", 1_283_000),
-                ("qdisc", "e0.dropped_packets", dropped),
+                (counted, key, dropped),
             ] {
                 read(&mut study, source, key, value);
             }
             format!("{:?}", of_study(&RULE, &study))
         };
+        let of = |dropped| by("qdisc", "e0.dropped_packets", dropped);
+        let ring = by("interface", "e0.tx_dropped_packets", 25);
+        assert!(ring.contains("e0 itself dropped 25 packets a run"), "{ring}");
+        assert!(ring.contains("txqueuelen") && !ring.contains("nft"), "{ring}");
         let queue = of(25);
         assert!(queue.contains("the queue of e0 has no room, and dropped 25 packets"), "{queue}");
         assert!(queue.contains("tc -s qdisc show dev e0") && !queue.contains("nft"), "{queue}");

@@ -44,8 +44,11 @@ fn look(cell: &Cell<'_>) -> Looked {
          {pruned:.0} squeezes of receive queues in the median run"
     );
     let is_dropped = dropped >= DROPPED_MIN && dropped >= DROPPED_SHARE * came;
+    // Behind a thread that has no time to read, or one that has none to send more, nothing waits
+    // for memory.
+    let is_squeezed =
+        pruned >= PRUNED_A_SECOND * seconds && !are_small(cell, came) && !cell.is_busy();
     // A buffer that was asked for is full by what was asked for.
-    let is_squeezed = pruned >= PRUNED_A_SECOND * seconds && !are_small(cell, came);
     let is_own = cell.trial.params.socket_buffer_bytes.is_none();
     // A sound socket neither drops nor is squeezed: both together are no accident, however few.
     let are_both = dropped >= 1.0 && pruned >= 1.0;
@@ -110,6 +113,11 @@ mod tests {
             of_study(&RULE, &study)
         };
         assert!(is_clear(&small(723)) && is_found(&small(724)), "small segments are joined");
+        let mut full = study(0, 200);
+        for end in full.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
+            end.threads[0].system_ns = narrows_model::Nanos(950_000_000);
+        }
+        assert!(is_clear(&of_study(&RULE, &full)), "the sender has no time for more");
         let mut asked = study(60, 200);
         asked.trials[0].params.socket_buffer_bytes = Some(Bytes(8192));
         assert!(is_clear(&of_study(&RULE, &asked)), "a buffer that was asked for");

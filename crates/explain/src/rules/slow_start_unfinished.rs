@@ -64,6 +64,12 @@ fn look(cell: &Cell<'_>) -> Looked {
     cell.saw(seen, wrong)
 }
 
+/// How long the round trips are in which TCP speeds up.
+pub fn why(cell: &Cell<'_>) -> Option<String> {
+    let trips = cell.trips()?;
+    Some(format!("over round trips of {:.0} ms", trips.shortest_ns / 1e6))
+}
+
 /// A warm-up that lasts for as many round trips as take a path of any rate out of slow start.
 fn remedy(trip_ns: f64) -> String {
     let warmup_s = (ROUND_TRIPS_MAX * trip_ns / 1e9).ceil().max(1.0);
