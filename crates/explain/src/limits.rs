@@ -6,14 +6,14 @@ use crate::ends::End;
 use crate::measured::{Cell, cells, waited_share};
 use crate::names;
 use crate::rules::{
-    congestion_window, nic_shaped, noisy_host, own_host_drops, packet_cost, path_outages,
-    path_rate_limit, receive_window, round_trip_time, round_trips_stall, segment_size, send_buffer,
-    tcp_retransmits,
+    congestion_window, nic_shaped, noisy_host, packet_cost, path_outages, path_rate_limit,
+    receive_window, round_trip_time, round_trips_stall, segment_size, send_buffer,
+    slow_start_unfinished, tcp_retransmits,
 };
 use crate::schedule::Behind;
 use crate::signals::BUFFERS_SHARE;
 use crate::timers;
-use crate::worth::{Worth, worth};
+use crate::worth::{FACTOR_MAX, Worth, worth};
 use crate::{Case, Judged, findings, is_of_host};
 use holds::Holds;
 use named::{NAMED, Named};
@@ -21,7 +21,6 @@ use narrows_model::Fact;
 use narrows_model::load::Role;
 use narrows_model::reading::keys;
 use narrows_model::result::{Estimate, Finding, PredictedPath, ResourceAt};
-use narrows_model::trial::EndHost;
 use narrows_model::workload::Workload;
 use narrows_stats::{Bursts, Label};
 use schemars::JsonSchema;
@@ -145,8 +144,11 @@ impl fmt::Display for Limit {
         }
         if let Some(next) = &self.next {
             let gbps = next.allows.value / 1e9;
-            let (resource, factor) = (&next.resource, next.factor);
-            write!(f, "; next limit: {resource}, {gbps:.1} Gb/s, {factor:.1} x (modelled)")?;
+            write!(f, "; next limit: {}, {gbps:.1} Gb/s", next.resource)?;
+            if next.factor <= FACTOR_MAX {
+                write!(f, ", {:.1} x", next.factor)?;
+            }
+            f.write_str(" (modelled)")?;
         }
         match (&self.rule, &self.worth) {
             (Some(_), Some(worth)) => write!(f, "; removing it is worth {worth}")?,
@@ -188,17 +190,9 @@ pub fn limits(case: &Case<'_>, judged: &[Judged]) -> Vec<Limit> {
 }
 
 fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
-    let beside = beside(case, cell);
-    // Where packets are dropped before TCP has them is the same for all cells of one way.
-    let is_beside = |finding: &&&Finding| {
-        let is_refuted = || finding.rule == names::OWN_HOST_DROPS && own_host_drops::is_clear(cell);
-        DROPPERS.contains(&finding.rule.as_str())
-            && !is_refuted()
-            && finding.evidence.iter().any(|seen| beside.contains(&seen.from))
-    };
     let is_found = |rule: &str| {
         let mut of = found.iter().filter(|one| one.rule == rule);
-        of.any(|one| concerns(one, cell) || is_beside(&one) || is_policed_beside(case, cell, one))
+        of.any(|one| concerns(one, cell) || other_cells::tell(case, cell, one))
     };
     let all: Vec<&Named> = NAMED.iter().filter(|named| is_found(named.rule)).collect();
     let holding = all.iter().find(|named| (named.holds)(cell) == Holds::Yes);
@@ -288,11 +282,12 @@ fn small(rule: &str, cell: &Cell<'_>) -> Option<String> {
     let why = match rule {
         names::ROUND_TRIP_TIME => return round_trip_time::why(cell),
         names::ROUND_TRIPS_STALL => return round_trips_stall::why(cell),
-        names::PACKET_COST => return packet_cost::one_sided(cell),
+        names::PACKET_COST => return packet_cost::dear_end(cell),
         names::CONGESTION_WINDOW => return congestion_window::of_route(cell),
         names::NIC_SHAPED => return nic_shaped::of_sender(cell),
         names::SEGMENT_SIZE => return segment_size::beside_mtu(cell),
         names::PATH_OUTAGES => return path_outages::why(cell),
+        names::SLOW_START_UNFINISHED => return slow_start_unfinished::why(cell),
         names::PATH_CAPACITY => return deep_queue(cell),
         names::CPU_QUOTA => return holds::of_quota(cell),
         names::RECEIVE_WINDOW => receive_window::why,
@@ -381,52 +376,6 @@ impl Limit {
     }
 }
 
-/// Rules whose finding is of the hosts on the way, whatever a cell asks of TCP.
-const DROPPERS: [&str; 2] = [names::OWN_HOST_DROPS, names::RECEIVER_HOST_DROPS];
-
-/// The runs of the cells whose data takes the way of this one's, and which lose packets as it does.
-fn beside(case: &Case<'_>, cell: &Cell<'_>) -> Vec<String> {
-    if !is_lossy(cell) {
-        return Vec::new();
-    }
-    let others = cells(case).filter(|other| {
-        let is_alike = other.trial.kind == cell.trial.kind && other.trial.path == cell.trial.path;
-        is_alike && places(other) == places(cell) && is_lossy(other)
-    });
-    others.map(|other| other.runs()).collect()
-}
-
-fn is_lossy(cell: &Cell<'_>) -> bool {
-    cell.losses().is_some_and(|losses| losses.lost >= LOST_SHARE)
-}
-
-/// Whether a stream that loses segments has about the rate at which a policer holds the same with
-/// another congestion control: it is the same policer, though its own runs do not tell.
-fn is_policed_beside(case: &Case<'_>, cell: &Cell<'_>, finding: &Finding) -> bool {
-    let Some(own) = cell.rates().filter(|_| finding.rule == names::PATH_POLICED) else {
-        return false;
-    };
-    let is_it = |other: &Cell<'_>| {
-        let is_alike = other.trial.params.streams == cell.trial.params.streams
-            && other.trial.kind == cell.trial.kind
-            && !other.is_paced();
-        let near = other.rates().map(|rates| own.middle / rates.middle.max(1.0));
-        is_alike
-            && places(other) == places(cell)
-            && concerns(finding, other)
-            && near.is_some_and(|near| POLICED_ALIKE.contains(&near))
-    };
-    is_lossy(cell) && !cell.is_paced() && cells(case).any(|other| is_it(&other))
-}
-
-/// What a stream has of the rate of another that a policer holds.
-const POLICED_ALIKE: std::ops::RangeInclusive<f64> = 0.6..=1.15;
-
-/// Which hosts send and receive.
-fn places(cell: &Cell<'_>) -> Vec<(Role, EndHost)> {
-    cell.trial.ends.iter().map(|end| (end.role, end.host)).collect()
-}
-
 /// Whether an end's threads waited for a CPU for most of the time: which congestion control gets
 /// more out of what they had is another question.
 fn is_starved(cell: &Cell<'_>) -> bool {
@@ -486,9 +435,13 @@ fn own_action(cell: &Cell<'_>) -> String {
     } else if full_cpu(cell).is_some() && flows > 1 && share_cpus(cell, flows) {
         "fewer flows (-P) or larger messages (-l): these flows share all CPUs that their host lends; \
          more CPUs, or a host with more of them"
+    } else if full_cpu(cell).is_some() && is_starved(cell) {
+        "give the end CPU time that others do not take: a CPU of its own (-A LOCAL,REMOTE), fewer \
+         other programs (real-time ones first: ps -eo cls,rtprio,comm), or a higher weight of its \
+         control group (cpu.weight, cpu.shares)"
     } else if full_cpu(cell).is_some() {
         "give the end a CPU that nobody else uses (-A LOCAL,REMOTE), larger messages (-l), or several \
-         flows on CPUs of their own (-P)"
+         flows on CPUs of their own (-P); --profile shows what its time goes to"
     } else {
         "see what keeps the sending program from writing: other work of its CPU, small messages \
          (-l), or a filter that each packet meets on the way out"
@@ -660,6 +613,7 @@ fn next(case: &Case<'_>, cell: &Cell<'_>) -> Option<Next> {
 
 mod holds;
 mod named;
+mod other_cells;
 mod second;
 mod slower;
 mod small_window;

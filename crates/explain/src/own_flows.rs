@@ -26,7 +26,7 @@ pub fn sent_to(record: &Record, role: Role) -> f64 {
 }
 
 /// The most that an end's packets without payload can be.
-fn acknowledged_bps(end: &EndReport) -> Option<f64> {
+pub fn acknowledged_bps(end: &EndReport) -> Option<f64> {
     let packets = end.readings.total(keys::SENT)? as f64;
     let seconds = end.window_ns.seconds();
     (seconds > 0.0).then(|| 8.0 * packets * PACKET_BYTES / seconds)

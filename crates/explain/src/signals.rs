@@ -42,6 +42,8 @@ impl Rates {
 
 /// Shorter waits are those of wake-ups and of CPUs that others use.
 pub const QUEUED_MIN_NS: f64 = 2e6;
+/// In the median run.
+const SEGMENTS_LEAST: f64 = 20.0;
 /// Round trips that are so many times the shortest are mostly waiting.
 pub const QUEUED_TIMES: f64 = 3.0;
 
@@ -182,6 +184,13 @@ impl Cell<'_> {
                 [each(end, keys::RTT, Moment::Highest), each(end, keys::RTT, Moment::Closing)];
             all.concat().into_iter().reduce(f64::max)
         })
+    }
+
+    /// Whether so few segments were sent that their round trips are those of handshakes and of
+    /// timers, and tell nothing of queues.
+    pub fn is_nearly_silent(&self) -> bool {
+        self.is_tcp_stream()
+            && self.sent_count(keys::SENT).is_some_and(|sent| sent < SEGMENTS_LEAST)
     }
 
     /// A count of the sender's flows, in the median run.

@@ -34,9 +34,6 @@ const FRAMING_BYTES: f64 = 38.0;
 /// What smaller segments leave of the payload of full ones, from which on they cost much.
 const PAYLOAD_SHARE: f64 = 0.9;
 const MOST_SHARE: f64 = 0.75;
-/// Work that fills a CPU is this much of one at the least in the end's own threads: where the rest
-/// is the kernel's own for their packets, `softirq-bound` has found it.
-const WORKS_SHARE: f64 = 0.2;
 /// A stream with so much of the path's rate would be little faster with less work.
 const FILLED_SHARE: f64 = 0.85;
 /// A stream that reaches so much of what its losses allow is held by the losses; one that reaches
@@ -62,7 +59,16 @@ pub fn is_shaped(cell: &Cell<'_>) -> Holds {
 
 /// A next hop whose address changes again and again; once is a failover, which is over.
 pub fn is_fought_over(cell: &Cell<'_>) -> Holds {
-    if neighbour_changed::is_fight(cell) { Holds::Yes } else { Holds::Perhaps }
+    match (neighbour_changed::is_fight(cell), neighbour_changed::is_lost(cell)) {
+        (true, _) => Holds::Yes,
+        (false, true) => Holds::No,
+        (false, false) => Holds::Perhaps,
+    }
+}
+
+/// A next hop that nobody answers for again and again.
+pub fn is_unanswered(cell: &Cell<'_>) -> Holds {
+    if neighbour_changed::is_lost(cell) { Holds::Yes } else { Holds::No }
 }
 
 /// A traced end whose calls stop it; a tracer that lets them pass is only there.
@@ -250,7 +256,7 @@ pub fn quota_stops(cell: &Cell<'_>) -> Holds {
         Some(share) if share >= STOPPED_SHARE => Holds::Yes,
         Some(_) => Holds::No,
         // Not counted, and so not known: what uses no CPU misses none.
-        None if is_idle(cell) => Holds::No,
+        None if cell.is_idle() => Holds::No,
         None => Holds::Perhaps,
     }
 }
@@ -307,6 +313,11 @@ pub fn keeps_no_pace(cell: &Cell<'_>) -> Holds {
     if pace(cell).is_some() { Holds::No } else { Holds::Yes }
 }
 
+/// What costs CPU time holds no stream whose ends' threads have most of theirs left.
+pub fn costs_time(cell: &Cell<'_>) -> Holds {
+    if cell.is_idle() { Holds::Perhaps } else { Holds::Yes }
+}
+
 /// What is only possible gives way to a CPU that was counted full.
 pub fn leaves_cpus_free(cell: &Cell<'_>) -> Holds {
     if cell.is_busy() { Holds::Perhaps } else { Holds::Yes }
@@ -347,6 +358,7 @@ pub fn others_send(cell: &Cell<'_>) -> Holds {
     let is_theirs = other_traffic::is_more(cell)
         || other_traffic::is_queued_by_others(cell)
         || other_traffic::fills_the_path(cell)
+        || other_traffic::fills_the_way_back(cell)
         || (is_queued && (other_traffic::leaves(cell) || other_traffic::is_one_sum(cell)));
     if is_theirs { Holds::Yes } else { Holds::Perhaps }
 }
@@ -385,7 +397,7 @@ pub fn queue_holds(cell: &Cell<'_>) -> Holds {
 pub fn is_at_work(cell: &Cell<'_>) -> Holds {
     let is_free = !cell.is_network_stream()
         || pace(cell).is_some()
-        || is_idle(cell)
+        || cell.is_idle()
         || fills_the_path(cell)
         || !nic_offloads::is_of_cell(cell);
     if is_free { Holds::No } else { Holds::Yes }
@@ -396,18 +408,6 @@ fn fills_the_path(cell: &Cell<'_>) -> bool {
     let carried = cell.carried().map(|range| range.middle);
     let moved = cell.rates().map(|rates| cell.in_packets(rates.middle));
     carried.zip(moved).is_some_and(|(carried, moved)| moved >= FILLED_SHARE * carried)
-}
-
-/// Whether both ends' threads neither used nor waited for much of a CPU.
-fn is_idle(cell: &Cell<'_>) -> bool {
-    let cpu = cell.summary.cpu.as_ref();
-    let shares = cpu.map(|cpu| [cpu.sender_share, cpu.receiver_share]);
-    let waits = [cell.of_sender(waited_share), cell.of_receiver(waited_share)];
-    let works = shares.map(|shares| {
-        let ends = shares.into_iter().zip(waits);
-        ends.filter_map(|(ran, waited)| Some(ran? + waited.unwrap_or(0.0))).fold(0.0, f64::max)
-    });
-    works.is_some_and(|works| works < WORKS_SHARE)
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Which rules name a limit, what they call it, and in which order: those nearest to a cause first.
 
 use super::holds::{
-    Holds, acks_are_lost_most, bounds_what_travels, copies_take_much, dropped_at_receiver,
-    fill_small_packets, goes_past_own_network, headers_take_most, headers_take_much, is_at_work,
-    is_fought_over, is_rather_late, is_shaped, is_stopped_by_tracer, is_too_short,
-    is_unscaled_between, keeps_no_pace, late_ones_cost, leaves_cpus_free, lost, lost_often,
-    lost_under_routes_control, no_rate_drops_them, others_send, queue_holds, quota_stops,
-    repaired_without_sack, sent_at_once, small_ones_fill_a_cpu, window_is_routes,
+    Holds, acks_are_lost_most, bounds_what_travels, copies_take_much, costs_time,
+    dropped_at_receiver, fill_small_packets, goes_past_own_network, headers_take_most,
+    headers_take_much, is_at_work, is_fought_over, is_rather_late, is_shaped, is_stopped_by_tracer,
+    is_too_short, is_unanswered, is_unscaled_between, keeps_no_pace, late_ones_cost,
+    leaves_cpus_free, lost, lost_often, lost_under_routes_control, no_rate_drops_them, others_send,
+    queue_holds, quota_stops, repaired_without_sack, sent_at_once, small_ones_fill_a_cpu,
+    window_is_routes,
 };
 use super::{OVERDUE, Sureness};
 use crate::measured::Cell;
@@ -34,6 +35,11 @@ pub static NAMED: &[Named] = &[
     always(names::PATH_MTU_BLACK_HOLE, "a path MTU black hole", Sureness::Inferred),
     always(names::FRAGMENTS_LOST, "the loss of fragments", Sureness::Counted),
     always(names::PATH_CORRUPTION, "corruption of packets on the path", Sureness::Counted),
+    always(
+        names::HOPS_EXCEEDED,
+        "the loss of packets that run out of hops (TTL)",
+        Sureness::Counted,
+    ),
     always(names::PATH_DROPS_ECN, "the loss of packets for their ECN mark", Sureness::Inferred),
     always(
         names::TIMESTAMPS_REJECTED,
@@ -50,6 +56,12 @@ pub static NAMED: &[Named] = &[
         what: "an address that two devices answer for",
         sureness: Sureness::Counted,
         holds: is_fought_over,
+    },
+    Named {
+        rule: names::NEIGHBOUR_CHANGED,
+        what: "a next hop that nobody answers for at times (ARP or neighbour discovery)",
+        sureness: Sureness::Counted,
+        holds: is_unanswered,
     },
     Named {
         rule: names::END_TRACED,
@@ -260,7 +272,7 @@ pub static NAMED: &[Named] = &[
     },
     always(
         names::SLOW_START_UNFINISHED,
-        "the length of the run, which ended while TCP was speeding up,",
+        "the length of the run, which ended while TCP was speeding up",
         Sureness::Inferred,
     ),
     Named {
@@ -340,13 +352,18 @@ pub static NAMED: &[Named] = &[
         what: "the kernel's work for each packet",
         sureness: Sureness::Counted,
         // Where it is a part, another CPU or kernel of that end would do as well.
-        holds: |cell| match packet_cost::one_sided(cell) {
-            Some(_) if !packet_cost::is_most(cell) => Holds::Perhaps,
-            _ => Holds::Yes,
+        holds: |cell| {
+            let is_part = packet_cost::is_one_sided(cell) && !packet_cost::is_most(cell);
+            if is_part { Holds::Perhaps } else { Holds::Yes }
         },
     },
     always(names::SOFTIRQ_BOUND, "packet processing on one CPU", Sureness::Counted),
-    always(names::SUPER_PACKETS, "packets of few segments", Sureness::Inferred),
+    Named {
+        rule: names::SUPER_PACKETS,
+        what: "packets of few segments",
+        sureness: Sureness::Inferred,
+        holds: costs_time,
+    },
     Named {
         rule: names::PATH_REORDERING,
         what: "reordering of packets on the path",

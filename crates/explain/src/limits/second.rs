@@ -5,7 +5,7 @@ use super::named::Named;
 use super::slower::Slower;
 use crate::measured::Cell;
 use crate::names;
-use crate::rules::{round_trip_time, round_trips_stall};
+use crate::rules::{round_trip_time, round_trips_stall, segment_size};
 use narrows_model::reading::keys;
 use narrows_model::result::Finding;
 
@@ -19,6 +19,7 @@ pub fn second(
 ) -> Option<Second> {
     without_sack(cell, rule, found)
         .or_else(|| short_queue(rule, found))
+        .or_else(|| small_segments(cell, rule, all))
         .or_else(|| stalls_beside(cell, rule, all))
         .or_else(|| slower.filter(|_| rule != Some(names::CONGESTION_CONTROL)).map(Slower::second))
 }
@@ -43,6 +44,20 @@ fn short_queue(rule: Option<&str>, found: &[&Finding]) -> Option<Second> {
         says: "the queue before it is too short for the bursts of streams that do not pace \
                themselves, and should be longer (tc -s qdisc: limit)"
             .to_owned(),
+    })
+}
+
+/// Segments far smaller than the interfaces carry, before a capacity: what it is in packets of that
+/// size may be more in full ones.
+fn small_segments(cell: &Cell<'_>, rule: Option<&str>, all: &[&Named]) -> Option<Second> {
+    let is_found = all.iter().any(|named| named.rule == names::SEGMENT_SIZE);
+    let is_capacity = matches!(rule, Some(names::PATH_CAPACITY | names::PATH_POLICED));
+    let beside = segment_size::beside_mtu(cell).filter(|_| is_found && is_capacity)?;
+    Some(Second {
+        rule: names::SEGMENT_SIZE.to_owned(),
+        says: format!(
+            "segments of {beside}; what carries so many packets a second carries more in full ones"
+        ),
     })
 }
 

@@ -163,7 +163,7 @@ const DROPS_SYN: &str = "look for what drops SYN between the ends: a firewall's 
 /// Handshakes that probes made, beside what other packets lose on the same path.
 fn look_at_probe(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
     // Behind a queue of the length of the timer a first packet is late and not lost.
-    if beside(case, cell).any(|other| timers::is_late(&other)) {
+    if beside(case, cell).any(|other| timers::is_late(&other) && !other.is_nearly_silent()) {
         return Err(cell.lacks(Measure::TripsBelowTimers));
     }
     let all: Vec<_> = cell.probes().filter_map(|probe| Some((probe, probe.handshakes?))).collect();

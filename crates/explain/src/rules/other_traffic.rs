@@ -9,7 +9,7 @@
 //! has, it is what the link carries.
 
 use crate::measured::{self, Blind, Cell, Looked, finding};
-use crate::own_flows::{own_bps, own_in_bps, sent_to};
+use crate::own_flows::{acknowledged_bps, own_bps, own_in_bps, sent_to};
 use crate::signals::{QUEUED_MIN_NS, QUEUED_TIMES};
 use crate::{Case, Rule};
 use narrows_model::load::{EndReport, Role};
@@ -84,6 +84,8 @@ struct Seen {
     middle: Passed,
     /// The sum in all runs, where it is the same in each.
     sum_bps: Option<f64>,
+    /// Whether it is the way back, full of what others send.
+    is_back: bool,
 }
 
 impl Seen {
@@ -115,7 +117,8 @@ fn look(cell: &Cell<'_>) -> Looked {
     }
     let all = seen(cell);
     // What leaves an end's own host its own tools show.
-    let found = most(&all, Way::Out).or_else(|| most(&all, Way::In));
+    let back = back(cell);
+    let found = most(&all, Way::Out).or_else(|| most(&all, Way::In)).or(back.as_ref());
     let Some(one) = found.or_else(|| all.iter().find(|one| one.way == Way::Out)).or(all.first())
     else {
         return Err(cell.lacks(Measure::InterfaceBytes));
@@ -134,9 +137,54 @@ fn look(cell: &Cell<'_>) -> Looked {
     if let Some(sum) = one.sum_bps.filter(|_| found.is_some()) {
         seen += &format!("; {:.0} Mb/s in each run within 5 %", sum / 1e6);
     }
-    let wrong = found
-        .map(|one| finding(&RULE, cell, Weight::Advice, says(cell, one), seen.clone(), REMEDY));
+    let wrong = found.map(|one| {
+        let says = if one.is_back { says_back(cell, one) } else { says(cell, one) };
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY)
+    });
     cell.saw(seen, wrong)
+}
+
+/// What others send beside acknowledgements counts from a lower rate on: uplinks are slow.
+const BACK_MIN_BPS: f64 = 2e5;
+/// The smoothed round trip goes so far beyond the shortest where packets wait somewhere.
+const BACK_WAIT_NS: f64 = 10e6;
+/// Rates of the runs that are further apart are held by no steady link.
+const UNSTEADY: f64 = 0.1;
+
+/// What others send by the receiver's interface, where it fills the way back: most of what leaves
+/// there is no acknowledgement, all of it is one sum in each run whatever the stream moves, and
+/// round trips grow.
+fn back(cell: &Cell<'_>) -> Option<Seen> {
+    let receiver = cell.done.first()?.receiver()?;
+    let is_one_way = cell.is_tcp_stream() && receiver.flows.iter().all(|flow| !flow.sends);
+    let is_back = |one: &Seen| one.role == Role::Receiver && one.way == Way::Out;
+    let one = seen(cell).into_iter().find(|one| is_one_way && is_back(one))?;
+    let all_bps = one.sum_bps?;
+    let others_bps = all_bps - cell.of_receiver(acknowledged_bps)?;
+    let grown_ns = cell.longest_trip_ns()? - cell.trips()?.shortest_ns;
+    let is_full = others_bps >= BACK_MIN_BPS
+        && 2.0 * others_bps >= all_bps
+        && grown_ns >= BACK_WAIT_NS
+        && cell.rates()?.spread() >= UNSTEADY
+        && !one.middle.is_blurred;
+    let middle = Passed { all_bps, others_bps, ..one.middle };
+    is_full.then_some(Seen { middle, is_back: true, ..one })
+}
+
+/// Whether others' traffic fills the way back, so that acknowledgements wait behind it.
+pub fn fills_the_way_back(cell: &Cell<'_>) -> bool {
+    back(cell).is_some()
+}
+
+fn says_back(cell: &Cell<'_>, one: &Seen) -> String {
+    format!(
+        "Other traffic leaves by the receiver's interface during {}: {:.1} Mb/s beside the \
+         acknowledgements of the flows that are measured; both together are {:.1} Mb/s in each run, \
+         as they are on a way back that carries no more: acknowledgements wait behind it",
+        cell.trial.label,
+        one.middle.others_bps / 1e6,
+        one.middle.all_bps / 1e6
+    )
 }
 
 /// The end by whose interface others have most of their traffic one way, where that is much.
@@ -228,7 +276,7 @@ fn seen(cell: &Cell<'_>) -> Vec<Seen> {
     let all = ENDS.into_iter().flat_map(|end| ways.iter().map(move |way| (end, *way)));
     all.filter_map(|((role, end), way)| {
         let (middle, sum_bps) = passed(cell, role, way)?;
-        Some(Seen { role, end, way, middle, sum_bps })
+        Some(Seen { role, end, way, middle, sum_bps, is_back: false })
     })
     .collect()
 }
@@ -410,6 +458,34 @@ mod tests {
         read(&mut study, "tcp-info", "flow0.rtt_min_ns", 10_000);
         read(&mut study, "tcp-info", "flow0.rtt_ns", 1_000_000 * least_ms);
         study
+    }
+
+    #[test]
+    fn an_upload_that_fills_the_way_back_is_told_by_its_steady_sum() {
+        // 250 kB in each run, or less in one, beside 40 kB of acknowledgements; and 5 ms or 80.
+        let of = |last: u64, acknowledgements: u64, highest_ms: u64| {
+            let mut study = filled([0; 3], 20);
+            for (record, sent) in study.records.iter_mut().zip([250_000, 251_000, last]) {
+                for end in record.of_mut(Role::Receiver) {
+                    end.readings.put_words("interface", "e0.tx_bytes", sent);
+                    end.readings.put_words("tcp-info", "flow0.sent_segments", acknowledgements);
+                }
+            }
+            let highest_ns = 1_000_000 * (20 + highest_ms);
+            read(&mut study, "tcp-info", "flow0.rtt_min_ns", 20_000_000);
+            read(&mut study, "tcp-info", "flow0.highest:rtt_ns", highest_ns);
+            study
+        };
+        let full = of(249_000, 450, 80);
+        let says = format!("{:?}", of_study(&RULE, &full));
+        assert!(says.contains("both together are 2.0 Mb/s in each run"), "{says}");
+        for (study, why) in [
+            (of(200_000, 450, 80), "what is free is not steady"),
+            (of(249_000, 1700, 80), "acknowledgements are most of it"),
+            (of(249_000, 450, 5), "nothing waits"),
+        ] {
+            assert!(is_clear(&of_study(&RULE, &study)), "{why}");
+        }
     }
 
     #[test]

@@ -10,10 +10,10 @@
 //! what it should be. A stream that loses many of its segments with next to nothing in a queue goes
 //! at the rate that its losses leave it, which may be as even: no link is full then.
 
-use super::{acknowledgements_slow, own_queue};
+use super::{acknowledgements_slow, own_queue, path_reordering};
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::probes::says_rate;
-use crate::signals::Trips;
+use crate::signals::{Rates, Trips};
 use crate::{Case, Rule};
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
 
@@ -27,6 +27,11 @@ pub static RULE: Rule = Rule {
 /// Runs of one shaped path differ by less. Token buckets of 100 to 400 Mb/s between namespaces gave
 /// 0.00 to 0.06, one with a queue of ten packets 0.15; loss gave 0.2 and more.
 const SPREAD_MAX: f64 = 0.25;
+/// So many segments come early where packets take turns on two ways, and so many are sent again.
+const EARLY_MUCH: f64 = 0.1;
+const AGAIN_MUCH: f64 = 0.02;
+/// And so close are those of a link whose slices are too short to tell.
+const SAME_SPREAD: f64 = 0.05;
 /// The same of the slices of a run: 0.01 to 0.11 there, 0.4 and more under loss.
 const UNSTEADY_MAX: f64 = 0.25;
 /// A shorter queue is one of wake-ups and interrupts: 20 to 100 us without a shaper, 800 and more
@@ -101,9 +106,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     }
     let unsteady = unsteady.ok_or_else(|| cell.lacks(Measure::Slices))?;
     let queued = waited_ns >= WAITED_MIN_NS.max(WAITED_SHARE_MIN * trips.shortest_ns);
-    // Slices in which less than a message comes say when messages end, and not how fast they come.
-    let is_coarse = slice_bytes(cell).is_some_and(|bytes| bytes < message_bytes(cell));
-    let is_even = unsteady <= UNSTEADY_MAX || (is_coarse && trips.are_of_a_queue());
+    let is_even = unsteady <= UNSTEADY_MAX || is_coarse_and_queued(cell, &trips, &rates);
     let is_steady = rates.spread() <= SPREAD_MAX && is_even;
     if let Some(packets) = cell.packets_a_second().filter(|_| free && is_steady && !is_elsewhere) {
         let says = format!(
@@ -118,7 +121,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let is_more = cell.carried().is_some_and(|all| capacity_bps < FAR_SHARE * all.low);
     let wait_ns = (trips.middle_ns - trips.shortest_ns).max(waited_ns);
     let queue_bytes = capacity_bps / 8.0 * wait_ns / 1e9;
-    let is_other = is_elsewhere || is_more || is_of_losses(cell, queue_bytes);
+    let is_other = is_elsewhere || is_more || is_of_losses(cell, queue_bytes) || is_of_order(cell);
     if !(queued && is_steady && free) || is_other {
         return cell.saw(seen, None);
     }
@@ -132,6 +135,25 @@ fn look(cell: &Cell<'_>) -> Looked {
     );
     let remedy = remedy(&trips);
     cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, &remedy)))
+}
+
+/// Whether so many segments come early, and next to none is missing, that TCP slows down for those
+/// which it takes for lost: the wait is that of the longer way.
+fn is_of_order(cell: &Cell<'_>) -> bool {
+    let losses = cell.losses();
+    let is_much = losses.is_some_and(|of| of.early >= EARLY_MUCH && of.again >= AGAIN_MUCH);
+    is_much && path_reordering::is_found(cell)
+}
+
+/// Whether slices are too short to tell how steady a rate is, and packets wait for it. Slices in
+/// which less than a message comes say when messages end, and not how fast they come.
+fn is_coarse_and_queued(cell: &Cell<'_>, trips: &Trips, rates: &Rates) -> bool {
+    let is_coarse = slice_bytes(cell).is_some_and(|bytes| bytes < message_bytes(cell));
+    // Of a slow link one packet is a wait, whatever a round trip takes.
+    let packet = cell.in_packets(cell.segment_bytes().unwrap_or(1448.0));
+    let is_packet = cell.in_packets(rates.middle) / 8.0 * trips.waited_ns() / 1e9 >= packet;
+    let is_one_rate = is_packet && rates.spread() <= SAME_SPREAD;
+    is_coarse && (trips.are_of_a_queue() || is_one_rate)
 }
 
 /// Whether a stream loses so much, with so little of it in a queue, that the losses make its rate.
@@ -210,7 +232,7 @@ pub fn is_own(cell: &Cell<'_>, capacity_bps: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::testing::{of_study, read, slices, stream};
+    use crate::measured::testing::{of_study, read, read_receiver, slices, stream};
     use crate::setting::testing::{is_clear, is_found, is_unknown, known};
     use narrows_model::BitsPerSecond;
     use narrows_model::host::{Host, Nic};
@@ -297,6 +319,25 @@ mod tests {
     }
 
     #[test]
+    fn a_longer_way_that_every_second_packet_takes_is_no_queue() {
+        let of = |early: u64, again: u64| {
+            let mut study = study(3_000_000, 20_000);
+            for (key, value) in [
+                ("sent_segments", 10_000),
+                ("retransmitted_segments", again),
+                ("duplicates_reported_segments", again),
+            ] {
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+            }
+            read_receiver(&mut study, "tcp-info", "flow0.received_out_of_order_segments", early);
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&of(0, 0)), "a queue");
+        assert!(is_clear(&of(4_500, 500)), "two ways");
+        assert!(is_found(&of(4_500, 0)), "early ones that cost nothing");
+    }
+
+    #[test]
     fn slices_of_less_than_a_message_do_not_tell_how_steady_a_rate_is() {
         // 0.26 Mb/s of payload: in most slices no message of 64 KiB ends.
         let of = |runs: [u64; 3], least_us: u64| {
@@ -311,6 +352,20 @@ mod tests {
         };
         let slow = format!("{:?}", of([32_000, 32_100, 31_900], 600_000));
         assert!(slow.contains("carries 0.27 Mb/s of packets (0.26 to 0.27)"), "{slow}");
+        // Round trips of 100 ms without load, and of twice that: one packet takes 45 ms.
+        let released = |runs: [u64; 3]| {
+            let mut study = study(0, 200_000);
+            read(&mut study, "tcp-info", "flow0.rtt_min_ns", 100_000_000);
+            slices(&mut study, &[0, 0, 0, 32_000, 0, 0, 0, 0, 0, 0]);
+            for (record, bytes) in study.records.iter_mut().zip(runs) {
+                for end in record.of_mut(Role::Receiver) {
+                    end.flows[0].bytes.0 = bytes;
+                }
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&released([32_000, 32_100, 31_900])));
+        assert!(is_clear(&released([32_000, 36_000, 29_000])), "runs differ a little");
         assert!(is_clear(&of([32_000, 62_100, 21_900], 600_000)), "runs differ");
         assert!(is_clear(&of([32_000, 32_100, 31_900], 900)), "no queue that explains it");
     }

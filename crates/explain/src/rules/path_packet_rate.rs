@@ -98,12 +98,15 @@ fn survey_streams(all: &[(Cell<'_>, f64)], survey: &mut Survey, findings: &mut V
     }
 }
 
-/// Whether the path, and not an end, holds a stream: trains come at about its rate.
+/// Whether the path, and not an end, holds a stream: trains come at about its rate, or, where none
+/// were sent, the ends' threads have most of their time left.
 fn is_paths(cell: &Cell<'_>) -> bool {
     let measured = cell.rates().map(|rates| rates.middle);
     let share = |bps: f64| Some(cell.in_packets(bps) / cell.carried()?.middle);
+    let is_probed = cell.probes().next().is_some();
     measured.is_some_and(|bps| {
-        bps <= RATE_MOST_BPS && share(bps).is_some_and(|share| OF_TRAINS.contains(&share))
+        let is_at_trains = || share(bps).is_some_and(|share| OF_TRAINS.contains(&share));
+        bps <= RATE_MOST_BPS && if is_probed { is_at_trains() } else { cell.is_idle() }
     })
 }
 
@@ -292,7 +295,7 @@ mod tests {
 
     #[test]
     fn as_many_segments_of_another_size_are_a_limit_of_packets() {
-        let of = |times: f64, carried_mbps: u64| {
+        let pair = |times: f64| {
             let mut study = stream("tcp-stream");
             for flow in study
                 .records
@@ -313,6 +316,10 @@ mod tests {
                     end.threads[0].system_ns = narrows_model::Nanos(10_000_000);
                 }
             }
+            study
+        };
+        let of = |times: f64, carried_mbps: u64| {
+            let mut study = pair(times);
             let there = carries(carried_mbps);
             with_probes(&mut study, &[PathProbe { there, ..PathProbe::default() }]);
             of_study(&RULE, &study)
@@ -322,5 +329,15 @@ mod tests {
         assert!(is_clear(&of(0.9, 230)), "bytes");
         assert!(!is_found(&of(488.0 / 1448.0, 900)), "the path carries far more: an end");
         assert!(!is_found(&of(488.0 / 1448.0, 30)), "or less");
+        let alone = |times: f64, ran_ms: u64| {
+            let mut study = pair(times);
+            for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
+                end.threads[0].system_ns = narrows_model::Nanos(1_000_000 * ran_ms);
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_found(&alone(488.0 / 1448.0, 10)), "no trains, and idle ends");
+        assert!(!is_found(&alone(488.0 / 1448.0, 600)), "an end may be what packets cost");
+        assert!(!is_found(&alone(0.9, 10)), "bytes");
     }
 }

@@ -6,7 +6,7 @@
 //! those that it had sent in vain. Losses make segments come early too, so it is found only where
 //! nearly nothing was lost.
 
-use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::probe::WayProbe;
@@ -34,6 +34,11 @@ const LOST_OF_EARLY_MAX: f64 = 0.05;
 
 fn judge(case: &Case<'_>) -> Verdict {
     measured::judge(case, Needed::TcpCounters, None, look)
+}
+
+/// Whether it finds something in a cell.
+pub fn is_found(cell: &Cell<'_>) -> bool {
+    matches!(look(cell), Ok(Look::Found(_)))
 }
 
 fn look(cell: &Cell<'_>) -> Looked {
@@ -82,9 +87,10 @@ fn look(cell: &Cell<'_>) -> Looked {
 
 /// Share of the segments with payload of all runs together that the receiver's TCP never had, by
 /// both ends' counts. A sender learns of few of those that it sent in vain where acknowledgements
-/// tell of the last one only.
+/// tell of the last one only. Windows of one length that are not of the same time differ by as much
+/// as the rate changed meanwhile.
 pub fn missing_share(cell: &Cell<'_>) -> Option<f64> {
-    let apart = cell.apart_share()?;
+    let apart = cell.apart_share()? * cell.unsteadiness().map_or(1.0, |spread| spread.min(1.0));
     let sent: u64 = of_all(cell, Record::sender, keys::DATA_OUT)?;
     let came: u64 = of_all(cell, Record::receiver, keys::DATA_IN)?;
     (sent > 0).then(|| sent.saturating_sub(came) as f64 / sent as f64 + apart)

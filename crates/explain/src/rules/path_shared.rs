@@ -50,6 +50,9 @@ fn look(cell: &Cell<'_>) -> Looked {
     if !cell.is_tcp_stream() || cell.is_paced() {
         return Err(Blind::OtherKind);
     }
+    if cell.is_nearly_silent() {
+        return Err(cell.lacks(Measure::TcpSegments));
+    }
     let trips = cell.trips().ok_or_else(|| cell.lacks(Measure::TcpRoundTrips))?;
     let rates = cell.rates().ok_or_else(|| cell.lacks(Measure::Rate))?;
     let carried = cell.carried().ok_or_else(|| cell.lacks(Measure::PathCapacity))?;
@@ -131,34 +134,38 @@ mod tests {
 
     #[test]
     fn a_full_queue_before_a_link_that_the_stream_does_not_fill_is_shared() {
-        let behind = |mbps: [u64; 3], least_ms: u64, carried: Option<u64>, back: u64| {
-            let mut study = stream("tcp-stream");
-            slices(&mut study, &[125_000_000; 10]);
-            for (record, mbps) in study.records.iter_mut().zip(mbps) {
-                let end = record.of_mut(Role::Receiver).next().expect("an end");
-                end.flows[0].bytes = Bytes(mbps * 125_000);
-                end.window_ns = Nanos(1_000_000_000);
-            }
-            for (key, value) in [
-                ("rtt_min_ns", 20_000_000),
-                ("rtt_ns", least_ms * 1_000_000),
-                ("lowest:rtt_ns", least_ms * 1_000_000),
-                ("send_mss_bytes", 1448),
-                ("busy_ns", 1_000_000_000),
-                ("sent_segments", 10_000),
-                ("retransmitted_segments", 20),
-                ("limited_by_receive_window_ns", 0),
-            ] {
-                read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
-            }
-            if let Some(mbps) = carried {
-                let way = carries(mbps);
-                let back = carries(back);
-                let probe = PathProbe { there: way, back, ..PathProbe::default() };
-                with_probes(&mut study, &[probe]);
-            }
-            of_study(&RULE, &study)
-        };
+        let with =
+            |segments: u64, mbps: [u64; 3], least_ms: u64, carried: Option<u64>, back: u64| {
+                let mut study = stream("tcp-stream");
+                slices(&mut study, &[125_000_000; 10]);
+                for (record, mbps) in study.records.iter_mut().zip(mbps) {
+                    let end = record.of_mut(Role::Receiver).next().expect("an end");
+                    end.flows[0].bytes = Bytes(mbps * 125_000);
+                    end.window_ns = Nanos(1_000_000_000);
+                }
+                for (key, value) in [
+                    ("rtt_min_ns", 20_000_000),
+                    ("rtt_ns", least_ms * 1_000_000),
+                    ("lowest:rtt_ns", least_ms * 1_000_000),
+                    ("send_mss_bytes", 1448),
+                    ("busy_ns", 1_000_000_000),
+                    ("sent_segments", segments),
+                    ("retransmitted_segments", 20),
+                    ("limited_by_receive_window_ns", 0),
+                ] {
+                    read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+                }
+                if let Some(mbps) = carried {
+                    let way = carries(mbps);
+                    let back = carries(back);
+                    let probe = PathProbe { there: way, back, ..PathProbe::default() };
+                    with_probes(&mut study, &[probe]);
+                }
+                of_study(&RULE, &study)
+            };
+        let behind = |mbps, least_ms, carried, back| with(10_000, mbps, least_ms, carried, back);
+        let silent = with(8, [8, 12, 20], 120, Some(50), 50);
+        assert!(is_unknown(&silent), "round trips of handshakes");
         let beside = |came_mbps: f64| {
             let mut study = stream("tcp-stream");
             slices(&mut study, &[5_000_000; 10]);

@@ -26,6 +26,65 @@ fn the_cause_is_named_before_what_follows_from_it() {
 }
 
 #[test]
+fn more_flows_at_the_same_capacity_tell_a_single_one_of_it() {
+    use narrows_model::trial::TrialId;
+    // Four flows in a queue that never empties, and one that loses before the same link.
+    let of = |payload: u64| {
+        let mut study = shaped();
+        let mut alone = (study.trials[0].clone(), study.records.clone());
+        study.trials[0].params.streams = 4;
+        let id = TrialId("alone".into());
+        (alone.0.id, alone.0.label) = (id.clone(), "alone".into());
+        for record in &mut alone.1 {
+            record.trial = id.clone();
+            for end in record.of_mut(Role::Sender) {
+                for key in ["rtt_ns", "lowest:rtt_ns"] {
+                    end.readings.put_words("tcp-info", &format!("flow0.{key}"), 20_000);
+                }
+                end.readings.put_words("tcp-info", "flow0.rtt_min_ns", 20_000);
+                end.readings.put_words("tcp-info", "flow0.retransmitted_segments", 80_000);
+            }
+            for end in record.of_mut(Role::Receiver) {
+                end.flows[0].bytes.0 = payload;
+            }
+        }
+        study.trials.push(alone.0);
+        study.records.extend(alone.1);
+        let summaries = narrows_stats::summarise(&study);
+        let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+        let all = limits(&case, &judge(&case));
+        all.into_iter().find(|limit| limit.cell == "alone").and_then(|limit| limit.rule)
+    };
+    let bytes = shaped().records[0].receiver().map_or(0, |end| end.flows[0].bytes.0);
+    assert_eq!(of(bytes).as_deref(), Some("path-capacity"));
+    assert_eq!(of(bytes / 10 * 9).as_deref(), Some("tcp-retransmits"), "more flows move more");
+}
+
+#[test]
+fn a_stream_of_a_few_segments_waits_for_the_handshakes_that_a_probe_loses() {
+    use crate::probes::testing::{carries, with_probes};
+    use narrows_model::probe::{Handshakes, PathProbe};
+    let of = |segments: u64| {
+        let mut study = stream("tcp-stream");
+        for (key, value) in [
+            ("rtt_min_ns", 2_000_000_000),
+            ("rtt_ns", 2_000_000_000),
+            ("send_mss_bytes", 1448),
+            ("sent_segments", segments),
+        ] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        let handshakes = Some(Handshakes { tried: 64, at_once: 1, ..Handshakes::default() });
+        let (there, back) = (carries(400), carries(400));
+        with_probes(&mut study, &[PathProbe { there, back, handshakes, ..Default::default() }]);
+        limit_of(&study, &[])
+    };
+    let waits = of(8);
+    assert_eq!(waits.rule.as_deref(), Some("handshake-loss"), "{waits}");
+    assert_ne!(of(10_000).rule.as_deref(), Some("handshake-loss"), "round trips of a queue");
+}
+
+#[test]
 fn loss_that_allows_far_more_is_not_the_limit() {
     let mut study = stream("tcp-stream");
     for (key, value) in [

@@ -1,0 +1,104 @@
+//! What the other cells of a study tell of one: the same way, the same policer, the same capacity.
+
+use super::{LOST_SHARE, concerns};
+use crate::Case;
+use crate::measured::{Cell, cells};
+use crate::names;
+use crate::rules::own_host_drops;
+use narrows_model::load::Role;
+use narrows_model::result::Finding;
+use narrows_model::trial::EndHost;
+use narrows_model::workload::Workload;
+
+/// Whether a finding about other cells holds for this one too.
+pub fn tell(case: &Case<'_>, cell: &Cell<'_>, finding: &Finding) -> bool {
+    is_dropped_beside(case, cell, finding)
+        || is_policed_beside(case, cell, finding)
+        || is_full_beside(case, cell, finding)
+        || is_silent_for_handshakes(case, cell, finding)
+}
+
+/// Rules whose finding is of the hosts on the way, whatever a cell asks of TCP.
+const DROPPERS: [&str; 2] = [names::OWN_HOST_DROPS, names::RECEIVER_HOST_DROPS];
+
+/// Whether packets of another cell are dropped before TCP has them: that is the same for all cells
+/// of one way that lose.
+fn is_dropped_beside(case: &Case<'_>, cell: &Cell<'_>, finding: &Finding) -> bool {
+    let is_refuted = || finding.rule == names::OWN_HOST_DROPS && own_host_drops::is_clear(cell);
+    let is_it = |other: &Cell<'_>| {
+        let is_alike = other.trial.kind == cell.trial.kind && other.trial.path == cell.trial.path;
+        is_alike
+            && places(other) == places(cell)
+            && is_lossy(other)
+            && finding.evidence.iter().any(|seen| seen.from == other.runs())
+    };
+    DROPPERS.contains(&&*finding.rule)
+        && is_lossy(cell)
+        && !is_refuted()
+        && cells(case).any(|other| is_it(&other))
+}
+
+fn is_lossy(cell: &Cell<'_>) -> bool {
+    cell.losses().is_some_and(|losses| losses.lost >= LOST_SHARE)
+}
+
+/// Whether a stream that loses segments has about the rate at which a policer holds the same with
+/// another congestion control: it is the same policer, though its own runs do not tell.
+fn is_policed_beside(case: &Case<'_>, cell: &Cell<'_>, finding: &Finding) -> bool {
+    let Some(own) = cell.rates().filter(|_| finding.rule == names::PATH_POLICED) else {
+        return false;
+    };
+    let is_it = |other: &Cell<'_>| {
+        let is_alike = other.trial.params.streams == cell.trial.params.streams
+            && other.trial.kind == cell.trial.kind
+            && !other.is_paced();
+        let near = other.rates().map(|rates| own.middle / rates.middle.max(1.0));
+        is_alike
+            && places(other) == places(cell)
+            && concerns(finding, other)
+            && near.is_some_and(|near| POLICED_ALIKE.contains(&near))
+    };
+    is_lossy(cell) && !cell.is_paced() && cells(case).any(|other| is_it(&other))
+}
+
+/// Whether more flows have the same rate as this stream, at a capacity that holds them: the losses
+/// before its queue are what tell this one of it.
+fn is_full_beside(case: &Case<'_>, cell: &Cell<'_>, finding: &Finding) -> bool {
+    let Some(own) = cell.rates().filter(|_| finding.rule == names::PATH_CAPACITY) else {
+        return false;
+    };
+    let is_it = |other: &Cell<'_>| {
+        let is_more = other.trial.params.streams > cell.trial.params.streams
+            && other.trial.kind == cell.trial.kind
+            && !other.is_paced();
+        let near = other.rates().map(|rates| own.middle / rates.middle.max(1.0));
+        is_more
+            && places(other) == places(cell)
+            && concerns(finding, other)
+            && near.is_some_and(|near| SAME_RATE.contains(&near))
+    };
+    cell.is_tcp_stream() && !cell.is_paced() && cells(case).any(|other| is_it(&other))
+}
+
+/// What a stream has of the rate of more flows, where it fills the same capacity.
+const SAME_RATE: std::ops::RangeInclusive<f64> = 0.97..=1.03;
+
+/// What a stream has of the rate of another that a policer holds.
+const POLICED_ALIKE: std::ops::RangeInclusive<f64> = 0.6..=1.15;
+
+/// Whether a stream that moved next to nothing waits for first packets, which a probe loses.
+fn is_silent_for_handshakes(case: &Case<'_>, cell: &Cell<'_>, finding: &Finding) -> bool {
+    let is_probe = |other: &Cell<'_>| {
+        other.trial.kind == Workload::PathProbe
+            && other.trial.path == cell.trial.path
+            && concerns(finding, other)
+    };
+    finding.rule == names::HANDSHAKE_LOSS
+        && cell.is_nearly_silent()
+        && cells(case).any(|other| is_probe(&other))
+}
+
+/// Which hosts send and receive.
+fn places(cell: &Cell<'_>) -> Vec<(Role, EndHost)> {
+    cell.trial.ends.iter().map(|end| (end.role, end.host)).collect()
+}
