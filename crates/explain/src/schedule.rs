@@ -54,3 +54,65 @@ impl Behind {
         self.due_hz * shortest_ns >= 1e9 * self.flows
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Case;
+    use crate::measured::cells;
+    use crate::measured::testing;
+    use narrows_model::load::TripParams;
+    use narrows_model::study::StoredStudy;
+
+    fn behind(study: &StoredStudy) -> Option<Behind> {
+        let summaries = narrows_stats::summarise(study);
+        let case = Case { study, summaries: &summaries, predictions: &[] };
+        let answer = cells(&case).next().map(|cell| Behind::of(&cell));
+        answer.expect("a cell")
+    }
+
+    /// Twenty thousand round trips a second, of which so many are due; half of them take so long
+    /// from when they are due.
+    fn due(per_second: Option<u64>, p50_us: u64) -> StoredStudy {
+        let mut study = testing::trips(p50_us);
+        study.trials[0].params.trip = Some(TripParams { response_bytes: None, per_second });
+        study
+    }
+
+    #[test]
+    fn twice_as_many_as_are_served_fall_behind_whatever_each_took() {
+        let told = behind(&due(Some(40_000), 50)).expect("behind");
+        assert_eq!((told.due_hz, told.served_hz, told.flows), (40e3, 20e3, 1.0));
+        assert_eq!(told.each_ns(), 50e3, "one after the other in a second");
+        // A flow serves forty thousand over a path of 25 us at the most.
+        assert!(told.is_beyond(25e3) && !told.is_beyond(24.9e3));
+        let mut four = due(Some(40_000), 50);
+        four.trials[0].params.streams = 4;
+        let told = behind(&four).expect("behind");
+        assert_eq!(told.each_ns(), 200e3, "four at a time");
+        assert!(told.is_beyond(100e3) && !told.is_beyond(99e3));
+    }
+
+    #[test]
+    fn a_little_more_than_is_served_falls_behind_where_half_waited_for_those_before() {
+        let is_behind = |per_second, p50_us| behind(&due(per_second, p50_us)).is_some();
+        // 99 % of what is due is served, and each takes 50 us.
+        assert!(is_behind(Some(20_200), 75));
+        assert!(!is_behind(Some(20_200), 74), "about as long as one takes");
+        assert!(!is_behind(Some(20_050), 900), "a count is no more exact than that");
+        assert!(!is_behind(Some(20_000), 900), "kept");
+        assert!(!is_behind(None, 900), "no schedule");
+    }
+
+    #[test]
+    fn requests_that_leave_when_they_are_due_wait_for_none_before_them() {
+        let mut study = due(Some(40_000), 50);
+        study.trials[0].params.told.tell(&trips::OVERLAP, true);
+        assert!(behind(&study).is_none());
+        let mut none = due(Some(40_000), 50);
+        for end in none.records.iter_mut().flat_map(|run| &mut run.reports) {
+            end.report.flows[0].messages = 0;
+        }
+        assert!(behind(&none).is_none(), "none was served: nothing tells what one takes");
+    }
+}

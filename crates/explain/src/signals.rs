@@ -595,4 +595,33 @@ mod tests {
         };
         assert_eq!([paced(None), paced(Some(0)), paced(Some(1))], [false, false, true]);
     }
+
+    #[test]
+    fn a_small_window_that_is_always_filled_is_told_by_what_travels_of_it() {
+        // Ten gigabits a second for 20 us are 25 kB, of windows of 24 to 26 kB.
+        let of = |least: u64, most: u64, congestion: u64, trip_us: u64, streams: u32| {
+            let mut study = with(&[
+                ("flow0.lowest:send_window_bytes", least),
+                ("flow0.highest:send_window_bytes", most),
+                ("flow0.lowest:congestion_window_segments", congestion),
+                ("flow0.send_mss_bytes", 1448),
+                ("flow0.rtt_ns", 1_000 * trip_us),
+                ("flow0.rtt_min_ns", 1_000),
+            ]);
+            study.trials[0].params.streams = streams;
+            asked(&study, |cell| cell.small_steady_window())
+        };
+        assert_eq!(of(24_000, 26_000, 100, 20, 1), Some(26_000.0));
+        assert_eq!(of(24_000, 26_000, 36, 20, 1), Some(26_000.0), "52,128 B of congestion window");
+        assert_eq!(of(24_000, 26_000, 35, 20, 1), None, "50,680 B: it may hold the stream itself");
+        assert_eq!(of(20_000, 26_000, 100, 20, 1), None, "it grows");
+        assert_eq!(of(0, 0, 100, 20, 1), None, "no window at all");
+        assert_eq!(of(32_000, 32_767, 100, 20, 1), Some(32_767.0));
+        assert_eq!(of(32_000, 32_768, 100, 20, 1), None, "half of Linux's first window");
+        assert_eq!(of(24_000, 26_000, 100, 10, 1), None, "half of it is unused");
+        assert_eq!(of(24_000, 26_000, 100, 41, 1), Some(26_000.0));
+        assert_eq!(of(24_000, 26_000, 100, 42, 1), None, "more than twice of it travels");
+        assert_eq!(of(24_000, 26_000, 100, 80, 4), Some(26_000.0), "a quarter for each flow");
+        assert_eq!(asked(&stream("tcp-stream"), |cell| cell.small_steady_window()), None);
+    }
 }

@@ -111,3 +111,99 @@ pub fn is_late(cell: &Cell<'_>) -> bool {
 pub fn is_lengthened(cell: &Cell<'_>) -> bool {
     of_route_ns(cell).is_some_and(|least_ns| least_ns > TIMER_LEAST_NS)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Case;
+    use crate::measured::cells;
+    use crate::measured::testing::{read, read_receiver, trips};
+    use narrows_model::Fact;
+    use narrows_model::load::Role;
+    use narrows_model::study::StoredStudy;
+
+    fn asked<T>(study: &StoredStudy, ask: impl Fn(&Cell<'_>) -> T) -> T {
+        let summaries = narrows_stats::summarise(study);
+        let case = Case { study, summaries: &summaries, predictions: &[] };
+        let answer = cells(&case).next().map(|cell| ask(&cell));
+        answer.expect("a cell")
+    }
+
+    /// Round trips over `e0`; so many segments came twice to each end, in each of three runs.
+    fn twice(asks: Option<u64>, answers: Option<u64>) -> StoredStudy {
+        let mut study = trips(4_000);
+        for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
+            end.effective.interface = Some("e0".into());
+        }
+        let key = "TcpExt.TCPDSACKOldSent_events";
+        asks.into_iter().for_each(|count| read(&mut study, "netstat", key, count));
+        answers.into_iter().for_each(|count| read_receiver(&mut study, "netstat", key, count));
+        study
+    }
+
+    fn with(mut study: StoredStudy, setting: &str, value: &str) -> StoredStudy {
+        study.host.tuning.insert(setting.into(), Fact::known(value.into(), "test"));
+        study
+    }
+
+    #[test]
+    fn what_an_end_had_already_tells_on_which_way_packets_are_lost() {
+        let of = |study: &StoredStudy| asked(study, lost_on);
+        let back = || twice(Some(0), Some(1));
+        assert_eq!(of(&back()), Some(Way::Back), "requests came again, three in all runs");
+        assert_eq!(of(&twice(Some(1), Some(0))), Some(Way::There), "answers did");
+        assert_eq!(of(&twice(Some(2), Some(6))), Some(Way::Back), "three times as many");
+        assert_eq!(of(&twice(Some(6), Some(2))), Some(Way::There));
+        assert_eq!(of(&twice(Some(2), Some(5))), None, "on both ways");
+        assert_eq!(of(&twice(Some(0), Some(0))), None);
+        assert_eq!(of(&twice(Some(1), None)), None, "an end that did not count");
+        assert_eq!(of(&twice(None, Some(1))), None);
+        let mut two = back();
+        two.records.truncate(2);
+        assert_eq!(of(&two), None, "twice is an accident");
+        assert_eq!(
+            [Some(Way::There), Some(Way::Back), None].map(Way::says),
+            [" on the way there", " on the way back", ""]
+        );
+    }
+
+    #[test]
+    fn ends_whose_timers_differ_do_not_tell_the_way() {
+        let of = |setting: &str, value: &str| {
+            asked(&with(twice(Some(0), Some(1)), setting, value), lost_on)
+        };
+        assert_eq!(of(ROUTE_LEAST, "e0 3000"), None, "the other end's timer runs out first");
+        assert_eq!(of(ROUTE_LEAST, "e1 3000"), Some(Way::Back), "a route elsewhere");
+        assert_eq!(of(HOST_LEAST, "5000"), None);
+        assert_eq!(of(HOST_LEAST, "200000"), Some(Way::Back), "as it is anyway");
+    }
+
+    #[test]
+    fn a_timer_lasts_as_long_as_its_route_says_or_else_its_host() {
+        let of = |all: &[(&str, &str)]| {
+            let study = all
+                .iter()
+                .fold(twice(None, None), |study, (setting, value)| with(study, setting, value));
+            asked(&study, |cell| (least_ns(cell), is_lengthened(cell)))
+        };
+        assert_eq!(of(&[]), (200e6, false));
+        assert_eq!(of(&[(HOST_LEAST, "5000")]), (5e6, false));
+        assert_eq!(of(&[(HOST_LEAST, "5000"), (ROUTE_LEAST, "e0 3000")]), (3e9, true));
+        assert_eq!(of(&[(ROUTE_LEAST, "e0 200")]), (200e6, false), "no longer than without");
+    }
+
+    #[test]
+    fn a_round_trip_is_late_from_the_least_timer_or_a_quarter_of_the_window_on() {
+        let of = |longest_ms: u64, window_ms: u64| {
+            let mut study = twice(None, None);
+            read(&mut study, "tcp-info", "flow0.rtt_ns", longest_ms * 1_000_000);
+            for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
+                end.window_ns.0 = window_ms * 1_000_000;
+            }
+            asked(&study, is_late)
+        };
+        assert_eq!([of(199, 10_000), of(200, 10_000)], [false, true]);
+        assert_eq!([of(124, 500), of(125, 500)], [false, true]);
+        assert!(!asked(&twice(None, None), is_late), "nobody counted any");
+    }
+}

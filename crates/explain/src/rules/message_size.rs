@@ -86,5 +86,15 @@ mod tests {
         assert!(is_found(&of(64, 600_000)));
         assert!(is_clear(&of(64, 1_000)));
         assert!(is_idle(&of(65_536, 600_000)));
+        // A path of 600 B takes no larger ones whole.
+        let within = |mtu: u64| {
+            let mut study = stream("udp-stream");
+            study.trials[0].params.message_bytes = Bytes(572);
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+                end.effective.path_mtu_bytes = Some(Bytes(mtu));
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_clear(&within(600)) && is_found(&within(1500)));
     }
 }

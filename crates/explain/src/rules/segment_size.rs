@@ -388,6 +388,8 @@ mod tests {
         assert!(said(572, 600).contains("fill the packets of 600 B"), "{}", said(572, 600));
         assert!(said(552, 600).contains("fill the packets"), "of IPv6: {}", said(552, 600));
         assert!(said(573, 600).contains("in 2 fragments"), "{}", said(573, 600));
+        // Within the eight bytes in which offsets count, beside IPv6's longer header.
+        assert!(is_found(&of(545, 600)) && is_clear(&of(544, 600)));
         assert!(is_clear(&of(500, 600)), "smaller than they could be");
         assert!(is_clear(&of(1252, 1280)), "as IPv6 has it at the least");
         assert!(is_clear(&of(1472, 1500)));

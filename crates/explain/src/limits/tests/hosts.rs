@@ -418,3 +418,62 @@ fn a_next_hop_that_nobody_answers_for_again_and_again_holds() {
     assert!(held.what.contains("nobody answers for at times"), "{held}");
     assert_eq!(limit(0).rule, None);
 }
+
+#[test]
+fn work_of_one_end_is_the_limit_of_round_trips_that_are_mostly_that() {
+    // Ten thousand round trips; so long the kernel works in the calls of each end for one.
+    let of = |asks_us: u64, answers_us: u64, p50_us: u64| {
+        let mut study = crate::measured::testing::trips(p50_us);
+        read(&mut study, "cpu", "cpu0.softirq_ns", 100_000_000);
+        read(&mut study, "softnet", "processed_packets", 20_000);
+        for record in &mut study.records {
+            for (role, us) in [(Role::Sender, asks_us), (Role::Receiver, answers_us)] {
+                let end = record.of_mut(role).next().expect("an end");
+                end.flows[0].messages = 10_000;
+                end.threads[0].system_ns = Nanos(10_000_000 * us);
+            }
+        }
+        let limit = limit_of(&study, &[]);
+        (limit.what, limit.sureness)
+    };
+    let named = |end: &str| format!("the kernel's work for each packet (at the {end})");
+    // 28 us more than at the other end: half of 56.
+    assert_eq!(of(46, 18, 56), (named("sender"), Sureness::Counted));
+    assert_eq!(of(18, 46, 56), (named("receiver"), Sureness::Counted));
+    assert_eq!(of(46, 18, 60), (named("sender"), Sureness::Possible), "a part of it");
+    assert!(!of(46, 18, 120).0.contains("the kernel's work"), "less than a quarter");
+}
+
+#[test]
+fn flows_that_share_all_cpus_are_too_many_and_others_need_one_of_their_own() {
+    use narrows_model::host::{Cpu, Host};
+    let host = |allowed: Option<u32>, online: u32| {
+        let fact = |cpus: u32| Fact::known((0..cpus).collect::<Vec<u32>>(), "test");
+        let allowed = allowed.map_or(Fact::absent("test"), fact);
+        Host { cpu: Cpu { allowed, online: fact(online), ..Cpu::default() }, ..Host::default() }
+    };
+    let of = |flows: u32, here: Host, there: Host| {
+        let mut study = stream("tcp-stream");
+        study.trials[0].params.streams = flows;
+        (study.host, study.peer_hosts) = (here, vec![there]);
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.threads[0].system_ns = end.report.threads[0].wall_ns;
+        }
+        limit_of(&study, &[]).action.expect("a full CPU says what to do")
+    };
+    let large = || host(Some(16), 16);
+    for (action, why) in [
+        (of(4, host(Some(4), 16), large()), "a container of four CPUs here"),
+        (of(4, large(), host(Some(4), 16)), "one there"),
+        (of(4, host(None, 2), large()), "two CPUs"),
+    ] {
+        assert!(action.starts_with("fewer flows (-P)"), "{why}: {action}");
+    }
+    for (action, why) in [
+        (of(4, host(Some(5), 16), large()), "one CPU more than flows"),
+        (of(1, host(Some(1), 1), large()), "one flow"),
+        (of(4, Host::default(), Host::default()), "nobody knows how many"),
+    ] {
+        assert!(action.starts_with("give the end a CPU that nobody else uses"), "{why}: {action}");
+    }
+}

@@ -1,5 +1,6 @@
 //! Which limit is named, of simulated streams.
 
+mod beside;
 mod hosts;
 mod paths;
 mod windows;

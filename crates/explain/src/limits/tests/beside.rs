@@ -1,0 +1,89 @@
+//! Limits that another stream beside a cell tells of, or traffic that is not its own.
+
+use super::*;
+use crate::beside::testing::with_beside;
+use narrows_model::load::Params;
+use narrows_model::trial::EndSpec;
+
+/// What holds each of two streams.
+fn both(study: &StoredStudy) -> [Limit; 2] {
+    let summaries = narrows_stats::summarise(study);
+    let case = Case { study, summaries: &summaries, predictions: &[] };
+    limits(&case, &judge(&case)).try_into().expect("two cells")
+}
+
+/// A stream whose rows of losses are a policer's, and one that moves so many times as much, of
+/// whose hundred thousand segments so many are lost, one at a time.
+fn beside_policed(change: impl FnOnce(&mut Params), times: f64, lost: u64) -> StoredStudy {
+    let mut study = stream("tcp-stream");
+    slices(&mut study, &[125_000_000; 10]);
+    for (key, value) in [
+        ("sent_segments", 100_000),
+        ("retransmitted_segments", 9_000),
+        ("rtt_min_ns", 10_000),
+        ("rtt_ns", 100_000),
+        ("lowest:rtt_ns", 100_000),
+        ("highest:rtt_ns", 100_000),
+    ] {
+        read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+    }
+    for (key, count) in [("TCPSackRecovery", 300), ("TCPRenoRecovery", 0), ("TCPTimeouts", 0)] {
+        read(&mut study, "netstat", &format!("TcpExt.{key}_events"), count);
+    }
+    let first = study.records.len();
+    with_beside(&mut study, change, times);
+    for end in study.records.iter_mut().skip(first).flat_map(|run| run.of_mut(Role::Sender)) {
+        end.readings.put_words("tcp-info", "flow0.retransmitted_segments", lost);
+        end.readings.put_words("netstat", "TcpExt.TCPSackRecovery_events", lost);
+    }
+    study
+}
+
+#[test]
+fn a_policer_holds_what_loses_at_its_rate_under_another_congestion_control() {
+    let rules = |study: &StoredStudy| both(study).map(|limit| limit.rule.unwrap_or_default());
+    let bbr = |params: &mut Params| params.congestion = Some("bbr".into());
+    let of = |times: f64, lost: u64| rules(&beside_policed(bbr, times, lost));
+    for times in [0.65, 0.8, 1.1] {
+        assert_eq!(of(times, 2_000), ["path-policed"; 2], "{times} of the policer's rate");
+    }
+    for (study, why) in [
+        (beside_policed(bbr, 0.5, 2_000), "half of that rate: something else holds it"),
+        (beside_policed(bbr, 1.3, 2_000), "more than the policer passes"),
+        (beside_policed(bbr, 0.8, 50), "it loses next to nothing"),
+        (beside_policed(|params| params.streams = 4, 0.8, 2_000), "four flows"),
+        (beside_policed(|params| params.rate_bps = Some(9_000_000_000), 0.8, 2_000), "a pace"),
+    ] {
+        let [first, second] = rules(&study);
+        assert_eq!(first, "path-policed", "{why}");
+        assert_ne!(second, "path-policed", "{why}");
+    }
+    let mut back = beside_policed(bbr, 0.8, 2_000);
+    back.trials[1].ends = EndSpec::anywhere(true);
+    assert_ne!(rules(&back)[1], "path-policed", "the other direction");
+}
+
+#[test]
+fn what_a_proxy_sends_once_more_is_no_others_traffic() {
+    use crate::measured::testing::read_receiver;
+    // The sender's interface sends more than twice what the flow has: a program beside it, or the
+    // proxy's own connection, which has taken the window of the first.
+    let of = |window_bytes: u64| {
+        let mut study = stream("tcp-stream");
+        for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
+            end.effective.interface = Some("e0".into());
+            end.readings.put_words("interface", "e0.tx_bytes", 3_000_000_000);
+        }
+        for key in ["opening:send_window_bytes", "highest:send_window_bytes"] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), window_bytes);
+        }
+        read(&mut study, "tcp-info", "flow0.send_window_bytes", 0);
+        read(&mut study, "tcp-info", "flow0.receive_window_bytes", 64_512);
+        read_receiver(&mut study, "tcp-info", "flow0.receive_window_bytes", 92_160);
+        read_receiver(&mut study, "socket", "flow0.highest:waiting_bytes", 0);
+        let limit = limit_of(&study, &[]);
+        (limit.rule.unwrap_or_default(), limit.sureness)
+    };
+    assert_eq!(of(92_160), ("other-traffic".to_owned(), Sureness::Counted));
+    assert_eq!(of(0), ("path-proxy".to_owned(), Sureness::Inferred));
+}
