@@ -228,7 +228,7 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
             (None, Sureness::Counted) => Some(own_action(cell)),
             _ => action,
         },
-        second: second(cell, rule.as_deref(), found, &all, slower),
+        second: second(case, cell, rule.as_deref(), found, &all, slower),
         rule,
         what,
         sureness,

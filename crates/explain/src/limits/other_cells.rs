@@ -99,6 +99,6 @@ fn is_silent_for_handshakes(case: &Case<'_>, cell: &Cell<'_>, finding: &Finding)
 }
 
 /// Which hosts send and receive.
-fn places(cell: &Cell<'_>) -> Vec<(Role, EndHost)> {
+pub fn places(cell: &Cell<'_>) -> Vec<(Role, EndHost)> {
     cell.trial.ends.iter().map(|end| (end.role, end.host)).collect()
 }

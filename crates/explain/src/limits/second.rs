@@ -1,9 +1,11 @@
 //! What comes second to what holds a cell, and is worth a change beside it.
 
-use super::Second;
 use super::named::Named;
+use super::other_cells::places;
 use super::slower::Slower;
-use crate::measured::Cell;
+use super::{Second, concerns};
+use crate::Case;
+use crate::measured::{Cell, cells};
 use crate::names;
 use crate::rules::{round_trip_time, round_trips_stall, segment_size};
 use narrows_model::reading::keys;
@@ -11,6 +13,7 @@ use narrows_model::result::Finding;
 
 /// What comes second to what a rule names; `all` are the rules that found something of the cell.
 pub fn second(
+    case: &Case<'_>,
     cell: &Cell<'_>,
     rule: Option<&str>,
     found: &[&Finding],
@@ -18,7 +21,7 @@ pub fn second(
     slower: Option<Slower>,
 ) -> Option<Second> {
     without_sack(cell, rule, found)
-        .or_else(|| short_queue(rule, found))
+        .or_else(|| short_queue(case, cell, rule, found))
         .or_else(|| small_segments(cell, rule, all))
         .or_else(|| stalls_beside(cell, rule, all))
         .or_else(|| slower.filter(|_| rule != Some(names::CONGESTION_CONTROL)).map(Slower::second))
@@ -35,15 +38,30 @@ fn without_sack(cell: &Cell<'_>, rule: Option<&str>, found: &[&Finding]) -> Opti
     })
 }
 
-/// A queue that is too short for bursts, as another stream over the same path showed: what paces
-/// itself, as bbr does, fills the link all the same.
-fn short_queue(rule: Option<&str>, found: &[&Finding]) -> Option<Second> {
-    let is_found = found.iter().any(|one| one.rule == names::PATH_SHORT_QUEUE);
-    (rule == Some(names::PATH_CAPACITY) && is_found).then(|| Second {
-        rule: names::PATH_SHORT_QUEUE.to_owned(),
-        says: "the queue before it is too short for the bursts of streams that do not pace \
+/// A queue that is too short for bursts, as another stream the same way showed: what paces itself,
+/// as bbr does, fills the link all the same. The queue of the other way is another one.
+fn short_queue(
+    case: &Case<'_>,
+    cell: &Cell<'_>,
+    rule: Option<&str>,
+    found: &[&Finding],
+) -> Option<Second> {
+    let mut all = found.iter().filter(|one| one.rule == names::PATH_SHORT_QUEUE);
+    (rule == Some(names::PATH_CAPACITY) && all.any(|one| is_of_way(case, cell, one))).then(|| {
+        Second {
+            rule: names::PATH_SHORT_QUEUE.to_owned(),
+            says: "the queue before it is too short for the bursts of streams that do not pace \
                themselves, and should be longer (tc -s qdisc: limit)"
-            .to_owned(),
+                .to_owned(),
+        }
+    })
+}
+
+/// Whether a finding is of a cell whose data takes the way of this one's.
+fn is_of_way(case: &Case<'_>, cell: &Cell<'_>, finding: &Finding) -> bool {
+    cells(case).any(|other| {
+        let is_one_way = cell.is_beside(other.trial) && places(&other) == places(cell);
+        is_one_way && concerns(finding, &other)
     })
 }
 

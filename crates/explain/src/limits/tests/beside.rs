@@ -87,3 +87,39 @@ fn what_a_proxy_sends_once_more_is_no_others_traffic() {
     assert_eq!(of(92_160), ("other-traffic".to_owned(), Sureness::Counted));
     assert_eq!(of(0), ("path-proxy".to_owned(), Sureness::Inferred));
 }
+
+/// What comes second to a link that a stream fills, where a queue too short for bursts was found
+/// in another one, which sends the other way or the same.
+fn beside_short_queue(is_back: bool) -> Option<Second> {
+    use crate::evidence::evidence;
+    use narrows_model::result::{Verdict, Weight};
+    let mut study = shaped();
+    with_beside(&mut study, |params| params.congestion = Some("cubic".into()), 0.5);
+    study.trials[1].ends = EndSpec::anywhere(is_back);
+    let summaries = narrows_stats::summarise(&study);
+    let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+    let mut judged = judge(&case);
+    let finding = Finding {
+        rule: names::PATH_SHORT_QUEUE.to_owned(),
+        weight: Weight::Advice,
+        says: "planted".to_owned(),
+        evidence: vec![evidence("planted", "3 runs of tcp-stream beside")],
+        worth: None,
+        remedy: String::new(),
+    };
+    let of = judged.iter_mut().find(|one| one.rule == names::PATH_SHORT_QUEUE).expect("a rule");
+    of.verdict = Verdict::Found { findings: vec![finding] };
+    let [first, other] = limits(&case, &judged).try_into().expect("two cells");
+    assert_eq!(first.rule.as_deref(), Some("path-capacity"), "{first}");
+    assert_eq!(other.rule.as_deref(), Some("path-short-queue"), "{other}");
+    assert_eq!(other.second, None, "it stands first there");
+    first.second
+}
+
+#[test]
+fn a_short_queue_comes_second_to_a_link_that_a_paced_stream_fills() {
+    let second = beside_short_queue(false).expect("the same way");
+    assert_eq!(second.rule, "path-short-queue");
+    assert!(second.says.contains("too short for the bursts of streams that do not pace"));
+    assert_eq!(beside_short_queue(true), None, "the queue of the other way");
+}
