@@ -318,8 +318,12 @@ pub fn costs_time(cell: &Cell<'_>) -> Holds {
     if cell.is_idle() { Holds::Perhaps } else { Holds::Yes }
 }
 
-/// What is only possible gives way to a CPU that was counted full.
+/// What is only possible gives way to a CPU that was counted full, and to the pace that was asked
+/// for, where a stream keeps it.
 pub fn leaves_cpus_free(cell: &Cell<'_>) -> Holds {
+    if pace(cell).is_some() {
+        return Holds::No;
+    }
     if cell.is_busy() { Holds::Perhaps } else { Holds::Yes }
 }
 

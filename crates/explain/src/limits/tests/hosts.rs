@@ -477,3 +477,23 @@ fn flows_that_share_all_cpus_are_too_many_and_others_need_one_of_their_own() {
         assert!(action.starts_with("give the end a CPU that nobody else uses"), "{why}: {action}");
     }
 }
+
+#[test]
+fn datagrams_that_fill_a_small_mtu_are_held_by_that_and_not_by_their_own_size() {
+    let of = |message_bytes: u64, mtu_bytes: u64, pace: Option<u64>| {
+        let mut study = stream("udp-stream");
+        study.trials[0].params.message_bytes = Bytes(message_bytes);
+        study.trials[0].params.rate_bps = pace;
+        for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+            end.report.effective.path_mtu_bytes = Some(Bytes(mtu_bytes));
+            end.report.flows[0].messages = 600_000;
+        }
+        let limit = limit_of(&study, &[]);
+        (limit.rule.unwrap_or_default(), limit.what)
+    };
+    let small = "the path's or a route's small MTU, which datagrams fill,";
+    assert_eq!(of(572, 600, None), ("segment-size".to_owned(), small.to_owned()));
+    assert_eq!(of(500, 600, None).0, "message-size", "larger ones would pass");
+    assert_eq!(of(572, 1500, None).0, "message-size", "no small MTU");
+    assert_eq!(of(572, 600, Some(10_000_000_000)).1, "the requested pace");
+}
