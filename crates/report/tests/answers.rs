@@ -5,6 +5,7 @@ mod planted;
 use narrows_explain::limits::{Limit, Second, Sureness};
 use narrows_model::Bytes;
 use narrows_model::host::Host;
+use narrows_model::load::StreamParams;
 use narrows_model::result::{
     Estimate, Finding, Method, PredictedPath, Prediction, ResourceName, Unstated, Weight,
 };
@@ -15,6 +16,7 @@ use narrows_model::units::Unit;
 use narrows_model::workload::{Kernel, Metric, Workload};
 use narrows_report::answer::{self, Bottleneck};
 use narrows_report::drawn::Screen;
+use narrows_report::peer_check::PeerCheck;
 use narrows_report::{Analysis, brief};
 use narrows_stats::Label;
 use planted::study;
@@ -423,5 +425,50 @@ fn nothing_of_an_answer_is_cut_in_the_middle() {
         assert!(flat.contains("unknown and may be lower (predicted)"), "{text}");
         let ends = flat.contains("Something was planted here (more: -v)");
         assert!(ends || flat.contains(&format!("advice: {says}")), "{text}");
+    }
+}
+
+/// What is said of two ways with these rates, of which so much is known of what holds each.
+fn of_ways(gbps: [f64; 2], sureness: [Sureness; 2]) -> String {
+    let mut study = measured(&gbps);
+    study.trials[1].params.stream = Some(StreamParams { reverse: true, ..StreamParams::default() });
+    let mut analysis = Analysis::of(&study);
+    let limit = |at: usize, what: &str, action: &str| Limit {
+        cell: study.trials[at].label.clone(),
+        rule: None,
+        what: what.into(),
+        sureness: sureness[at],
+        excludes: Vec::new(),
+        next: None,
+        action: Some(action.into()),
+        worth: None,
+        second: None,
+    };
+    analysis.limits =
+        vec![limit(0, "the threads", "measure again"), limit(1, "a policer", "raise its rate")];
+    let text = PeerCheck::of(&analysis).text("beta", None, "narrows report", &Screen::FILE);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_way_that_nobody_can_explain_is_left_out_beside_a_far_slower_one_that_is_known() {
+    use Sureness::{Inferred, Possible, Unexplained};
+    let tells = |gbps, sureness| {
+        let text = of_ways(gbps, sureness);
+        let both = ["the threads", "a policer"].map(|what| text.contains(what));
+        let to_do = ["measure again", "raise its rate"].map(|action| text.contains(action));
+        assert_eq!(both, to_do, "what holds a way is told with what to do about it: {text}");
+        both
+    };
+    assert_eq!(tells([3.2, 1.0], [Unexplained, Inferred]), [false, true]);
+    assert_eq!(tells([3.2, 1.0], [Possible, Inferred]), [false, true], "no more than possible");
+    assert_eq!(tells([1.0, 3.2], [Inferred, Unexplained]), [true, false], "the way back");
+    for (gbps, sureness, why) in [
+        ([2.8, 1.0], [Unexplained, Inferred], "not far slower"),
+        ([1.0, 3.2], [Unexplained, Inferred], "the slower way is not known"),
+        ([3.2, 1.0], [Inferred, Inferred], "both are known"),
+        ([3.2, 1.0], [Unexplained, Possible], "neither is"),
+    ] {
+        assert_eq!(tells(gbps, sureness), [true, true], "{why}");
     }
 }
