@@ -205,6 +205,8 @@ mod tests {
     use crate::measured::testing::{of_study, stream};
     use crate::setting::testing::{is_clear, is_found};
     use narrows_model::load::{Role, Stretch, StretchOf};
+    use narrows_model::record::Record;
+    use narrows_model::trial::TrialId;
 
     #[test]
     fn the_place_and_the_advice_follow_from_whose_counters_were_read() {
@@ -279,6 +281,18 @@ mod tests {
         assert!(by_size.contains("of 700 B came in other runs: a filter by size"), "{by_size}");
         assert!(by_size.contains("meta length"), "{by_size}");
         assert!(!by_size.contains("at random"), "{by_size}");
+        // Of several sizes that pass the largest is told: what is dropped begins beyond it.
+        let mut sizes = testing::sized(LossPlace::ReceiverHost, all);
+        let mut least = sizes.trials[1].clone();
+        (least.id, least.label) = (TrialId("c".into()), "least".into());
+        least.params.message_bytes = narrows_model::Bytes(200);
+        let small = sizes.records.iter().filter(|run| run.trial == sizes.trials[1].id).cloned();
+        let runs: Vec<Record> =
+            small.map(|run| Record { trial: least.id.clone(), ..run }).collect();
+        sizes.records.extend(runs);
+        sizes.trials.push(least);
+        let told = format!("{:?}", of_study(&RULE, &sizes));
+        assert!(told.contains("of 700 B came in other runs"), "{told}");
         for small in [Some((20_000, 0)), Some((0, 0)), None] {
             assert!(!of(LossPlace::ReceiverHost, small).contains("by size"), "{small:?}");
         }
@@ -292,7 +306,6 @@ mod tests {
 
     #[test]
     fn a_share_that_stays_at_half_of_the_pace_is_of_losses_at_random() {
-        use narrows_model::trial::TrialId;
         let at = |pace: u64, sent: u64, came: u64| {
             let mut study = stream("udp-stream");
             study.trials[0].params.rate_bps = Some(pace);
