@@ -181,16 +181,35 @@ impl Far {
 
 /// Says which addresses of a peer's name nothing came from.
 fn tell_silent(peer: &Peer) {
-    for address in peer.silent() {
-        let (family, only) = if address.is_ipv6() { ("IPv6", "-6") } else { ("IPv4", "-4") };
-        note!(
-            "{address} ({family}), which its name has too, did not answer: {} is measured in its \
-             place, and programs that try {family} first wait for it ({only} measures it alone)",
-            peer.address()
-        );
-    }
+    peer.silent().iter().for_each(|silent| note!("{}", says_silent(*silent, peer.address())));
+}
+
+fn says_silent(silent: IpAddr, measured: IpAddr) -> String {
+    let (family, only) = if silent.is_ipv6() { ("IPv6", "-6") } else { ("IPv4", "-4") };
+    format!(
+        "{silent} ({family}), which its name has too, did not answer: {measured} is measured in its \
+         place, and programs that try {family} first wait for it ({only} measures it alone)"
+    )
 }
 
 fn is_local(peer: &&&Peer) -> bool {
     peer.address().is_loopback()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silent_address_is_told_with_its_family_and_what_is_measured_in_its_place() {
+        let (v6, v4) =
+            (IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 7]), IpAddr::from([192, 0, 2, 7]));
+        let told = says_silent(v6, v4);
+        assert!(told.starts_with("2001:db8::7 (IPv6), which its name has too"), "{told}");
+        assert!(told.contains("192.0.2.7 is measured in its place"), "{told}");
+        assert!(told.ends_with("try IPv6 first wait for it (-6 measures it alone)"), "{told}");
+        let told = says_silent(v4, v6);
+        assert!(told.starts_with("192.0.2.7 (IPv4)"), "{told}");
+        assert!(told.ends_with("try IPv4 first wait for it (-4 measures it alone)"), "{told}");
+    }
 }
