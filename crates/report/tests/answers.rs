@@ -5,13 +5,13 @@ mod planted;
 use narrows_explain::limits::{Limit, Second, Sureness};
 use narrows_model::Bytes;
 use narrows_model::host::Host;
-use narrows_model::load::StreamParams;
+use narrows_model::load::{Role, SocketParams, StreamParams, Wait};
 use narrows_model::result::{
     Estimate, Finding, Method, PredictedPath, Prediction, ResourceName, Unstated, Weight,
 };
 use narrows_model::study::StoredStudy;
 use narrows_model::study_kind::StudyKind;
-use narrows_model::trial::NetworkPath;
+use narrows_model::trial::{NetworkPath, Placement};
 use narrows_model::units::Unit;
 use narrows_model::workload::{Kernel, Metric, Workload};
 use narrows_report::answer::{self, Bottleneck};
@@ -470,5 +470,43 @@ fn a_way_that_nobody_can_explain_is_left_out_beside_a_far_slower_one_that_is_kno
         ([3.2, 1.0], [Unexplained, Possible], "neither is"),
     ] {
         assert_eq!(tells(gbps, sureness), [true, true], "{why}");
+    }
+}
+
+#[test]
+fn what_would_decide_depends_on_what_the_threads_did_while_they_waited() {
+    // Whether both ends had CPUs of their own, and how their threads waited.
+    let of = |kind: Workload, is_pinned: bool, wait: Option<Wait>| {
+        let mut study = measured(&[9.4]);
+        for role in [Role::Sender, Role::Receiver] {
+            let place = if is_pinned { Placement::on([1]) } else { Placement::default() };
+            study.trials[0].end_mut(role).expect("an end").place = place;
+        }
+        study.trials[0].params.socket = Some(SocketParams { wait, ..SocketParams::default() });
+        let mut analysis = Analysis::of(&study);
+        analysis.summaries[0].kind = kind;
+        analysis.limits = vec![Limit {
+            cell: analysis_label(&study),
+            rule: None,
+            what: "nothing that was checked explains the rate".into(),
+            sureness: Sureness::Unexplained,
+            excludes: Vec::new(),
+            next: None,
+            action: None,
+            worth: None,
+            second: None,
+        }];
+        answer::of(&analysis).expect("an answer").action
+    };
+    for (action, begins) in [
+        (of(Workload::TCP_RR, false, None), "measure again with each end on a CPU of its own (-A"),
+        (of(Workload::TCP_RR, true, None), "measure again with --wait spin"),
+        (of(Workload::UDP_RR, true, Some(Wait::Block)), "measure again with --wait spin"),
+        // Threads that never slept have no wake-up to take away.
+        (of(Workload::UDP_RR, true, Some(Wait::Spin)), "measure again to another host"),
+        (of(Workload::TCP_RR, false, Some(Wait::Spin)), "measure again to another host"),
+        (of(Workload::TCP_STREAM, true, None), "let `narrows diagnose HOST` change one thing"),
+    ] {
+        assert!(action.starts_with(begins), "{begins}: {action}");
     }
 }
