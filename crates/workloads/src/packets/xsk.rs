@@ -363,12 +363,16 @@ impl<'a> Made<'a> {
             let why = if busy { " (another has the queue)" } else { "" };
             return Err(self.failed(&format!("binding an AF_XDP socket{why}"))(error));
         }
-        let options = self.get::<libc::xdp_options>(libc::XDP_OPTIONS);
-        let is_zero_copy =
-            options.is_ok_and(|options| options.flags & libc::XDP_OPTIONS_ZEROCOPY != 0);
+        let is_zero_copy = is_zero_copy(self.get(libc::XDP_OPTIONS));
         let Self { socket, memory, chunk, .. } = self;
         Ok(Bound { socket: Arc::new(socket), memory, chunk, is_zero_copy })
     }
+}
+
+/// Whether the driver itself reads and writes the memory of a bound socket, as the kernel says; one
+/// that does not say it (before Linux 5.3) is taken to copy.
+fn is_zero_copy(options: io::Result<libc::xdp_options>) -> bool {
+    options.is_ok_and(|options| options.flags & libc::XDP_OPTIONS_ZEROCOPY != 0)
 }
 
 /// A socket that has its queue.
@@ -421,6 +425,15 @@ mod tests {
         let word = |at: usize| u32::from_ne_bytes(*entries[at..].first_chunk().expect("a word"));
         // The first of the four went to the third place, the last to the second.
         assert_eq!((word(32), word(40), word(16), word(24)), (0, 60, 3 * 2048, 63));
+    }
+
+    #[test]
+    fn frames_are_copied_unless_the_kernel_says_that_they_are_not() {
+        // include/uapi/linux/if_xdp.h: XDP_OPTIONS_ZEROCOPY is the first bit.
+        let said = |flags: u32| is_zero_copy(Ok(libc::xdp_options { flags }));
+        assert_eq!([said(1), said(0), said(2), said(3)], [true, false, false, true]);
+        let old = io::Error::from_raw_os_error(libc::ENOPROTOOPT);
+        assert!(!is_zero_copy(Err(old)), "a kernel that cannot say it");
     }
 
     #[test]
