@@ -136,9 +136,10 @@ pub fn late_ones_cost(cell: &Cell<'_>) -> Holds {
 
 /// Headers that leave less than nine tenths of what those of full packets would.
 ///
-/// Where an end's CPU is full the path has room: what small segments cost is CPU time then.
+/// Where an end's CPU is full the path has room: what small segments cost is CPU time then. Where a
+/// stream keeps the pace that was asked for it has room as well.
 pub fn headers_take_much(cell: &Cell<'_>) -> Holds {
-    if cell.is_busy() {
+    if cell.is_busy() || pace(cell).is_some() {
         return Holds::No;
     }
     let is_much = segment_and_mtu(cell).is_some_and(|(segment, mtu)| {
@@ -157,12 +158,13 @@ pub fn headers_take_most(cell: &Cell<'_>) -> Holds {
 }
 
 /// A busy CPU, and segments of half of what the interface takes at the most: each costs about as
-/// much as a full one, so that the same work moves twice the bytes with those.
+/// much as a full one, so that the same work moves twice the bytes with those. A thread that waits
+/// for its pace fills a CPU with that.
 pub fn small_ones_fill_a_cpu(cell: &Cell<'_>) -> Holds {
     let is_half =
         segment_and_mtu(cell).is_some_and(|(segment, mtu)| 2.0 * (segment + HEADERS_BYTES) <= mtu);
     let is_small = is_half || segment_size::small_fragments(cell).is_some();
-    if is_small && cell.is_busy() { Holds::Yes } else { Holds::No }
+    if is_small && cell.is_busy() && pace(cell).is_none() { Holds::Yes } else { Holds::No }
 }
 
 /// A stream as fast as it goes, each of whose datagrams fills one of the path's small packets.

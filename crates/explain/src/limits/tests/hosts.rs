@@ -351,8 +351,9 @@ fn what_a_socket_has_no_room_for_is_no_limit_of_the_path() {
 
 #[test]
 fn small_segments_hold_a_stream_whose_cpu_is_full() {
-    let limit = |segment: u64, busy_percent: u64| {
+    let paced = |segment: u64, busy_percent: u64, pace: Option<u64>| {
         let mut study = stream("tcp-stream");
+        study.trials[0].params.rate_bps = pace;
         let mtu_bytes = Fact::known(Bytes(1500), "test");
         study.host.nics.push(Nic { name: "e0".into(), mtu_bytes, ..Nic::default() });
         for end in study.records.iter_mut().flat_map(|record| &mut record.reports) {
@@ -363,12 +364,19 @@ fn small_segments_hold_a_stream_whose_cpu_is_full() {
         read(&mut study, "tcp-info", "flow0.send_mss_bytes", segment);
         limit_of(&study, &[])
     };
+    let limit = |segment: u64, busy_percent: u64| paced(segment, busy_percent, None);
     let held = limit(244, 100);
     assert_eq!(held.rule.as_deref(), Some("segment-size"), "{held}");
     assert_eq!(held.sureness, Sureness::Inferred, "{held}");
     assert_eq!(limit(1300, 100).rule, None, "segments that are nearly full");
     let has_time = limit(244, 30);
     assert!(!has_time.to_string().contains("CPU time that small"), "{has_time}");
+    for busy_percent in [30, 100] {
+        let kept = paced(244, busy_percent, Some(10_000_000_000));
+        assert_eq!(kept.what, "the requested pace", "{busy_percent} % of a CPU: {kept}");
+        let missed = paced(244, busy_percent, Some(20_000_000_000));
+        assert_eq!(missed.rule.as_deref(), Some("segment-size"), "half of the pace: {missed}");
+    }
 }
 
 #[test]
