@@ -150,9 +150,7 @@ pub fn accept(listener: &Socket, job: &Job, token: &Token) -> Result<Vec<Socket>
     while flows.iter().any(Option::is_none) {
         if Instant::now() > deadline {
             let have = flows.iter().flatten().count();
-            return Err(LoadError::Apart(format!(
-                "{have} of {count} connections arrived within {MEET_WITHIN:?}"
-            )));
+            return Err(LoadError::Apart(missing(have, count)));
         }
         wait_for_any(listener, &unproven);
         while let Some((socket, from)) = next(listener, flows.iter().flatten().count(), count)? {
@@ -169,6 +167,19 @@ pub fn accept(listener: &Socket, job: &Job, token: &Token) -> Result<Vec<Socket>
         take_proven(&mut unproven, token, &mut flows, job)?;
     }
     Ok(flows.into_iter().flatten().collect())
+}
+
+/// What an end that listens says of connections that did not come. The end that connects gives up
+/// first where it gets no answer: these were answered.
+fn missing(have: usize, count: usize) -> String {
+    let says = format!("{have} of {count} connections arrived within {MEET_WITHIN:?}");
+    if have == 0 {
+        return says;
+    }
+    format!(
+        "{says}, though none was refused: something between the ends accepts more than it passes on \
+         (a proxy, a load balancer with a limit of connections)"
+    )
 }
 
 /// The next connection that waits, of so many that there are to be. Where no more files may be open
@@ -424,6 +435,14 @@ fn hash(address: &SockAddr) -> u64 {
 #[cfg(test)]
 pub mod tests {
     use super::*;
+
+    #[test]
+    fn connections_that_were_answered_and_did_not_come_are_something_betweens() {
+        let some = missing(4, 8);
+        assert!(some.starts_with("4 of 8 connections arrived within 10s, though"), "{some}");
+        assert!(some.contains("a proxy"), "{some}");
+        assert_eq!(missing(0, 8), "0 of 8 connections arrived within 10s", "a firewall as well");
+    }
 
     pub fn job() -> Job {
         use narrows_model::load::{Params, Role, Timeline};
