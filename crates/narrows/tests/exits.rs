@@ -476,6 +476,7 @@ fn what_a_command_cannot_be_asked_is_told() {
         ("paths -d mlx5_77", Cause::NO_DEVICE),
         ("paths --cable nowhere0,nowhere1", Cause::PORTS),
         ("serve -p 0 --packets nowhere0", Cause::LENDS),
+        ("serve -p 0 --engines iperf3,mpi", Cause::LENDS_NO_TOOL),
     ] {
         ends(&mut with(words, &full), cause);
     }

@@ -66,7 +66,8 @@ type Ran = Vec<Reported>;
 /// somebody runs it there.
 fn run_engine_at(peer: &mut Peer, trial: &Trial, stop: &AtomicBool) -> Result<External, Broken> {
     let tool = trial.engine.as_ref().map_or("", |engine| engine.tool.as_str());
-    let lent = peer.lends(tool);
+    // An agent of an older version may name a tool whose ends are no client and server.
+    let lent = peer.lends(tool) && engines::has_server(tool);
     if lent && let Err(error) = peer.serve_tool(trial) {
         return Err(if error.is_gone() {
             fatal(error)

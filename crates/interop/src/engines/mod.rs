@@ -96,6 +96,12 @@ pub fn has_ranks(trial: &Trial) -> bool {
     ENGINES.iter().any(|engine| Some(engine.name) == tool && engine.runs.is_ranks())
 }
 
+/// Whether a tool has a server that an agent can lend: ranks are started by their launcher, and a
+/// generator's packets are counted where they come.
+pub fn has_server(tool: &str) -> bool {
+    ENGINES.iter().any(|engine| engine.name == tool && engine.runs.has_server())
+}
+
 /// Has two ranks exchange a few messages, as their runs would: one here and one at an address, or
 /// both on the host that is named. An error says why they do not. What is found out in seconds here
 /// costs each run a minute.
@@ -604,5 +610,7 @@ mod tests {
             assert!(!is_plain(word), "{word}");
         }
         assert_eq!((port("iperf"), port("sh")), (Some(5001), None));
+        let lendable = ["iperf3", "perftest", "mpi", "pktgen", "sh"].map(has_server);
+        assert_eq!(lendable, [true, true, false, false, false]);
     }
 }

@@ -1,7 +1,8 @@
 //! Words of the command line that are read here: numbers within bounds, names, sizes and rates.
 
 use super::untaken::Untaken;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use narrows_interop::engines;
 use narrows_model::options::runs::SECONDS;
 use narrows_model::options::{Told, WrongValue};
 use narrows_model::study::REPEATS_MAX;
@@ -14,10 +15,12 @@ pub(super) fn kernel(name: String) -> Result<Kernel, Untaken> {
     Kernel::named(&name).ok_or_else(|| Untaken::unknown(&name, "kernel"))
 }
 
-/// Tools that a study can name.
+/// Tools whose servers can be lent. Those without one are no value that is listed, but known: who
+/// names one is told that it needs none.
 pub(super) fn engine_names() -> PossibleValuesParser {
-    let names = narrows_interop::engines::ENGINES.iter().map(|engine| engine.name);
-    PossibleValuesParser::new(names)
+    let names = engines::ENGINES.iter().map(|engine| engine.name);
+    let values = names.map(|name| PossibleValue::new(name).hide(!engines::has_server(name)));
+    PossibleValuesParser::new(values)
 }
 
 /// The first and the last of some ports, or one port; none is 0.

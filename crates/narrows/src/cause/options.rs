@@ -34,6 +34,11 @@ impl Cause {
     pub const LENDS: Self = Self::usage(
         "--packets lends Ethernet interfaces of this host; `narrows host --table nic` lists them",
     );
+    /// A tool without a server, whose server an agent is to lend.
+    pub const LENDS_NO_TOOL: Self = Self::usage(
+        "leave it out, studies run it without: ranks of MPI are started by their launcher, and what \
+         generators of packets send is counted where it comes",
+    );
     /// An outside generator that was told what it cannot do.
     pub const GENERATOR: Self = Self::usage(
         "trafgen and pktgen keep a --rate, testpmd goes as fast as it can; all send between \

@@ -102,7 +102,7 @@ fn says(args: &ServeArgs, key: &Key, port: u16) -> String {
 fn lend(args: &ServeArgs) -> Result<Lend, Failure> {
     let (limits, bind, binary) = (limits(args), args.bind, cmd::own_binary()?);
     let leave = args.profile.then(Leave::take);
-    let tools = tools(args);
+    let tools = tools(args)?;
     check_interfaces(&args.packets)?;
     if args.user == "root" {
         return Ok(Lend { binary, limits, bind, host: None, leave, tools });
@@ -129,10 +129,16 @@ fn check_interfaces(names: &[String]) -> Result<(), Failure> {
     may.map_err(|why| Failure::of(Cause::NO_RAW_FRAMES, format!("--packets: {why}")))
 }
 
-/// Outside tools whose servers are lent.
-fn tools(args: &ServeArgs) -> Option<Tools> {
+/// Outside tools whose servers are lent. One that has none is refused: its controllers would ask
+/// for it, and run without it.
+fn tools(args: &ServeArgs) -> Result<Option<Tools>, Failure> {
     let names: Vec<String> = args.engines.clone();
-    (!names.is_empty()).then_some(Tools { names, start: engines::serve, port: engines::port })
+    if let Some(name) = names.iter().find(|name| !engines::has_server(name)) {
+        let says = format!("--engines {name}: {name} has no server to lend");
+        return Err(Failure::of(Cause::LENDS_NO_TOOL, says));
+    }
+    let tools = Tools { names, start: engines::serve, port: engines::port };
+    Ok(Some(tools).filter(|tools| !tools.names.is_empty()))
 }
 
 /// What the owner allows, over both protocols.
