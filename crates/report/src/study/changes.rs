@@ -1,12 +1,14 @@
 //! How many times the figure of one cell another's is, as others published it, beside the same of
 //! a study's own cells.
 
+use super::FILE;
 use super::reference::{AGAINST, Cell, Levels, Median, cells, medians};
 use crate::words;
 use narrows_model::study::StoredStudy;
 use narrows_model::units::Unit;
 use narrows_stats::Summary;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// A published change, and the study's own for each pair of cells that it is of.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -23,17 +25,24 @@ pub struct Change {
     /// The study's own, in its order: of each pair of cells, where both were measured. Empty where
     /// it has no such pair, or where several could be meant.
     pub own: Vec<Option<f64>>,
+    /// Files that have such a pair each, where several could be meant for that alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
 }
 
 impl Change {
     /// What the source says, and what the study has.
     pub fn says(&self) -> String {
-        let Self { cell, against, published, bound, own } = self;
+        let Self { cell, against, published, bound, own, files } = self;
         let bound = bound.as_ref().map_or(String::new(), |bound| format!("{bound} "));
         let own: Vec<String> = own.iter().copied().map(times_or_none).collect();
-        let own = match own.as_slice() {
-            [] => "here no such two cells, or several that could be meant".to_owned(),
-            own => format!("here {}", own.join(", ")),
+        let own = match (own.as_slice(), files.first()) {
+            ([], Some(first)) => format!(
+                "here in several files ({}): name the one that it is of, --reference {first}=FILE",
+                files.join(", ")
+            ),
+            ([], None) => "here no such two cells, or several that could be meant".to_owned(),
+            (own, _) => format!("here {}", own.join(", ")),
         };
         let published = words::value(*published, Unit::Share);
         format!("reference: {cell} over {against}: {bound}{published}; {own}")
@@ -52,7 +61,15 @@ pub(super) fn all(
 ) -> Vec<Change> {
     let cells = cells(stored, summaries);
     let medians = others.iter().flat_map(medians);
-    medians.filter(Median::is_change).map(|one| of(&one, &cells)).collect()
+    let changes = medians.filter(Median::is_change).map(|one| of(&one, &cells));
+    let mut changes: Vec<Change> = changes.collect();
+    // As their owner wrote them: cells are joined by small letters.
+    let names: BTreeSet<&str> = stored.trials.iter().filter_map(|one| one.level(FILE)).collect();
+    for file in changes.iter_mut().flat_map(|change| &mut change.files) {
+        let written = names.iter().find(|name| name.to_lowercase() == *file);
+        *file = written.map_or_else(|| file.clone(), |name| (*name).to_owned());
+    }
+    changes
 }
 
 fn of(one: &Median, cells: &[Cell]) -> Change {
@@ -68,10 +85,33 @@ fn of(one: &Median, cells: &[Cell]) -> Change {
         [a, b] => cell.unnamed(&a.levels) == cell.unnamed(&b.levels),
         _ => true,
     });
-    let pairs = within.into_iter().filter(|_| is_one);
+    let pairs = within.iter().filter(|_| is_one);
     let own = pairs.filter_map(|of| times(of, &with, cells)).collect();
+    let files = if is_one { Vec::new() } else { files(&cell, &within, &with, cells) };
     let (cell, against) = (said(one, false), said(one, true));
-    Change { cell, against, published: one.value, bound: one.bound.clone(), own }
+    Change { cell, against, published: one.value, bound: one.bound.clone(), own, files }
+}
+
+/// The files that have a pair of cells each; none where cells differ in anything else that the
+/// source does not name.
+fn files(of: &Median, within: &[&Cell], with: &Levels, cells: &[Cell]) -> Vec<String> {
+    let others = |cell: &Cell| {
+        let all = of.unnamed(&cell.levels).into_iter();
+        all.filter(|(factor, _)| *factor != FILE)
+            .map(|(factor, level)| (factor.clone(), level.clone()))
+            .collect::<Vec<_>>()
+    };
+    if within.windows(2).any(|two| matches!(two, [a, b] if others(a) != others(b))) {
+        return Vec::new();
+    }
+    let mut files: Vec<String> = Vec::new();
+    let paired = within.iter().filter(|cell| times(cell, with, cells).is_some());
+    for file in paired.filter_map(|cell| cell.levels.get(FILE)) {
+        if !files.contains(file) {
+            files.push(file.clone());
+        }
+    }
+    files
 }
 
 /// The source's levels of the cell, or of what it is set against.
@@ -132,5 +172,31 @@ mod tests {
         );
         let unnamed = super::of(&change(&[("node", "Near"), ("against node", "Far")]), &cells);
         assert_eq!(unnamed.own, [], "beside what nobody says");
+        assert!(unnamed.files.is_empty(), "of one study there is no file to name");
+    }
+
+    #[test]
+    fn cells_of_several_files_are_told_to_be_named_by_their_file() {
+        let in_file = |file: &str, cell: Cell| {
+            let mut levels = cell.levels;
+            levels.insert(FILE.to_owned(), file.to_owned());
+            Cell { levels, ..cell }
+        };
+        let all = [("100gbe", "near"), ("100gbe", "far"), ("25gbe", "near"), ("25gbe", "far")];
+        let cells = all.map(|(file, node)| {
+            let us = if node == "near" { 30.0 } else { 40.0 };
+            in_file(file, cell(node, "nothing", Some(us)))
+        });
+        let plain = [("node", "near"), ("beside", "nothing"), ("against node", "far")];
+        let change = |levels: &[(&str, &str)]| of(&change(levels), &cells);
+        let several = change(&plain);
+        assert_eq!(several.files, ["100gbe", "25gbe"]);
+        let told = "; here in several files (100gbe, 25gbe): name the one that it is of, \
+                    --reference 100gbe=FILE";
+        assert!(several.says().ends_with(told), "{}", several.says());
+        let named = change(&[&plain[..], &[(FILE, "25gbe")]].concat());
+        assert_eq!((named.own, named.files), (vec![Some(0.75)], Vec::new()));
+        let vague = change(&[plain[0], plain[2]]);
+        assert_eq!(vague.files, ["100gbe", "25gbe"], "what all share need not be named");
     }
 }
