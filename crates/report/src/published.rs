@@ -133,10 +133,16 @@ pub fn summary(answers: &[Answer]) -> String {
         (n > 0).then(|| (sum / n as f64, n))
     };
     let Some((error, cells)) = weighed(&Answer::mean_error) else {
-        let cells = answers.iter().flat_map(|answer| &answer.cells);
-        let told = cells.filter(|cell| cell.predicted.is_some()).count();
-        return match told {
-            0 => "nothing here is predicted\n".to_owned(),
+        let cells = || answers.iter().flat_map(|answer| &answer.cells);
+        let told = cells().filter(|cell| cell.predicted.is_some()).count();
+        let beside = cells().filter(|cell| cell.error().is_some()).count();
+        return match (told, beside) {
+            (0, _) => "nothing here is predicted\n".to_owned(),
+            (_, 1..) => format!(
+                "{told} predicted, {beside} beside a published figure; their errors are not \
+                 averaged: single figures are of several kinds, and calibration and consistency are \
+                 no prediction\n"
+            ),
             _ => format!(
                 "{told} predicted, none beside a published figure that it could be held to: no error \
                  is known\n"

@@ -81,6 +81,10 @@ fn answers_weigh_by_their_figures_and_what_is_set_by_a_row_counts_nothing() {
     alone.published = None;
     let told = summary(&[answer(vec![alone.clone()])]);
     assert!(told.starts_with("1 predicted, none beside a published figure"), "{told}");
+    // What its own row set, or the same counting, has an error beside it and none that counts.
+    let counted = cell("h", 150.0, None, Kind::Consistency);
+    let told = summary(&[answer(vec![alone.clone(), counted])]);
+    assert!(told.starts_with("2 predicted, 1 beside a published figure; their errors"), "{told}");
     alone.predicted = None;
     assert_eq!(summary(&[answer(vec![alone])]), "nothing here is predicted\n");
 }
