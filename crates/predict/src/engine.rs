@@ -19,6 +19,9 @@ pub struct Predictor {
     pub parameters: Parameters,
 }
 
+/// The key of what one node copies.
+const COPY: &str = "memory.copy_gb_s";
+
 /// Of a host's facts and what was said, asked about its fastest NIC. An error names what the model
 /// needs and does not know. With a copy measured on it, memory need not be described.
 pub fn of_host(host: &Host, said: &Said, measured: &Calibration) -> Result<Predictor, Refused> {
@@ -45,7 +48,16 @@ pub fn of_nic(
     measured: &Calibration,
 ) -> Result<Predictor, Refused> {
     let mut server = server_of(host, nic, said)?;
-    let mut parameters = Parameters::of(number(said, "memory.copy_gb_s")?, measured);
+    let copy = number(said, COPY)?;
+    let is_said = copy.is_some();
+    let mut parameters = Parameters::of(copy, measured);
+    if is_said && !server.modules.is_empty() {
+        // A change of the modules is to show, whatever one copy of today's reaches.
+        parameters.unused.push(format!(
+            "{COPY}: modules are known, and what crosses a NIC is held to what these carry; a copy \
+             tells where they are not known"
+        ));
+    }
     if let Some(gap) = elsewhere(nic, measured).filter(|_| server.modules.is_empty()) {
         parameters.copy_gb_s = None;
         server.memory_gaps = vec![gap];
@@ -84,6 +96,22 @@ mod tests {
         assert_eq!(refused(&rest), [speed, "give it with --given"].concat());
         assert_eq!(refused(&[rest[0], rest[1], rest[2], ("memory.mts", "2933")]), "");
         // A copy says all of memory.
-        assert_eq!(refused(&[("memory.copy_gb_s", "20"), ("nic.gbps", "100")]), "");
+        assert_eq!(refused(&[(COPY, "20"), ("nic.gbps", "100")]), "");
+    }
+
+    #[test]
+    fn a_copy_that_modules_leave_unused_is_named() {
+        let unused = |said: &[(&str, &str)]| {
+            let said = said.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+            let engine = of_host(&Host::default(), &said.collect(), &Calibration::default());
+            engine.expect("a server").parameters.unused
+        };
+        let modules = [("memory.socket0", "1,1,1/1,1,1"), ("memory.mts", "2933")];
+        let bare = [("cpu", "Xeon Platinum 8280"), ("nic.gbps", "100"), (COPY, "1.76")];
+        assert!(unused(&bare).is_empty(), "it stands for the modules");
+        let both = unused(&[&bare[..], &modules].concat());
+        assert_eq!(both.len(), 1, "{both:?}");
+        assert!(both[0].starts_with("memory.copy_gb_s: modules are known"), "{both:?}");
+        assert!(unused(&[&bare[..2], &modules].concat()).is_empty());
     }
 }
