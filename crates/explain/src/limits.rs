@@ -422,6 +422,7 @@ fn stalled(cell: &Cell<'_>) -> Option<Answer> {
 /// What to do about a limit that is the end's own and no rule's to find.
 fn own_action(cell: &Cell<'_>) -> String {
     let flows = cell.trial.params.streams;
+    let length = if cell.trial.kind.is_rdma() { "-s" } else { "-l" };
     let says = if pace(cell).is_some() {
         "nothing: the stream keeps the pace that -b asks for; a higher one, or none, shows what the \
          path carries"
@@ -432,19 +433,31 @@ fn own_action(cell: &Cell<'_>) -> String {
         "see whether the end's control group may use less CPU time than it asks for, as its host \
          sees it (cpu.max, or cpu.cfs_quota_us and nr_throttled in cpu.stat), and raise that; then \
          give the end a CPU that nobody else uses (-A LOCAL,REMOTE)"
+    } else if full_cpu(cell).is_some() && cell.trial.kind == Workload::Packets {
+        // A larger frame is no more packets a second.
+        "give the end a CPU that nobody else uses (-A LOCAL,REMOTE), several flows on CPUs of their \
+         own (-P), or another way to send and to receive (--sender, --receiver); larger frames \
+         (-s) carry more bytes in fewer packets"
     } else if full_cpu(cell).is_some() && flows > 1 && share_cpus(cell, flows) {
-        "fewer flows (-P) or larger messages (-l): these flows share all CPUs that their host lends; \
-         more CPUs, or a host with more of them"
+        &format!(
+            "fewer flows (-P) or larger messages ({length}): these flows share all CPUs that their \
+             host lends; more CPUs, or a host with more of them"
+        )
     } else if full_cpu(cell).is_some() && is_starved(cell) {
         "give the end CPU time that others do not take: a CPU of its own (-A LOCAL,REMOTE), fewer \
          other programs (real-time ones first: ps -eo cls,rtprio,comm), or a higher weight of its \
          control group (cpu.weight, cpu.shares)"
     } else if full_cpu(cell).is_some() {
-        "give the end a CPU that nobody else uses (-A LOCAL,REMOTE), larger messages (-l), or several \
-         flows on CPUs of their own (-P); --profile shows what its time goes to"
+        &format!(
+            "give the end a CPU that nobody else uses (-A LOCAL,REMOTE), larger messages \
+             ({length}), or several flows on CPUs of their own (-P); --profile shows what its time \
+             goes to"
+        )
     } else {
-        "see what keeps the sending program from writing: other work of its CPU, small messages \
-         (-l), or a filter that each packet meets on the way out"
+        &format!(
+            "see what keeps the sending program from writing: other work of its CPU, small messages \
+             ({length}), or a filter that each packet meets on the way out"
+        )
     };
     says.to_owned()
 }

@@ -149,6 +149,19 @@ fn a_full_cpu_and_nothing_at_all_are_told_apart() {
     }
     let full = limit_of(&study, &[]);
     assert!(full.to_string().contains("thread, 100 % of a CPU, limits (counted)"), "{full}");
+    let action = full.action.unwrap_or_default();
+    assert!(action.contains("larger messages (-l)"), "{action}");
+    // Each command has its own letter for the length, and packets are no more for being larger.
+    let of = |kind: &str| {
+        let mut study = study.clone();
+        study.trials[0].kind = kind.into();
+        limit_of(&study, &[]).action.unwrap_or_default()
+    };
+    let packets = of("packets");
+    assert!(packets.contains("larger frames (-s) carry more bytes"), "{packets}");
+    assert!(!packets.contains("(-l)"), "{packets}");
+    let rdma = of("rdma-write-stream");
+    assert!(rdma.contains("larger messages (-s)"), "{rdma}");
 }
 
 #[test]
