@@ -152,7 +152,21 @@ fn bars_have_the_names_of_the_study_and_what_is_in_several_places() {
     }
     study.trials[0].levels[0].level = "NIC's node".into();
     study.trials.push(both);
-    let drawn = narrows_report::figures::all(&Analysis::of(&study));
+    // What the hosts of both NICs at once had to do.
+    for record in study.records.iter_mut().filter(|record| record.trial.0 == "both") {
+        let mut end = EndReport::default();
+        end.readings.put_words("cpu", "cpu0.user_ns", 370);
+        end.readings.put_words("cpu", "cpu0.idle_ns", 630);
+        record.reports = Reported::list(Some(Box::new(end.clone())), Some(Box::new(end)), None);
+    }
+    let analysis = Analysis::of(&study);
+    let format = narrows_report::formats::format("text").expect("a format");
+    let text = (format.write)(&analysis);
+    let mut rows = text.lines().filter(|line| line.contains("an adapter on each node "));
+    assert!(rows.any(|row| row.contains("37 % / 37 %")), "{text}");
+    let told = "not counted: use of the link between sockets, cache misses of the cores, memory";
+    assert!(text.contains(told), "{text}");
+    let drawn = narrows_report::figures::all(&analysis);
     let of = |begins: &str| {
         let found = drawn.iter().find(|(name, _)| name.starts_with(begins));
         found.map(|(_, svg)| svg.as_str()).expect("a figure")
@@ -161,6 +175,8 @@ fn bars_have_the_names_of_the_study_and_what_is_in_several_places() {
     assert!(bars.contains(">NIC's node: node 0 &gt; node 0<"), "{bars}");
     assert!(bars.contains(">an adapter on each node<"), "{bars}");
     assert!(!bars.contains(">at the NIC: node 0"), "{bars}");
+    let cpu = of("placement-tcp-4-flows-cpu-of-whole-hosts");
+    assert!(cpu.contains(">receiver, an adapter on each node<") && cpu.contains(">37 %<"), "{cpu}");
     let map = of("placement-tcp-4-flows-a-row");
     assert!(map.contains("an adapter on each node"), "{map}");
     let field =

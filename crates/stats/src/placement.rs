@@ -112,6 +112,14 @@ pub struct HostLoad {
 }
 
 impl HostLoad {
+    /// What the sending and the receiving host of a trial did, in one place or in several.
+    pub fn of_trial(study: &StoredStudy, trial: &Trial) -> [Self; 2] {
+        [Role::Sender, Role::Receiver].map(|role| {
+            let runs = study.records.iter().filter(|record| record.trial == trial.id);
+            Self::of(&runs.flat_map(|record| record.of(role)).collect::<Vec<_>>())
+        })
+    }
+
     fn of(ends: &[&EndReport]) -> Self {
         let over = |of: &dyn Fn(&EndReport) -> Option<f64>| {
             median(&ends.iter().filter_map(|end| of(end)).collect::<Vec<_>>())
@@ -217,11 +225,7 @@ pub fn placements(study: &StoredStudy) -> Vec<PlacedTest> {
 
 fn placed(study: &StoredStudy, at: usize, trial: &Trial, there: &Host) -> Option<PlacedCell> {
     let seating = Seating::of(trial, &study.host, there)?;
-    let load = |role: Role| {
-        let runs = study.records.iter().filter(|record| record.trial == trial.id);
-        HostLoad::of(&runs.flat_map(|record| record.of(role)).collect::<Vec<_>>())
-    };
-    let (sender, receiver) = (load(Role::Sender), load(Role::Receiver));
+    let [sender, receiver] = HostLoad::of_trial(study, trial);
     Some(PlacedCell { trial: at, seating, against_first: None, sender, receiver })
 }
 

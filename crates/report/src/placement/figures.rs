@@ -1,15 +1,13 @@
 //! Placements as pictures: a map of each test, and bars of the placements that move an end as a
 //! whole.
 
-use super::link_share;
+use super::{AtOnce, Loads, at_once, link_share};
 use crate::plots::bars::{self, Bar};
 use crate::plots::heat::{self, Field};
 use crate::{Analysis, words};
 use narrows_model::load::Role;
-use narrows_model::result::Estimate;
-use narrows_model::trial::Trial;
 use narrows_model::units::Unit;
-use narrows_stats::{Cost, HostLoad, Move, PlacedCell, PlacedTest};
+use narrows_stats::{Cost, Move, PlacedCell, PlacedTest};
 
 /// A picture with what it is called.
 pub struct Picture {
@@ -40,22 +38,20 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<Picture> {
 }
 
 /// What the host of an end had to do, of which there are bars of both.
-type Load = fn(&Analysis<'_>, &PlacedCell, Role) -> Option<f64>;
+type Load = fn(&Analysis<'_>, &Loads, Role) -> Option<f64>;
 const LOADS: [(&str, Unit, Load); 5] = [
-    ("CPU of whole hosts", Unit::Share, |_, cell, end| of(cell, end).cpu_share),
+    ("CPU of whole hosts", Unit::Share, |_, loads, end| loads.end(end).cpu_share),
     ("use of the busiest socket's links", Unit::Share, link_share),
-    ("link between sockets", Unit::BytesPerSecond, |_, cell, end| {
-        of(cell, end).link_bytes_per_second
+    ("link between sockets", Unit::BytesPerSecond, |_, loads, end| {
+        loads.end(end).link_bytes_per_second
     }),
-    ("cache misses of the cores", Unit::BytesPerSecond, |_, cell, end| {
-        of(cell, end).cache_missed_bytes_per_second
+    ("cache misses of the cores", Unit::BytesPerSecond, |_, loads, end| {
+        loads.end(end).cache_missed_bytes_per_second
     }),
-    ("memory traffic", Unit::BytesPerSecond, |_, cell, end| of(cell, end).memory_bytes_per_second),
+    ("memory traffic", Unit::BytesPerSecond, |_, loads, end| {
+        loads.end(end).memory_bytes_per_second
+    }),
 ];
-
-fn of(cell: &PlacedCell, end: Role) -> &HostLoad {
-    if end == Role::Sender { &cell.sender } else { &cell.receiver }
-}
 
 fn fields(analysis: &Analysis<'_>, test: &PlacedTest) -> Vec<Field> {
     let median = |cell: &PlacedCell| analysis.summaries.get(cell.trial)?.estimate;
@@ -74,40 +70,14 @@ fn fields(analysis: &Analysis<'_>, test: &PlacedTest) -> Vec<Field> {
         }
     };
     let column = test.cells.first().map_or(String::new(), |cell| cell.seating.there.to_string());
-    let at_once = at_once(analysis, test).into_iter().map(|(name, figure)| Field {
-        row: name.to_owned(),
+    let at_once = at_once(analysis, test).into_iter().map(|one| Field {
+        row: one.level.to_owned(),
         column: column.clone(),
-        says: words::value(figure.value, figure.unit),
+        says: words::value(one.figure.value, one.figure.unit),
         better: Some(1.0),
         open: Some("several NICs at once"),
     });
     test.cells.iter().map(field).chain(at_once).collect()
-}
-
-/// Cells of a test that go by several NICs at once, which are in no one place: the level of each
-/// along the axis, and its figure.
-fn at_once<'a>(analysis: &'a Analysis<'_>, test: &PlacedTest) -> Vec<(&'a str, Estimate)> {
-    let stored = analysis.stored;
-    let across = stored.study.reading.across.as_deref();
-    let first = test.cells.first().and_then(|cell| stored.trials.get(cell.trial));
-    let (Some(across), Some(first)) = (across, first) else { return Vec::new() };
-    let cells = stored.trials.iter().zip(&analysis.summaries).enumerate();
-    let cells = cells.filter(|(at, (trial, _))| {
-        let pairs = trial.pairs().count();
-        pairs > 1
-            && is_beside(first, trial, across)
-            && test.cells.iter().all(|cell| cell.trial != *at)
-    });
-    cells
-        .filter_map(|(_, (trial, summary))| Some((trial.level(across)?, summary.estimate?)))
-        .collect()
-}
-
-/// Whether a trial is the same test, with another level along the axis.
-fn is_beside(first: &Trial, trial: &Trial, across: &str) -> bool {
-    let mut others = first.levels.iter().filter(|level| level.factor != across);
-    trial.kind == first.kind
-        && others.all(|level| trial.level(&level.factor) == Some(level.level.as_str()))
 }
 
 /// Why a map has no colour for a placement.
@@ -130,20 +100,23 @@ fn figure_bars(analysis: &Analysis<'_>, test: &PlacedTest, title: &str) -> Strin
             all.push(Bar { name: name(analysis, of.as_ref(), cell), value, interval });
         }
     }
-    for (level, estimate) in at_once(analysis, test) {
-        let interval = Some((estimate.low, estimate.high));
-        all.push(Bar { name: level.to_owned(), value: estimate.value, interval });
+    for AtOnce { level, figure, .. } in at_once(analysis, test) {
+        let interval = Some((figure.low, figure.high));
+        all.push(Bar { name: level.to_owned(), value: figure.value, interval });
     }
     bars::draw(title, unit, &all)
 }
 
 fn load_bars(analysis: &Analysis<'_>, test: &PlacedTest, load: Load) -> Vec<Bar> {
+    let wholes = test.wholes().into_iter();
+    let placed = wholes.map(|(of, cell)| (name(analysis, of.as_ref(), cell), Loads::of(cell)));
+    let at_once = at_once(analysis, test).into_iter();
+    let at_once = at_once.map(|one| (one.level.to_owned(), one.loads));
     let mut all = Vec::new();
-    for (of, cell) in test.wholes() {
+    for (name, loads) in placed.chain(at_once) {
         for (end, role) in [("sender", Role::Sender), ("receiver", Role::Receiver)] {
-            if let Some(value) = load(analysis, cell, role) {
-                let name = format!("{end}, {}", name(analysis, of.as_ref(), cell));
-                all.push(Bar { name, value, interval: None });
+            if let Some(value) = load(analysis, &loads, role) {
+                all.push(Bar { name: format!("{end}, {name}"), value, interval: None });
             }
         }
     }

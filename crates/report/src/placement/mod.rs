@@ -9,27 +9,92 @@ use narrows_model::load::Role;
 use narrows_model::record::Record;
 use narrows_model::result::Estimate;
 use narrows_model::seating::Axis;
-use narrows_model::trial::EndHost;
+use narrows_model::trial::{EndHost, Trial};
 use narrows_predict::link_rate;
-use narrows_stats::{Cost, Effect, Move, PlacedCell, PlacedTest};
+use narrows_stats::{Cost, Effect, HostLoad, Move, PlacedCell, PlacedTest};
 use std::collections::BTreeSet;
 
-/// What was not counted of the link between sockets and of memory traffic, each reason once.
+/// What was not counted of the link between sockets, of memory traffic and of cache misses, each
+/// reason once.
 fn uncounted(analysis: &Analysis<'_>) -> Vec<String> {
     let ends = analysis.stored.records.iter().flat_map(Record::measured);
     let counted = ends.filter_map(|end| end.memory.as_ref());
     let gaps: BTreeSet<String> =
         counted.flat_map(|traffic| &traffic.gaps).map(ToString::to_string).collect();
-    let mut lines: Vec<String> =
-        gaps.into_iter().map(|gap| format!("link and memory traffic: {gap}")).collect();
-    let loads = || {
+    let lacks = |of: fn(&HostLoad) -> Option<f64>| {
         let cells = analysis.placements.iter().flat_map(|test| &test.cells);
-        cells.flat_map(|cell| [&cell.sender, &cell.receiver])
+        cells.flat_map(|cell| [&cell.sender, &cell.receiver]).all(|load| of(load).is_none())
     };
-    if lines.is_empty() && loads().all(|load| load.link_bytes_per_second.is_none()) {
-        lines.push("use of the link between sockets was not counted".to_owned());
+    let lacking = [
+        ("use of the link between sockets", lacks(|load| load.link_bytes_per_second)),
+        ("cache misses of the cores", lacks(|load| load.cache_missed_bytes_per_second)),
+        ("memory traffic", lacks(|load| load.memory_bytes_per_second)),
+    ];
+    let lacking = lacking.into_iter().filter(|(_, lacks)| *lacks).map(|(what, _)| what);
+    let lacking: Vec<&str> = lacking.collect();
+    let mut lines: Vec<String> = Vec::new();
+    if !lacking.is_empty() {
+        lines.push(format!("not counted: {}", lacking.join(", ")));
     }
+    lines.extend(
+        gaps.into_iter().map(|gap| format!("link, cache misses and memory traffic: {gap}")),
+    );
     lines
+}
+
+/// What the hosts of a trial did while it ran, in one place or in several.
+#[derive(Clone, Copy)]
+struct Loads {
+    /// Index of the trial.
+    trial: usize,
+    sender: HostLoad,
+    receiver: HostLoad,
+}
+
+impl Loads {
+    fn of(cell: &PlacedCell) -> Self {
+        Self { trial: cell.trial, sender: cell.sender, receiver: cell.receiver }
+    }
+
+    fn end(&self, end: Role) -> &HostLoad {
+        if end == Role::Sender { &self.sender } else { &self.receiver }
+    }
+}
+
+/// A cell of a test that goes by several NICs at once, and is in no one place.
+struct AtOnce<'a> {
+    /// Its level along the axis.
+    level: &'a str,
+    figure: Estimate,
+    loads: Loads,
+}
+
+/// Cells of a test that go by several NICs at once.
+fn at_once<'a>(analysis: &'a Analysis<'_>, test: &PlacedTest) -> Vec<AtOnce<'a>> {
+    let stored = analysis.stored;
+    let across = stored.study.reading.across.as_deref();
+    let first = test.cells.first().and_then(|cell| stored.trials.get(cell.trial));
+    let (Some(across), Some(first)) = (across, first) else { return Vec::new() };
+    let cells = stored.trials.iter().zip(&analysis.summaries).enumerate();
+    let cells = cells.filter(|(at, (trial, _))| {
+        let pairs = trial.pairs().count();
+        pairs > 1
+            && is_beside(first, trial, across)
+            && test.cells.iter().all(|cell| cell.trial != *at)
+    });
+    let found = cells.filter_map(|(at, (trial, summary))| {
+        let [sender, receiver] = HostLoad::of_trial(stored, trial);
+        let loads = Loads { trial: at, sender, receiver };
+        Some(AtOnce { level: trial.level(across)?, figure: summary.estimate?, loads })
+    });
+    found.collect()
+}
+
+/// Whether a trial is the same test, with another level along the axis.
+fn is_beside(first: &Trial, trial: &Trial, across: &str) -> bool {
+    let mut others = first.levels.iter().filter(|level| level.factor != across);
+    trial.kind == first.kind
+        && others.all(|level| trial.level(&level.factor) == Some(level.level.as_str()))
 }
 
 /// A change as people say it: `-24.1 % (-27.0 to -20.2 %)`.
@@ -80,11 +145,10 @@ fn is_nics(analysis: &Analysis<'_>, axis: Axis, node: u32) -> bool {
 
 /// What the busiest socket of an end's host sent over its links, of what those carry; `None` where
 /// that was not counted, or the family's links are not known.
-fn link_share(analysis: &Analysis<'_>, cell: &PlacedCell, end: Role) -> Option<f64> {
-    let (stored, load) =
-        (analysis.stored, if end == Role::Sender { &cell.sender } else { &cell.receiver });
-    let sent = load.busiest_link_bytes_per_second?;
-    let trial = stored.trials.get(cell.trial)?;
+fn link_share(analysis: &Analysis<'_>, loads: &Loads, end: Role) -> Option<f64> {
+    let stored = analysis.stored;
+    let sent = loads.end(end).busiest_link_bytes_per_second?;
+    let trial = stored.trials.get(loads.trial)?;
     let (own, peers) = match stored.session_of(trial) {
         Some(session) => (&session.host, &session.peer_hosts),
         None => (&stored.host, &stored.peer_hosts),
@@ -94,6 +158,14 @@ fn link_share(analysis: &Analysis<'_>, cell: &PlacedCell, end: Role) -> Option<f
         EndHost::Peer(at) => peers.get(at as usize)?,
     };
     Some(sent / link_rate(host)?.bytes_per_second)
+}
+
+/// The same of both ends of a trial of a placement.
+pub(crate) fn link_shares(analysis: &Analysis<'_>, trial: usize) -> [Option<f64>; 2] {
+    let mut cells = analysis.placements.iter().flat_map(|test| &test.cells);
+    let loads = cells.find(|cell| cell.trial == trial).map(Loads::of);
+    [Role::Sender, Role::Receiver]
+        .map(|end| loads.as_ref().and_then(|loads| link_share(analysis, loads, end)))
 }
 
 /// What is said of an effect in a word or two.

@@ -1,7 +1,7 @@
 //! Placements in words and tables.
 
-use super::{answer, compared, has_table, interval, link_share, moved, not_compared, percent};
-use super::{uncounted, verdict};
+use super::{Loads, answer, at_once, compared, has_table, interval, link_share, moved};
+use super::{not_compared, percent, uncounted, verdict};
 use crate::{Analysis, table, words};
 use narrows_model::load::Role;
 use narrows_model::units::Unit;
@@ -63,19 +63,23 @@ fn cpu(analysis: &Analysis<'_>, test: &PlacedTest) -> String {
     let head =
         ["placement", "median", "busiest thread", "whole hosts", "link", "of the link", "memory"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    for cell in &test.cells {
-        let Some(summary) = analysis.summaries.get(cell.trial) else { continue };
+    let placed = test.cells.iter().map(|cell| (cell.seating.to_string(), Loads::of(cell)));
+    let at_once = at_once(analysis, test).into_iter();
+    let at_once = at_once.map(|one| (one.level.to_owned(), one.loads));
+    for (place, loads) in placed.chain(at_once) {
+        let Some(summary) = analysis.summaries.get(loads.trial) else { continue };
         let cpu = summary.cpu.as_ref();
         let threads =
             [cpu.and_then(|cpu| cpu.sender_share), cpu.and_then(|cpu| cpu.receiver_share)];
+        let ends = [&loads.sender, &loads.receiver];
         rows.push(vec![
-            cell.seating.to_string(),
+            place,
             summary.estimate.map_or("-".to_owned(), |of| words::exact(of.value, of.unit)),
             shares(threads),
-            shares([cell.sender.cpu_share, cell.receiver.cpu_share]),
-            rates([&cell.sender, &cell.receiver].map(|load| load.link_bytes_per_second)),
-            shares([Role::Sender, Role::Receiver].map(|end| link_share(analysis, cell, end))),
-            rates([&cell.sender, &cell.receiver].map(|load| load.memory_bytes_per_second)),
+            shares(ends.map(|load| load.cpu_share)),
+            rates(ends.map(|load| load.link_bytes_per_second)),
+            shares([Role::Sender, Role::Receiver].map(|end| link_share(analysis, &loads, end))),
+            rates(ends.map(|load| load.memory_bytes_per_second)),
         ]);
     }
     table::lines(&rows, |at| at > 0)
