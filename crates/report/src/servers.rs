@@ -86,6 +86,8 @@ pub struct ServerRecord {
     pub verdict_by: String,
     /// The verdict with what binds and its range, or with what it needs.
     pub says: String,
+    /// What else a published table says of it, in its words.
+    pub published_note: Option<String>,
 }
 
 /// One file of a server.
@@ -176,6 +178,7 @@ fn of_standing(one: &Standing) -> ServerRecord {
         verdict: one.verdict.word().to_owned(),
         verdict_by: one.by.word().to_owned(),
         says: one.verdict.to_string(),
+        published_note: None,
     }
 }
 
@@ -223,9 +226,9 @@ fn of_published(row: &ServerRow, file: &str) -> ServerRecord {
         wire_mpps: row.wire_mpps,
         packets_mpps: row.published_mpps,
         packets_low_mpps: None,
-        packets_high_mpps: None,
+        packets_high_mpps: row.below_mpps.filter(|_| row.published_mpps.is_none()),
         packets_at_least: None,
-        packets_through_nic: row.published_mpps.map(|_| true),
+        packets_through_nic: row.published_mpps.or(row.below_mpps).map(|_| true),
         packets_from: row.published_mpps.map(|_| published),
         published_says: Some(row.said.clone()).filter(|said| said != "-"),
         allows_mpps: row.model_mpps,
@@ -235,6 +238,7 @@ fn of_published(row: &ServerRow, file: &str) -> ServerRecord {
         verdict: row.verdict.word().to_owned(),
         verdict_by: DecidedBy::Model.word().to_owned(),
         says: row.verdict.to_string(),
+        published_note: row.note.clone(),
     }
 }
 
@@ -268,6 +272,10 @@ pub(crate) fn origins(all: &[ServerRecord]) -> Vec<String> {
             lines.push(format!("published, not measured here: {}", one.file));
             files.push(&one.file);
         }
+        let note = one.published_note.as_ref();
+        lines.extend(
+            note.map(|note| format!("{}, in the words of {}: {note}", one.server, one.file)),
+        );
     }
     lines
 }
@@ -305,7 +313,11 @@ fn row(one: &ServerRecord) -> Vec<String> {
 
 fn packets(one: &ServerRecord) -> String {
     let least = if one.packets_at_least == Some(true) { "at least " } else { "" };
-    let rate = one.packets_mpps.map_or("-".to_owned(), |rate| format!("{least}{}", mpps(rate)));
+    let rate = match (one.packets_mpps, one.packets_high_mpps) {
+        (Some(rate), _) => format!("{least}{}", mpps(rate)),
+        (None, Some(high)) => format!("below {}", mpps(high)),
+        (None, None) => "-".to_owned(),
+    };
     match (&one.published_says, one.packets_through_nic) {
         (Some(says), _) => format!("{rate}, said: {says}"),
         (None, Some(false)) => format!("{rate}, no NIC"),
@@ -370,6 +382,7 @@ impl ServerRecord {
             slot: may(&self.slot),
             packets_from: may(&self.packets_from),
             published_says: may(&self.published_says),
+            published_note: may(&self.published_note),
             says: no_formula(self.says.clone()),
             ..self.clone()
         }

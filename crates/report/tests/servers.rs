@@ -261,6 +261,8 @@ fn servers_measured_and_published_are_as_they_were_found_right() {
         verdict,
         rule: None,
         said: "almost".to_owned(),
+        below_mpps: None,
+        note: None,
     };
     let bare = ServerRow {
         chipset: None,
@@ -280,7 +282,14 @@ fn servers_measured_and_published_are_as_they_were_found_right() {
         judged(&unnamed, &of_another),
     ];
     all.extend(servers::published(&[row("A", Verdict::Yes), bare], "tables/some.toml"));
-    all.extend(servers::published(&[row("B", Verdict::Yes)], "tables/others.toml"));
+    let below = ServerRow {
+        published_mpps: None,
+        below_mpps: Some(2.0),
+        said: "no".to_owned(),
+        note: Some("two ports RX+TX: not above 10 Mpps".to_owned()),
+        ..row("B", Verdict::Yes)
+    };
+    all.extend(servers::published(&[below], "tables/others.toml"));
     let now = format!("{}\n{}", servers::text(&all), servers::csv(&all));
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers.txt");
     if std::env::var("NARROWS_GOLDEN").is_ok_and(|golden| golden == "write") {

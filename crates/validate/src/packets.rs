@@ -255,6 +255,8 @@ fn chipset(table: &Table, right: &mut Right) -> Option<(Comparison, ServerRow)> 
         rule,
         said,
         wire_mpps: Some(wire),
+        // What is said of the server's own row is of its better slot.
+        note: None,
         ..server
     };
     Some((cell, row))

@@ -31,6 +31,12 @@ pub struct ServerRow {
     /// What a rule of thumb says, where the table has one.
     pub rule: Option<bool>,
     pub said: String,
+    /// Millions of packets a second that the source has it below, where it has no figure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub below_mpps: Option<f64>,
+    /// What else the source says of it, in its words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 impl ServerRow {
@@ -49,6 +55,8 @@ impl ServerRow {
             verdict,
             rule: None,
             said: row.text("wire_rate").unwrap_or("-").to_owned(),
+            below_mpps: row.number("mpps_below"),
+            note: row.text("note").filter(|note| !note.is_empty()).map(str::to_owned),
         }
     }
 }

@@ -8,6 +8,9 @@
 //! which says that the figure is of all levels, is one. Tables of single figures and of servers
 //! have no such columns, or have them of something else: they are refused.
 //!
+//! Where a table names its factors, a row may have the source's own words in `says`, of what no
+//! figure of a cell is surely the same: they stand beside the cell, and nothing is compared.
+//!
 //! A row that says how many `times` the figure of another cell its own is names in `against` the
 //! levels in which that one differs.
 
@@ -41,7 +44,10 @@ const AGAINST: &str = "against";
 
 /// What a table with named factors has beside them and its figures: `note` is words for its
 /// reader, and `bound` says that a figure is `at least` or `at most` so much.
-const OTHERS: [&str; 3] = ["note", "bound", AGAINST];
+const OTHERS: [&str; 4] = ["note", "bound", AGAINST, SAYS];
+
+/// The column of the source's own words, and the workload of the run that stands for them.
+const SAYS: &str = "says";
 
 /// The level of a factor that holds for all of its levels.
 const ANY: &str = "any";
@@ -63,7 +69,9 @@ fn parse(text: &str) -> Result<Output, Unusable> {
     {
         return Err(Unusable::Servers);
     }
-    if !rows.is_empty() && !rows_are(|row| row.keys().any(|name| figure(name).is_some())) {
+    let has_words = named.is_some() && rows_are(|row| row.contains_key(SAYS));
+    let has_figures = rows_are(|row| row.keys().any(|name| figure(name).is_some()));
+    if !rows.is_empty() && !has_figures && !has_words {
         return Err(Unusable::SingleFigures);
     }
     let mut runs = Vec::new();
@@ -83,6 +91,11 @@ fn parse(text: &str) -> Result<Output, Unusable> {
                 None => !value.is_str() || is_protocol(name) || level.level == ANY,
             };
             (if is_factor { &mut factors } else { &mut notes }).push(level);
+        }
+        if named.is_some() && row.contains_key(SAYS) {
+            let mut run = Run::new(SAYS);
+            (run.levels, run.notes) = (factors.clone(), notes.clone());
+            runs.push(run);
         }
         for (name, value) in row {
             let Some((protocol, unit, scale)) = figure(name) else { continue };
@@ -222,6 +235,24 @@ mod tests {
         assert_eq!((run.kind.as_str(), run.notes[0].level.as_str()), ("change", "at most"));
         let wrong = parse(&text.replace("{ node", "{ nod")).expect_err("an error").to_string();
         assert!(wrong.starts_with("line 6: the column nod is none of its factors"), "{wrong}");
+    }
+
+    #[test]
+    fn words_of_a_source_are_of_a_cell_and_no_figure() {
+        let text = "factors = ['test']\n[source]\n[[row]]\ntest = 'TCP round trip'\n\
+                    says = 'about 50 % CPU'\n";
+        let runs = parse(text).expect("runs").runs;
+        let [run] = &runs[..] else { panic!("{runs:?}") };
+        assert_eq!((run.kind.as_str(), run.figures.len(), &run.failed), ("says", 0, &None));
+        assert_eq!(run.levels[0].level, "TCP round trip");
+        assert_eq!(
+            (run.notes[0].factor.as_str(), &*run.notes[0].level),
+            ("says", "about 50 % CPU")
+        );
+        // Beside a figure of the same cell it is a run of its own.
+        assert_eq!(parse(&format!("{text}us = 20\n")).expect("runs").runs.len(), 2);
+        let unnamed = text.replace("factors = ['test']\n", "");
+        assert!(matches!(parse(&unnamed), Err(Unusable::SingleFigures)));
     }
 
     #[test]

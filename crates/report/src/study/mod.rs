@@ -14,12 +14,14 @@ pub mod side;
 pub mod sized;
 pub mod tabled;
 pub mod text;
+mod told;
 mod traffic;
 
 pub use changes::Change;
 pub use names::Table;
 pub use populated::Memory;
 pub use reference::Joined;
+pub use told::Told;
 
 use crate::{Analysis, words};
 use narrows_dimm::population::Population;
@@ -68,6 +70,9 @@ pub struct StudyResults {
     /// What the references say of one cell against another, and what the study has of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
+    /// What the references say of cells in words of their own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<Told>,
 }
 
 impl StudyResults {
@@ -245,6 +250,7 @@ pub fn results(
         references: reference::names(others),
         reference,
         changes: changes::all(stored, summaries, others),
+        told: told::all(stored, summaries, others),
         confidence_percent: stored
             .study
             .precision

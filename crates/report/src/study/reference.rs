@@ -67,7 +67,7 @@ impl Median {
     }
 
     /// Of cells at all levels of the factors that it has the best of, those at the best.
-    fn best_of(&self, within: Vec<usize>, cells: &[Cell]) -> Vec<usize> {
+    pub fn best_of(&self, within: Vec<usize>, cells: &[Cell]) -> Vec<usize> {
         if !self.levels.values().any(|level| level == BEST) {
             return within;
         }

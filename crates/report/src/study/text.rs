@@ -1,7 +1,7 @@
 //! A study in words and tables.
 
 use super::names::{between, levels, title};
-use super::{Change, FILE, Memory, Panel, PanelRow, StudyResults, grouped, side, tabled};
+use super::{Change, FILE, Memory, Panel, PanelRow, StudyResults, grouped, side, tabled, told};
 use crate::{Analysis, table, words};
 use narrows_model::result::{Estimate, Method};
 use std::collections::BTreeSet;
@@ -289,6 +289,7 @@ pub fn cautions(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<String> 
         )
     }));
     lines.extend(results.changes.iter().map(Change::says));
+    lines.extend(told::lines(analysis, &results.told));
     lines.extend(missing(analysis, results));
     lines
 }
