@@ -94,6 +94,16 @@ impl Namespaces {
             .to_owned())
     }
 
+    /// Whether a kernel setting can be made in the namespaces: some are the host's alone, and others
+    /// are there to be read.
+    pub fn can_set(&self, name: &str) -> bool {
+        let opened = |path: &str| {
+            let open = || std::fs::OpenOptions::new().write(true).open(path).map_err(machine(path));
+            inside(&self.files[0], open)
+        };
+        sysctl_path(name).is_ok_and(|path| opened(&path).is_ok())
+    }
+
     /// Sets one in both namespaces, which take it with them when they go.
     pub fn set_sysctl(&self, name: &str, value: &str) -> Result<(), HostError> {
         let path = sysctl_path(name)?;
@@ -390,6 +400,8 @@ mod tests {
             assert_eq!(has.expect("read"), "4096\t16384\t65536\n");
         }
         assert_eq!(pair.sysctl(name).expect("read"), "4096\t16384\t65536");
+        let can = [name, "net.core.netdev_max_backlog", "net.ipv4.no_such", "kernel.panic"];
+        assert_eq!(can.map(|name| pair.can_set(name)), [true, false, false, false]);
         assert_eq!(own(), before);
         assert!(matches!(pair.set_sysctl("kernel.panic", "1"), Err(HostError::Order(_))));
     }

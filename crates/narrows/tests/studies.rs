@@ -495,6 +495,29 @@ fn mtu_and_kernel_settings_are_made_for_their_cells() {
     }
 }
 
+/// What is the host's alone is told before anything is run, and not by a run that fails.
+#[test]
+fn a_kernel_setting_that_no_namespace_has_is_refused_before() {
+    if !is_root() {
+        return skip("a_kernel_setting_that_no_namespace_has", "needs root for network namespaces");
+    }
+    let text = |name: &str| {
+        format!(
+            "name = 'sysctl'\nrepeats = 1\n[base]\nseconds = 0.05\n[[factor]]\nname = 'setting'\n\
+             levels = [{{ name = 'set', sysctl = {{ '{name}' = '300000' }} }}]\n"
+        )
+    };
+    let dir = folder("study-sysctl");
+    let host = "net.core.netdev_max_backlog";
+    let told = format!(
+        "sysctl {host} is the host's alone, and cannot be set in a private network namespace"
+    );
+    let outlook = run(&mut begin(&dir, &text(host), &["--dry-run"]));
+    assert!(out(&outlook).contains(&told), "{}", out(&outlook));
+    fails(&mut begin(&dir, &text(host), &[]), 5, &format!("{told}: with --peer"));
+    fails(&mut begin(&dir, &text("net.core.no_such"), &[]), 5, "no sysctl net.core.no_such");
+}
+
 /// Segmentation off makes packets of a segment each; huge pages come and go with their cells.
 #[test]
 fn offloads_and_huge_pages_are_made_for_their_cells() {

@@ -11,7 +11,7 @@ use crate::study::Defined;
 use narrows_control::{Calling, ControlError, Peer, Reached, reach};
 use narrows_host::Root;
 use narrows_hostctl::container::Launcher;
-use narrows_hostctl::namespaces::Namespaces;
+use narrows_hostctl::namespaces::{HUGE_PAGES, Namespaces, sysctl_path};
 use narrows_interop::engines::{self, NoRanks};
 use narrows_model::container::Container;
 use narrows_model::host::Host;
@@ -161,6 +161,27 @@ impl Machines {
             if trial.path == NetworkPath::Memory { receiver_job(trial) } else { sender_job(trial) };
         let job = job.and_then(|job| Ok(narrows_workloads::check(&job).map(drop)?));
         job.err().map(|error| error.to_string())
+    }
+
+    /// Why a setting of the kernel cannot be made for a trial, where its ends are in private
+    /// namespaces: those have no more than a part of the host's.
+    pub fn without_setting<'a>(
+        &self,
+        trial: &Trial,
+        mut names: impl Iterator<Item = &'a String>,
+    ) -> Option<String> {
+        let pair = self.namespaces.as_ref().filter(|_| trial.path == NetworkPath::Namespaces)?;
+        // Pages are the host's own, and set there.
+        let name = names.find(|name| *name != HUGE_PAGES && !pair.can_set(name))?;
+        let of_host = sysctl_path(name).is_ok_and(|path| Path::new(&path).exists());
+        Some(if of_host {
+            format!(
+                "sysctl {name} is the host's alone, and cannot be set in a private network \
+                 namespace: with --peer it is set on this host"
+            )
+        } else {
+            format!("this kernel has no sysctl {name}, or it is none of the network")
+        })
     }
 
     /// Why the container of this host's end does not start, where a trial has one: it is tried once

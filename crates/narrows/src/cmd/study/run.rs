@@ -197,6 +197,10 @@ fn session_plan(
         machines
             .why_not(trial, &stop)
             .or_else(|| without_pages(defined, trial))
+            .or_else(|| {
+                let cell = defined.cells.iter().find(|cell| cell.id == trial.id)?;
+                machines.without_setting(trial, cell.settings.sysctl.keys())
+            })
             // An outlook fetches no image.
             .or_else(|| {
                 if args.dry_run {
