@@ -206,7 +206,7 @@ fn what_is_changed_by_hand_is_read_or_said() {
     let text = "name = 'hand'\nrepeats = 1\n[base]\nload = 'memory-read'\nseconds = 0.05\nsize = '1M'\n\
                 [[factor]]\nname = 'cable'\nby = 'hand'\nlevels = ['copper', 'fibre']\n";
     let dir = folder("study-hand");
-    fails(&mut begin(&dir, text, &[]), 2, "say it with --at cable=LEVEL");
+    fails(&mut begin(&dir, text, &[]), 2, "say it with --at cable=LEVEL, one of copper, fibre");
     fails(&mut begin(&dir, text, &["--at", "cable=glass"]), 2, "no level 'glass'");
     fails(&mut begin(&dir, text, &["--at", "colour=red"]), 2, "no factor 'colour'");
     let output = run(&mut begin(&dir, text, &["--at", "cable=copper"]));

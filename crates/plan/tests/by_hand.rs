@@ -76,16 +76,21 @@ fn what_no_fact_tells_is_taken_as_it_is_said_and_marked() {
     let said_only = "{ name = 'cold' }, { name = 'hot' }";
     let one = host(&["A1"]);
     assert_eq!(at(said_only, &one, Some("hot")), found("hot", false));
-    let (factor, missing) = ("f".to_owned(), None);
-    assert_eq!(at(said_only, &one, None), Err(NoLevel::LevelUnknown { factor, missing }));
+    let untold = |missing, levels: &[&str]| NoLevel::LevelUnknown {
+        factor: "f".to_owned(),
+        missing,
+        levels: levels.iter().map(|level| (*level).to_owned()).collect(),
+    };
+    assert_eq!(at(said_only, &one, None), Err(untold(None, &["cold", "hot"])));
     // Facts that would tell and cannot be read leave it to the user's word.
     let mut unread = host(&[]);
     unread.memory.slots = Fact::Denied { from: narrows_model::Source("/dmi".to_owned()) };
     assert_eq!(at(POPULATED, &unread, Some("two")), found("two", false));
     let gap = "no permission to read /dmi".to_owned();
     let missing = Some(LevelUnknown::Slots(gap));
-    let unknown = NoLevel::LevelUnknown { factor: "f".to_owned(), missing };
-    let says = "memory slots are not known: no permission to read /dmi; say it with --at f=LEVEL";
+    let unknown = untold(missing, &["one", "two"]);
+    let says = "memory slots are not known: no permission to read /dmi; say it with --at f=LEVEL, \
+                one of one, two";
     assert_eq!(unknown.to_string(), says);
     assert_eq!(at(POPULATED, &unread, None), Err(unknown));
     let fact = "{ name = 'a', when = { facts = { '/memory/cgroup_limit_bytes' = 5 } } }";
@@ -93,7 +98,7 @@ fn what_no_fact_tells_is_taken_as_it_is_said_and_marked() {
         pointer: "/memory/cgroup_limit_bytes".to_owned(),
         state: "absent".to_owned(),
     });
-    let unknown = NoLevel::LevelUnknown { factor: "f".to_owned(), missing };
+    let unknown = untold(missing, &["a"]);
     assert_eq!(at(fact, &one, None), Err(unknown));
 }
 
@@ -124,7 +129,11 @@ fn a_reason_is_told_in_words() {
     let of = |text: &str| text.to_owned();
     let change = Change { factor: of("f"), to: of("two"), says: of("power down"), steps: 1 };
     assert_eq!(change.to_string(), "f two: power down");
-    let named = |factor: &str, missing| NoLevel::LevelUnknown { factor: of(factor), missing };
+    let named = |factor: &str, missing| NoLevel::LevelUnknown {
+        factor: of(factor),
+        missing,
+        levels: vec![of("a"), of("b")],
+    };
     for (why, says) in [
         (
             NoLevel::NoSuch { said: of("c"), levels: vec![of("a"), of("b")] },
@@ -141,10 +150,10 @@ fn a_reason_is_told_in_words() {
             NoLevel::Several { levels: vec![of("a"), of("b")] },
             "the machine is at several levels: a, b",
         ),
-        (named("f", None), "no fact tells; say it with --at f=LEVEL"),
+        (named("f", None), "no fact tells; say it with --at f=LEVEL, one of a, b"),
         (
             named("f", Some(LevelUnknown::Socket)),
-            "the socket of a memory slot is not known; say it with --at f=LEVEL",
+            "the socket of a memory slot is not known; say it with --at f=LEVEL, one of a, b",
         ),
     ] {
         assert_eq!(why.to_string(), says);

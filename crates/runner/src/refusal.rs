@@ -28,9 +28,9 @@ pub enum Refusal {
     /// The user tells the level of a factor that the study does not have.
     #[error("--at: the study has no factor '{0}'")]
     UnknownFactor(String),
-    /// It is not known at which level of a factor the machine is.
-    #[error("factor '{}': {}", .0.factor, .0.why)]
-    Unread(Unread),
+    /// It is not known at which levels of these factors the machine is.
+    #[error("{}", unread(.0))]
+    Unread(Vec<Unread>),
     /// No cell can run here, whatever is changed by hand.
     #[error("no cell can run here: {0}")]
     NothingRuns(String),
@@ -47,6 +47,12 @@ pub enum Refusal {
     /// The machines cannot be reached, or not be looked at.
     #[error(transparent)]
     Run(#[from] RunError),
+}
+
+/// All at once: who is told of one alone is refused again for the next.
+fn unread(all: &[Unread]) -> String {
+    let each = all.iter().map(|one| format!("factor '{}': {}", one.factor, one.why));
+    each.collect::<Vec<_>>().join("; ")
 }
 
 fn path(path: NetworkPath) -> String {
@@ -77,13 +83,20 @@ mod tests {
             |part, was: &str, now: &str| Difference { part, was: was.into(), now: now.into() };
         let kernel = part(MachinePart::Kernel, "6.1", "6.8");
         let cpus = part(MachinePart::Cpus, "8", "4");
-        let unread = Unread { factor: "dimms".into(), why: NoLevel::NotAt { said: "8".into() } };
+        let unread = |factor: &str| Unread {
+            factor: factor.into(),
+            why: NoLevel::NotAt { said: "8".into() },
+        };
         let path = |was| Refusal::OtherPath { was, now: "through this host".into() };
         let over = "the study ran its network cells over:";
         let machine = "this is not the machine of the study's sessions:";
         for (refusal, words) in [
             (Refusal::UnknownFactor("mtu".into()), "--at: the study has no factor 'mtu'".into()),
-            (Refusal::Unread(unread), "factor 'dimms': the machine is not at '8'".into()),
+            (
+                Refusal::Unread(vec![unread("dimms"), unread("mode")]),
+                "factor 'dimms': the machine is not at '8'; factor 'mode': the machine is not at '8'"
+                    .into(),
+            ),
             (path(NetworkPath::Peer), format!("{over} peer; now they would go through this host")),
             (
                 path(NetworkPath::Loopback),

@@ -123,10 +123,7 @@ impl SessionPlan {
         why_not: &dyn Fn(&Trial) -> Option<String>,
     ) -> Result<Self, Refusal> {
         let plan = Self::outlook(defined, site, said, why_not)?;
-        match plan.unread.first() {
-            Some(unread) => Err(Refusal::Unread(unread.clone())),
-            None => Ok(plan),
-        }
+        if plan.unread.is_empty() { Ok(plan) } else { Err(Refusal::Unread(plan.unread)) }
     }
 
     /// The same, before anything is run: levels that are not known are told, and refuse nothing.

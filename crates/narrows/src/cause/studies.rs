@@ -33,8 +33,8 @@ impl Cause {
     pub const OTHER_PATH: Self = Self::usage("start it as before: as root, or with --peer");
     /// A machine that has none of a factor's levels.
     pub const NO_LEVEL: Self = Self::usage(
-        "`narrows study status FILE` shows what is left; `narrows host` shows the machine as \
-         narrows sees it",
+        "with --dry-run it tells what would run at which level, and runs nothing; `narrows host` \
+         shows the machine as narrows sees it",
     );
     /// A factor that the study does not have.
     pub const NO_FACTOR: Self = Self::usage("the study's file has its factors");

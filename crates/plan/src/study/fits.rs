@@ -51,6 +51,8 @@ pub enum NoLevel {
         /// Factor whose levels are changed by hand.
         factor: String,
         missing: Option<LevelUnknown>,
+        /// The levels that could be said, in the order of the file.
+        levels: Vec<String>,
     },
 }
 
@@ -69,11 +71,12 @@ impl fmt::Display for NoLevel {
             Self::Several { levels } => {
                 write!(f, "the machine is at several levels: {}", levels.join(", "))
             }
-            Self::LevelUnknown { factor, missing: Some(missing) } => {
-                write!(f, "{missing}; say it with --at {factor}=LEVEL")
-            }
-            Self::LevelUnknown { factor, missing: None } => {
-                write!(f, "no fact tells; say it with --at {factor}=LEVEL")
+            Self::LevelUnknown { factor, missing, levels } => {
+                match missing {
+                    Some(missing) => missing.fmt(f)?,
+                    None => f.write_str("no fact tells")?,
+                }
+                write!(f, "; say it with --at {factor}=LEVEL, one of {}", levels.join(", "))
             }
         }
     }
@@ -148,9 +151,9 @@ pub fn standing(definition: &Definition, machine: &Machine<'_>) -> Standing {
 fn level(factor: &Factor, machine: &Machine<'_>) -> Result<Found, NoLevel> {
     let said = machine.said.get(&factor.name);
     let has = |name: &String| factor.levels.iter().any(|level| level.name == *name);
+    let names = || factor.levels.iter().map(|level| level.name.clone()).collect();
     if let Some(said) = said.filter(|said| !has(said)) {
-        let levels = factor.levels.iter().map(|level| level.name.clone()).collect();
-        return Err(NoLevel::NoSuch { said: said.clone(), levels });
+        return Err(NoLevel::NoSuch { said: said.clone(), levels: names() });
     }
     let (mut at, mut whys) = (Vec::new(), BTreeSet::new());
     for level in &factor.levels {
@@ -180,7 +183,7 @@ fn level(factor: &Factor, machine: &Machine<'_>) -> Result<Found, NoLevel> {
             let missing = whys.into_iter().next();
             let untold = missing.is_some() || factor.levels.iter().all(|one| one.when.is_none());
             Err(if untold {
-                NoLevel::LevelUnknown { factor: factor.name.clone(), missing }
+                NoLevel::LevelUnknown { factor: factor.name.clone(), missing, levels: names() }
             } else {
                 NoLevel::None { nearest: nearest(factor, machine) }
             })
