@@ -39,6 +39,13 @@ fn several_levels_go_into_one_file_by_and_by() {
     let one = [samples().join("tcp.json")];
     let more = |level: &'static str| [["--into", path].as_slice(), &["--at", level]].concat();
     assert!(run(&mut import(&one, &["-o", path, "--at", "population=4"])).status.success());
+    let far = dir.join("far.narrows");
+    let level = "application=other node, both ends,cable=copper";
+    assert!(run(import(&one, &["--at", level]).arg("-o").arg(&far)).status.success());
+    let stored = narrows_store::read(&far).expect("a study");
+    let at = |factor: &str| stored.trials[0].level(factor).map(str::to_owned);
+    assert_eq!(at("application").as_deref(), Some("other node, both ends"));
+    assert_eq!(at("cable").as_deref(), Some("copper"));
     for level in ["population=6", "population=4", "population=6", "population=8"] {
         let output = run(&mut import(&one, &more(level)));
         assert_eq!(output.status.code(), Some(0), "{}", err(&output));

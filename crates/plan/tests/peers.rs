@@ -131,6 +131,8 @@ fn an_interface_that_is_not_there_costs_its_cells_alone() {
     assert_eq!(missing.as_deref(), Some("this host has no interface eth1"));
     let alone = why(&["eth0", "eth1"], &[], NetworkPath::Namespaces);
     assert!(alone.is_some_and(|why| why.contains("--peer")));
+    let alone = why(&["eth0"], &[], NetworkPath::Namespaces);
+    assert_eq!(alone.as_deref(), Some("this host has no interface eth1"), "no peer would help");
 }
 
 /// A pair for each interface, all at once: its sum is what several NICs carry.

@@ -127,7 +127,7 @@ fn answer_lines(
     // Two directions and their sum take more than a line of eighty columns.
     let is_both_ways = answer::headline(analysis).is_some_and(|summary| summary.there.is_some());
     let figure =
-        if is_both_ways { wrap(&figure, columns, "  ") } else { vec![cut(&figure, columns)] };
+        if is_both_ways { wrap(&figure, columns, "  ") } else { clauses(&figure, columns, 2) };
     let mut lines: Vec<String> =
         figure.into_iter().map(|line| format!("{BOLD}{line}{PLAIN}")).collect();
     if let Some(latency) = &analysis.latency {
@@ -218,7 +218,7 @@ fn cells(analysis: &Analysis<'_>, columns: usize, room: usize) -> Vec<String> {
     let width = labels.max().unwrap_or(0).clamp(8, 30);
     let most = CELLS.min(room.saturating_sub(lines.len() + 1)).max(DETAILED);
     for summary in analysis.summaries.iter().take(most) {
-        lines.push(cut(&cell(analysis, summary, width), columns));
+        lines.push(in_a_line(&cell(analysis, summary, width), columns));
         if analysis.summaries.len() <= DETAILED {
             for text in details(analysis, summary) {
                 lines.extend(wrap(&styled(&format!("    {text}")), columns, "      "));
@@ -241,23 +241,37 @@ fn cells(analysis: &Analysis<'_>, columns: usize, room: usize) -> Vec<String> {
     lines
 }
 
-fn cell(analysis: &Analysis<'_>, summary: &Summary, width: usize) -> String {
+/// What is said of a cell, in parts of which none is shown by half.
+fn cell(analysis: &Analysis<'_>, summary: &Summary, width: usize) -> Vec<String> {
     let label = cut(&shown::line(&summary.label), width);
     let Some(estimate) = &summary.estimate else {
         let why = words::no_value(summary);
-        return shown::line(&format!("  {label:<width$} no value: {why}")).into_owned();
+        return vec![shown::line(&format!("  {label:<width$} no value: {why}")).into_owned()];
     };
     let middle = words::figure(analysis, summary, estimate);
-    let mut text = format!("  {label:<width$} {middle:>9}  ");
-    // What is cut at the end of the line is never that runs failed.
+    let mut parts = vec![format!("  {label:<width$} {middle:>9}")];
+    // What is left out at the end of the line is never that runs failed.
     if !summary.failed.is_empty() {
-        text += &format!("{} failed; ", words::counted(summary.failed.len(), "run"));
+        parts.push(format!("  {} failed", words::counted(summary.failed.len(), "run")));
     }
-    text += &words::range(estimate);
-    if let Some(share) = words::expectation(analysis, summary).and_then(share) {
-        text += &format!("; {share}");
+    let between = if parts.len() > 1 { "; " } else { "  " };
+    parts.push(format!("{between}{}", words::range(estimate)));
+    let share = words::expectation(analysis, summary).and_then(share);
+    parts.extend(share.map(|share| format!("; {share}")));
+    parts
+}
+
+/// The first part, and those behind it that a line has room for: one that is cut would have a
+/// figure without its unit.
+fn in_a_line(parts: &[String], columns: usize) -> String {
+    let mut line = parts.first().map_or(String::new(), |first| cut(first, columns));
+    for part in parts.iter().skip(1) {
+        if display_width(&line) + display_width(part) > columns {
+            break;
+        }
+        line += part;
     }
-    text
+    line
 }
 
 /// `94 % of wire`, of a round trip what was expected.
@@ -329,6 +343,16 @@ fn more(all: usize, most: usize, what: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cell_that_is_longer_than_a_line_loses_whole_parts() {
+        let parts = ["  packets 9.72 M packets/s", "  9.70 to 9.73 M packets/s", "; 65 % of wire"];
+        let parts = parts.map(str::to_owned);
+        assert_eq!(in_a_line(&parts, 80), parts.concat());
+        assert_eq!(in_a_line(&parts, 60), parts[..2].concat());
+        assert_eq!(in_a_line(&parts, 45), parts[0]);
+        assert_eq!(in_a_line(&parts, 10), "  packets…", "what alone is too long is cut");
+    }
 
     #[test]
     fn a_long_text_ends_with_a_clause_outside_parentheses_and_commands() {

@@ -65,8 +65,8 @@ pub struct ImportArgs {
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(TOOLS.iter().map(|tool| tool.name)))]
     pub tool: Option<String>,
     /// Levels that all runs have, in addition to what their text says, such as population=4
-    #[arg(long, value_name = "FACTOR=LEVEL", value_delimiter = ',', value_parser = super::study::said)]
-    pub at: Vec<(String, String)>,
+    #[arg(long, value_name = "FACTOR=LEVEL", value_parser = super::study::said_all)]
+    pub at: Vec<super::study::AllSaid>,
     /// The factor along the axis of reports; without it the first
     #[arg(long, value_name = "FACTOR")]
     pub across: Option<String>,

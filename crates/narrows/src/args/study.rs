@@ -45,8 +45,8 @@ pub struct SessionArgs {
     pub key: KeyArgs,
     /// Level of a factor that no fact of the machine gives, such as cable=copper; several with
     /// commas
-    #[arg(long, value_name = "FACTOR=LEVEL", value_delimiter = ',', value_parser = said)]
-    pub at: Vec<(String, String)>,
+    #[arg(long, value_name = "FACTOR=LEVEL", value_parser = said_all)]
+    pub at: Vec<AllSaid>,
     /// Print what would run, in which order and for how long, and run nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -118,7 +118,46 @@ pub struct MergeArgs {
     pub output: PathBuf,
 }
 
+/// Levels of factors that one word of the command line names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllSaid(pub Vec<(String, String)>);
+
+/// `FACTOR=LEVEL`, several with commas between. A level may have commas too: what stands behind one
+/// and names no factor belongs to the level before.
+pub(super) fn said_all(text: &str) -> Result<AllSaid, Untaken> {
+    let mut parts: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        match parts.last_mut().filter(|_| !part.contains('=')) {
+            Some(level) => *level = format!("{level},{part}"),
+            None => parts.push(part.to_owned()),
+        }
+    }
+    parts.iter().map(|part| said(part)).collect::<Result<_, _>>().map(AllSaid)
+}
+
 pub(super) fn said(text: &str) -> Result<(String, String), Untaken> {
     let pair = text.split_once('=').ok_or_else(|| Untaken::form(text, "FACTOR=LEVEL"))?;
     Ok((pair.0.trim().to_owned(), pair.1.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comma_in_a_level_parts_nothing() {
+        let of = |text: &str| {
+            let all = said_all(text).map(|said| said.0);
+            all.map(|all| all.into_iter().map(|(of, at)| format!("{of}={at}")).collect::<Vec<_>>())
+        };
+        let both = of("application=other node, both ends,cable=copper");
+        assert_eq!(
+            both,
+            Ok(vec!["application=other node, both ends".into(), "cable=copper".into()])
+        );
+        assert_eq!(of("a=1,b=2"), Ok(vec!["a=1".into(), "b=2".into()]));
+        assert_eq!(of("a = 1 , b = 2"), Ok(vec!["a=1".into(), "b=2".into()]));
+        assert_eq!(of("copper"), Err(Untaken::form("copper", "FACTOR=LEVEL")));
+        assert!(of("copper,a=1").is_err(), "no factor before it");
+    }
 }

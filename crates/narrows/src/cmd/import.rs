@@ -33,6 +33,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
     let at: Vec<Level> = args
         .at
         .iter()
+        .flat_map(|said| &said.0)
         .map(|(factor, level)| Level { factor: factor.clone(), level: level.clone() })
         .collect();
     gathered.gather(&args.files, args.tool.as_deref(), &at)?;

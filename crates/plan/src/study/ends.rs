@@ -266,18 +266,19 @@ impl<'a> Cast<'a> {
     /// Why the interface that the cell names is none that its packets can leave from.
     fn no_interface(&self) -> Option<String> {
         let (device, ports) = (self.settings.bind()?.device?, self.settings.ports());
-        if self.ends.peers.is_empty() && ports.is_none() {
-            return Some(format!("{device} leads to another host: name one with --peer"));
-        }
+        let (host, is_alone) = (self.ends.host, self.ends.peers.is_empty() && ports.is_none());
         if !self.ends.peers.is_empty() && ports.is_some() {
             let why = "packets between two ports of this host are measured without --peer";
             return Some(why.to_owned());
         }
-        let host = self.ends.host;
-        // A host whose interfaces nobody listed may have it.
-        let mut named = ports.map_or(vec![device], Vec::from).into_iter();
-        let missing = named.find(|name| !host.nics.is_empty() && host.nic(name).is_none())?;
-        Some(format!("this host has no interface {missing}"))
+        // A host whose interfaces nobody listed may have it. One that lacks it is no better off
+        // with a peer: a file may have a name that stands for one of the user's.
+        let mut named = ports.map_or(vec![device.clone()], Vec::from).into_iter();
+        let missing = named.find(|name| !host.nics.is_empty() && host.nic(name).is_none());
+        let missing = missing.map(|name| format!("this host has no interface {name}"));
+        missing.or_else(|| {
+            is_alone.then(|| format!("{device} leads to another host: name one with --peer"))
+        })
     }
 
     /// An end with the number of its peer, or with where its packets leave from.

@@ -228,7 +228,7 @@ fn without_pages(defined: &Defined, trial: &Trial) -> Option<String> {
 
 /// What the user says of factors that no fact tells.
 fn said(args: &SessionArgs) -> BTreeMap<String, String> {
-    args.at.iter().cloned().collect()
+    args.at.iter().flat_map(|said| said.0.clone()).collect()
 }
 
 /// Stands for a level that the user chooses.
