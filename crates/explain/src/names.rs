@@ -12,6 +12,7 @@ macro_rules! names {
 names! {
     ACKNOWLEDGEMENTS_LOST = "acknowledgements-lost",
     ACKNOWLEDGEMENTS_SLOW = "acknowledgements-slow",
+    BACKLOG_DROPS = "backlog-drops",
     CONGESTION_CONTROL = "congestion-control",
     CONGESTION_MARKS = "congestion-marks",
     CONGESTION_WINDOW = "congestion-window",

@@ -4,10 +4,10 @@ use super::{ENGAGED_MIN, LOST_SHARE, WAITED_NS, is_sender_idle, is_starved, pace
 use crate::measured::{Cell, waited_share};
 use crate::rules::tcp_retransmits::Hold;
 use crate::rules::{
-    acknowledgements_lost, congestion_control, congestion_window, end_traced, neighbour_changed,
-    nic_offloads, nic_shaped, other_traffic, own_queue, path_capacity, path_capacity_varies,
-    path_duplicates, path_outages, path_policed, path_proxy, path_reordering, path_shared,
-    path_volume, round_trip_time, segment_size, tcp_retransmits, tcp_send_buffers,
+    acknowledgements_lost, backlog_drops, congestion_control, congestion_window, end_traced,
+    neighbour_changed, nic_offloads, nic_shaped, other_traffic, own_queue, path_capacity,
+    path_capacity_varies, path_duplicates, path_outages, path_policed, path_proxy, path_reordering,
+    path_shared, path_volume, round_trip_time, segment_size, tcp_retransmits, tcp_send_buffers,
 };
 use narrows_model::load::EndReport;
 use narrows_model::reading::keys;
@@ -314,6 +314,18 @@ fn uses_up_quota(cell: &Cell<'_>) -> bool {
 pub fn keeps_no_pace(cell: &Cell<'_>) -> Holds {
     if pace(cell).is_some() { Holds::No } else { Holds::Yes }
 }
+
+/// A backlog that drops so many of a stream's packets; between namespaces TCP is told at once, and
+/// sends none of them again that was on its way.
+pub fn backlog_holds(cell: &Cell<'_>) -> Holds {
+    match backlog_drops::dropped_share(cell) {
+        Some(share) if cell.is_tcp_stream() && share >= BACKLOG_SHARE => Holds::Yes,
+        _ => Holds::No,
+    }
+}
+
+/// Of a few threads that starve a queue overflows now and then.
+const BACKLOG_SHARE: f64 = 0.005;
 
 /// What costs CPU time holds no stream whose ends' threads have most of theirs left.
 pub fn costs_time(cell: &Cell<'_>) -> Holds {

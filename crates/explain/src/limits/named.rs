@@ -1,7 +1,7 @@
 //! Which rules name a limit, what they call it, and in which order: those nearest to a cause first.
 
 use super::holds::{
-    Holds, acks_are_lost_most, bounds_what_travels, copies_take_much, costs_time,
+    Holds, acks_are_lost_most, backlog_holds, bounds_what_travels, copies_take_much, costs_time,
     dropped_at_receiver, fill_small_packets, goes_past_own_network, headers_take_most,
     headers_take_much, is_at_work, is_fought_over, is_rather_late, is_shaped, is_stopped_by_tracer,
     is_too_short, is_unanswered, is_unscaled_between, keeps_no_pace, late_ones_cost,
@@ -315,6 +315,12 @@ pub static NAMED: &[Named] = &[
         holds: lost_under_routes_control,
     },
     always(names::PATH_OUTAGES, "outages of the path", Sureness::Counted),
+    Named {
+        rule: names::BACKLOG_DROPS,
+        what: "a CPU's backlog of packets at the receiver's host, which is full,",
+        sureness: Sureness::Counted,
+        holds: backlog_holds,
+    },
     Named {
         rule: names::TCP_RETRANSMITS,
         what: "loss of segments",

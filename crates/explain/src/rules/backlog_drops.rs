@@ -4,11 +4,10 @@
 //! in a CPU's backlog; what finds `net.core.netdev_max_backlog` of them there is dropped (kernel,
 //! net/core/dev.c, `enqueue_to_backlog`). Told from one in a thousand of the packets in the window.
 
-use crate::measured::{self, Blind, finding};
+use crate::measured::{self, Blind, Cell, finding};
 use crate::{Case, Rule};
 use narrows_model::reading::keys;
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
-use narrows_stats::median;
 
 pub static RULE: Rule = Rule {
     name: "backlog-drops",
@@ -24,15 +23,7 @@ fn judge(case: &Case<'_>) -> Verdict {
         if !cell.is_network_stream() {
             return Err(Blind::OtherKind);
         }
-        let ends = cell.done.iter().filter_map(|record| record.receiver());
-        let shares: Vec<f64> = ends
-            .filter_map(|end| {
-                let dropped = end.readings.total(keys::BACKLOG_DROPPED)? as f64;
-                let processed = end.readings.total(keys::PROCESSED)? as f64;
-                Some(dropped / (dropped + processed).max(1.0))
-            })
-            .collect();
-        let share = median(&shares).ok_or_else(|| cell.lacks(Measure::Softnet))?;
+        let share = dropped_share(cell).ok_or_else(|| cell.lacks(Measure::Softnet))?;
         let seen = format!("{:.3} % dropped by /proc/net/softnet_stat, all CPUs", 100.0 * share);
         let wrong = (share >= DROPPED_SHARE).then(|| {
             let says = format!(
@@ -44,6 +35,15 @@ fn judge(case: &Case<'_>) -> Verdict {
             finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
         });
         cell.saw(seen, wrong)
+    })
+}
+
+/// What the receiver's kernel dropped of all packets that its CPUs took, in the median run.
+pub fn dropped_share(cell: &Cell<'_>) -> Option<f64> {
+    cell.of_receiver(|end| {
+        let dropped = end.readings.total(keys::BACKLOG_DROPPED)? as f64;
+        let processed = end.readings.total(keys::PROCESSED)? as f64;
+        Some(dropped / (dropped + processed).max(1.0))
     })
 }
 

@@ -3,7 +3,7 @@
 pub mod acknowledgements_lost;
 pub mod acknowledgements_slow;
 mod aspm_powersave;
-mod backlog_drops;
+pub mod backlog_drops;
 mod clock_source;
 mod cold_buffers;
 pub mod congestion_control;

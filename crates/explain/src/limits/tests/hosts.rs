@@ -421,6 +421,23 @@ fn a_tracer_and_an_address_of_two_devices_come_before_what_they_cause() {
 }
 
 #[test]
+fn a_backlog_that_drops_much_holds_threads_that_share_cpus() {
+    let of = |dropped: u64| {
+        let mut study = stream("tcp-stream");
+        for record in &mut study.records {
+            for end in record.of_mut(Role::Receiver) {
+                end.readings.put_words("softnet", "processed_packets", 100_000);
+                end.readings.put_words("softnet", "dropped_packets", dropped);
+                end.threads[0].waited_ns = Some(Nanos(900_000_000));
+            }
+        }
+        limit_of(&study, &[]).rule
+    };
+    assert_eq!(of(1_000).as_deref(), Some("backlog-drops"));
+    assert_ne!(of(300).as_deref(), Some("backlog-drops"), "a few, beside threads that starve");
+}
+
+#[test]
 fn a_next_hop_that_nobody_answers_for_again_and_again_holds() {
     use narrows_model::load::NextHop;
     let limit = |lost: u32| {
