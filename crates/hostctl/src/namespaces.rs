@@ -94,12 +94,13 @@ impl Namespaces {
             .to_owned())
     }
 
-    /// Whether a kernel setting can be made in the namespaces: some are the host's alone, and others
+    /// Whether a kernel setting can be made in the namespaces: some are the host's alone, and some
     /// are there to be read.
     pub fn can_set(&self, name: &str) -> bool {
         let opened = |path: &str| {
-            let open = || std::fs::OpenOptions::new().write(true).open(path).map_err(machine(path));
-            inside(&self.files[0], open)
+            inside(&self.files[0], || {
+                std::fs::OpenOptions::new().write(true).open(path).map_err(machine(path))
+            })
         };
         sysctl_path(name).is_ok_and(|path| opened(&path).is_ok())
     }

@@ -313,7 +313,7 @@ fn peaks_and_changes_stand_beside_own_cells() {
         ],
     );
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told = "reference: best, TCP round trip, in its words: a latency of 37 us (Windows Server \
+    let told = "reference: best, TCP round trip: the source says: a latency of 37 us (Windows Server \
                 2003), 20 us on Linux, about 50 % CPU utilization on both platforms; here 48.60 us";
     assert!(words.contains(told), "{text}");
     assert!(

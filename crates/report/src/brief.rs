@@ -122,12 +122,15 @@ fn answer_lines(
     rest: &str,
     columns: usize,
 ) -> Vec<String> {
-    let figure = format!("{} ({})", answer.figure, answer.spread);
-    let figure = shown::line(&figure).into_owned();
+    let figure = shown::line(&answer.figure).into_owned();
+    let spread = shown::line(&answer.spread).into_owned();
     // Two directions and their sum take more than a line of eighty columns.
     let is_both_ways = answer::headline(analysis).is_some_and(|summary| summary.there.is_some());
-    let figure =
-        if is_both_ways { wrap(&figure, columns, "  ") } else { clauses(&figure, columns, 2) };
+    let figure = if is_both_ways {
+        wrap(&format!("{figure} ({spread})"), columns, "  ")
+    } else {
+        vec![with_spread(&figure, &spread, columns)]
+    };
     let mut lines: Vec<String> =
         figure.into_iter().map(|line| format!("{BOLD}{line}{PLAIN}")).collect();
     if let Some(latency) = &analysis.latency {
@@ -137,6 +140,15 @@ fn answer_lines(
     lines.extend(said("do", &answer.action, columns));
     lines.extend(said("details", rest, columns));
     lines
+}
+
+/// A figure in one line, with as much of its spread as that has room for: what is behind the last
+/// comma is left out first, then all of it, so that no figure loses its unit.
+fn with_spread(figure: &str, spread: &str, columns: usize) -> String {
+    let shorter = spread.rsplit_once(", ").map(|(interval, _)| interval);
+    let told = std::iter::once(spread).chain(shorter).map(|spread| format!("{figure} ({spread})"));
+    let fitting = told.into_iter().find(|line| display_width(line) <= columns);
+    fitting.unwrap_or_else(|| cut(figure, columns))
 }
 
 /// `name: text` in [`SENTENCE_LINES`] at most.
@@ -352,6 +364,16 @@ mod tests {
         assert_eq!(in_a_line(&parts, 60), parts[..2].concat());
         assert_eq!(in_a_line(&parts, 45), parts[0]);
         assert_eq!(in_a_line(&parts, 10), "  packets…", "what alone is too long is cut");
+    }
+
+    #[test]
+    fn a_figure_has_as_much_of_its_spread_as_fits() {
+        let of = |columns| {
+            with_spread("TCP: 92.1 Gb/s", "95 % interval 72 to 103 Gb/s, 6 runs", columns)
+        };
+        assert_eq!(of(60), "TCP: 92.1 Gb/s (95 % interval 72 to 103 Gb/s, 6 runs)");
+        assert_eq!(of(50), "TCP: 92.1 Gb/s (95 % interval 72 to 103 Gb/s)");
+        assert_eq!(of(40), "TCP: 92.1 Gb/s");
     }
 
     #[test]

@@ -140,8 +140,8 @@ pub fn summary(answers: &[Answer]) -> String {
             (0, _) => "nothing here is predicted\n".to_owned(),
             (_, 1..) => format!(
                 "{told} predicted, {beside} beside a published figure; their errors are not \
-                 averaged: single figures are of several kinds, and calibration and consistency are \
-                 no prediction\n"
+                 averaged: single figures are of several kinds, and calibration and consistency \
+                 are no prediction\n"
             ),
             _ => format!(
                 "{told} predicted, none beside a published figure that it could be held to: no error \

@@ -86,7 +86,7 @@ pub struct ServerRecord {
     pub verdict_by: String,
     /// The verdict with what binds and its range, or with what it needs.
     pub says: String,
-    /// What else a published table says of it, in its words.
+    /// What else a published table notes of it.
     pub published_note: Option<String>,
 }
 
@@ -273,9 +273,7 @@ pub(crate) fn origins(all: &[ServerRecord]) -> Vec<String> {
             files.push(&one.file);
         }
         let note = one.published_note.as_ref();
-        lines.extend(
-            note.map(|note| format!("{}, in the words of {}: {note}", one.server, one.file)),
-        );
+        lines.extend(note.map(|note| format!("{}, by {}: {note}", one.server, one.file)));
     }
     lines
 }

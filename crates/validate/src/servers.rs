@@ -34,7 +34,7 @@ pub struct ServerRow {
     /// Millions of packets a second that the source has it below, where it has no figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub below_mpps: Option<f64>,
-    /// What else the source says of it, in its words.
+    /// What else the table notes of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

@@ -75,7 +75,7 @@ pub fn lines(analysis: &Analysis<'_>, all: &[Told]) -> Vec<String> {
             [] => "no such cell".to_owned(),
             own => own.join("; "),
         };
-        format!("reference: {}, in its words: {}; here {own}", told.cell, told.says)
+        format!("reference: {}: the source says: {}; here {own}", told.cell, told.says)
     };
     all.iter().map(line).collect()
 }
@@ -88,10 +88,11 @@ fn own(analysis: &Analysis<'_>, at: usize) -> String {
     if summary.metric == Metric::RoundTripP50 {
         all.push(format!("half of that {}", words::exact(estimate.value / 2.0, estimate.unit)));
     }
-    let cpu = summary.cpu.as_ref();
-    all.extend(cpu.and_then(|cpu| {
-        both("CPU of whole hosts", [cpu.sender_host_share, cpu.receiver_host_share])
-    }));
+    if let Some(cpu) = &summary.cpu {
+        all.extend(both("CPU of the busiest thread", [cpu.sender_share, cpu.receiver_share]));
+        let hosts = [cpu.sender_host_share, cpu.receiver_host_share];
+        all.extend(both("of whole hosts", hosts));
+    }
     all.extend(both("of the link between sockets", placement::link_shares(analysis, at)));
     let bytes = [Role::Sender, Role::Receiver].map(|end| {
         let mut of_end = summary.memory.iter().filter(|one| one.both_ends || one.end == end);
