@@ -335,7 +335,7 @@ fn losses_come(rule: &str, case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
         names::DATAGRAMS_DROPPED if !cell.is_lost_at_receiver() => {
             let others: Vec<Cell<'_>> = cells(case).collect();
             path_rate_limit::is_alike_when_slower(cell, &others).filter(|alike| *alike)?;
-            "at random: the same share at half of the pace"
+            "the same share at half of the pace: at random, or where others keep a queue full"
         }
         _ => return None,
     };

@@ -43,7 +43,8 @@ fn judge(case: &Case<'_>) -> Verdict {
             let random = match is_alike.filter(|alike| *alike && is_chance) {
                 Some(_) => {
                     "; the same share at half of the pace: at random (a bad cable, radio, a \
-                            failing link), and no rate limit"
+                            failing link), or in a queue that others keep full; no limit on these \
+                            flows"
                 }
                 None => "",
             };
@@ -104,9 +105,10 @@ const BY_SIZE: &str = "on the receiver take off the rule that drops datagrams by
                        list ruleset (meta length, udp length), iptables -S (-m length), XDP and tc \
                        ingress programs (ip link, tc filter)";
 
-const AT_RANDOM: &str = "look for what damages single packets: ethtool -S for CRC errors at both \
-                         NICs and on the switch's ports, cables, transceivers, radio; a lower rate \
-                         loses the same share";
+const AT_RANDOM: &str = "look for what damages single packets (ethtool -S for CRC errors at both \
+                         NICs and on the switch's ports, cables, transceivers, radio) and for others \
+                         that fill a queue on the way (tc -s qdisc, a router's counters by flow); a \
+                         lower rate loses the same share";
 
 fn is_path(place: LossPlace) -> bool {
     matches!(place, LossPlace::Path | LossPlace::OneHost | LossPlace::Unknown)

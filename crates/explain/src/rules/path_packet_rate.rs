@@ -182,17 +182,19 @@ fn found(cell: &Cell<'_>, other: &Beside<'_>, seen: String) -> Finding {
     told(cell, other, packets(cell, other)[0], seen)
 }
 
+const REMEDY: &str = "look for what carries so many packets and no more, and raise it (nft list \
+                      ruleset: limit rate; a provider's packets a second; the CPU of a router, of \
+                      a virtual switch or of a program that forwards: top on it), or send larger \
+                      packets (-l of datagrams, up to the path MTU; a larger MTU; GSO and GRO save \
+                      the ends' work, not the path's packets)";
+
 fn told(cell: &Cell<'_>, other: &Beside<'_>, packets: f64, seen: String) -> Finding {
     let says = format!(
         "Something on the way carries about {packets:.0} packets a second in {}, whatever their \
          size: {seen}",
         cell.trial.label
     );
-    let remedy = "send larger packets (-l of datagrams, up to the path MTU; a larger MTU; GSO and GRO \
-                  save the ends' work, not the path's packets), or raise the limit of packets (nft \
-                  limit rate, a provider's packets a second, the CPU of a router, a virtual switch \
-                  or a program that forwards)";
-    let mut found = finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy);
+    let mut found = finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY);
     found.evidence.push(evidence(seen, other.runs()));
     found
 }
