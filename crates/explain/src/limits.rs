@@ -18,7 +18,6 @@ use crate::{Case, Judged, findings, is_of_host};
 use holds::Holds;
 use named::{NAMED, Named};
 use narrows_model::Fact;
-use narrows_model::load::Role;
 use narrows_model::reading::keys;
 use narrows_model::result::{Estimate, Finding, PredictedPath, ResourceAt};
 use narrows_model::workload::Workload;
@@ -349,7 +348,9 @@ const STALLED_ACTION: &str = "take rto_min off the route at the sender (ip route
 
 /// Limits that an end or the path sets to any congestion control: what another one moves under the
 /// same limit says nothing against it.
-const CAPS: [&str; 17] = [
+const CAPS: [&str; 18] = [
+    // As a route bounds it; what else keeps it small is only possible.
+    names::CONGESTION_WINDOW,
     names::CPU_QUOTA,
     names::CPU_WITHHELD,
     names::END_STANDS_STILL,

@@ -333,8 +333,9 @@ mod tests {
         assert!(!is_found(&of(488.0 / 1448.0, 30)), "or less");
         let alone = |times: f64, ran_ms: u64| {
             let mut study = pair(times);
-            for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
-                end.threads[0].system_ns = narrows_model::Nanos(1_000_000 * ran_ms);
+            for end in study.records.iter_mut().flat_map(|run| &mut run.reports) {
+                end.report.threads[0].system_ns = narrows_model::Nanos(1_000_000 * ran_ms);
+                end.report.threads[0].user_ns = narrows_model::Nanos(0);
             }
             of_study(&RULE, &study)
         };

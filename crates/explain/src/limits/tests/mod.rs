@@ -9,6 +9,7 @@ use super::*;
 use crate::judge;
 use crate::measured::testing::{read, slices, stream};
 use narrows_model::host::Nic;
+use narrows_model::load::Role;
 use narrows_model::result::{Ceiling, Method, PredictedPath, Prediction, ResourceName};
 use narrows_model::study::StoredStudy;
 use narrows_model::units::Unit;
