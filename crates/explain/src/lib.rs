@@ -9,6 +9,7 @@ mod controls;
 mod cookies;
 mod ends;
 mod evidence;
+mod filled;
 mod inside;
 pub mod limits;
 mod measured;

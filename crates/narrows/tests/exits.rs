@@ -263,7 +263,7 @@ fn hosts_and_ports_are_told_by_what_is_wrong_with_them() {
             command
         };
         ends(&mut direct("no-such-host.invalid"), Cause::UNKNOWN_HOST);
-        ends(&mut direct("127.0.0.1"), Cause::UNREACHABLE);
+        ends(&mut direct("127.0.0.1"), Cause::NOTHING_LISTENS);
         let mut iperf3 = narrows();
         ends(iperf3.args([kind, "no-such-host.invalid", "--iperf3"]), Cause::UNKNOWN_HOST);
     }
@@ -525,7 +525,7 @@ fn rdma_without_a_peer_is_told_as_tcp_is() {
     rdma(&["127.0.0.1", "--key", "short"], Cause::BAD_KEY);
     rdma(&["127.0.0.1", "--key-file", "/no/such"], Cause::BAD_KEY);
     rdma(&["no-such-host.invalid", "--key", KEY], Cause::UNKNOWN_HOST);
-    rdma(&["127.0.0.1", "--key", KEY, "-p", "1"], Cause::UNREACHABLE);
+    rdma(&["127.0.0.1", "--key", KEY, "-p", "1"], Cause::NOTHING_LISTENS);
     rdma(&["127.0.0.1", "--key", KEY, "--out", "/no/such"], Cause::NO_FOLDER);
     let agent = serve(&[], &["-B", "127.0.0.1"]);
     let port = agent.port.to_string();

@@ -1,6 +1,7 @@
 //! Whether what a rule found holds a cell where it is, by what else was measured in it.
 
 use super::{ENGAGED_MIN, LOST_SHARE, WAITED_NS, is_sender_idle, is_starved, pace};
+use crate::filled::Filled;
 use crate::measured::{Cell, waited_share};
 use crate::rules::tcp_retransmits::Hold;
 use crate::rules::{
@@ -377,6 +378,7 @@ pub fn others_send(cell: &Cell<'_>) -> Holds {
         || other_traffic::is_queued_by_others(cell)
         || other_traffic::fills_the_path(cell)
         || other_traffic::fills_the_way_back(cell)
+        || Filled::of(cell).is_some()
         || (is_queued && (other_traffic::leaves(cell) || other_traffic::is_one_sum(cell)));
     if is_theirs { Holds::Yes } else { Holds::Perhaps }
 }

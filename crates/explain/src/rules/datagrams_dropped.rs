@@ -106,9 +106,9 @@ const BY_SIZE: &str = "on the receiver take off the rule that drops datagrams by
                        ingress programs (ip link, tc filter)";
 
 const AT_RANDOM: &str = "look for what damages single packets (ethtool -S for CRC errors at both \
-                         NICs and on the switch's ports, cables, transceivers, radio) and for others \
-                         that fill a queue on the way (tc -s qdisc, a router's counters by flow); a \
-                         lower rate loses the same share";
+                         NICs and on the switch's ports, cables, transceivers, radio) and for \
+                         others that fill a queue on the way (tc -s qdisc, a router's counters by \
+                         flow); a lower rate loses the same share";
 
 fn is_path(place: LossPlace) -> bool {
     matches!(place, LossPlace::Path | LossPlace::OneHost | LossPlace::Unknown)

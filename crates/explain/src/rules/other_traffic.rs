@@ -8,6 +8,7 @@
 //! too that no socket took. Where the sum is the same in each run, whatever part of it the stream
 //! has, it is what the link carries.
 
+use crate::filled::Filled;
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::own_flows::{acknowledged_bps, own_bps, own_in_bps, sent_to};
 use crate::signals::{QUEUED_MIN_NS, QUEUED_TIMES};
@@ -117,6 +118,9 @@ fn look(cell: &Cell<'_>) -> Looked {
     }
     let all = seen(cell);
     // What leaves an end's own host its own tools show.
+    if let Some(filled) = Filled::of(cell) {
+        return of_datagrams(cell, &filled);
+    }
     let back = back(cell);
     let found = most(&all, Way::Out).or_else(|| most(&all, Way::In)).or(back.as_ref());
     let Some(one) = found.or_else(|| all.iter().find(|one| one.way == Way::Out)).or(all.first())
@@ -142,6 +146,22 @@ fn look(cell: &Cell<'_>) -> Looked {
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY)
     });
     cell.saw(seen, wrong)
+}
+
+fn of_datagrams(cell: &Cell<'_>, filled: &Filled) -> Looked {
+    let [all, own, slower] =
+        [filled.all_bps, filled.own_bps, filled.slower_bps].map(|bps| bps / 1e6);
+    let seen = format!(
+        "the receiver's interface received {all:.0} Mb/s beside {own:.1} Mb/s of these datagrams \
+         and beside {slower:.1}"
+    );
+    let says = format!(
+        "Other traffic keeps a queue on the way full during {}: all that comes in at the receiver \
+         is {all:.0} Mb/s at either pace of these datagrams, of which {own:.1} Mb/s come",
+        cell.trial.label
+    );
+    let found = finding(&RULE, cell, Weight::Advice, says, seen.clone(), REMEDY);
+    cell.saw(seen, Some(found))
 }
 
 /// What others send beside acknowledgements counts from a lower rate on: uplinks are slow.
@@ -179,8 +199,8 @@ pub fn fills_the_way_back(cell: &Cell<'_>) -> bool {
 fn says_back(cell: &Cell<'_>, one: &Seen) -> String {
     format!(
         "Other traffic leaves by the receiver's interface during {}: {:.1} Mb/s beside the \
-         acknowledgements of the flows that are measured; both together are {:.1} Mb/s in each run, \
-         as they are on a way back that carries no more: acknowledgements wait behind it",
+         acknowledgements of the flows that are measured; both together are {:.1} Mb/s in each \
+         run, as they are on a way back that carries no more: acknowledgements wait behind it",
         cell.trial.label,
         one.middle.others_bps / 1e6,
         one.middle.all_bps / 1e6

@@ -331,8 +331,8 @@ fn of_one_side(cell: &Cell<'_>, sides: &Sides) -> Looked {
     );
     let says = format!(
         "The kernel works {us:.0} us for each round trip in the calls of the {dear}'s thread in {}, \
-         and {other_us:.0} us at the other end in the same calls: {}, a tunnel or encryption there, \
-         or a slower CPU",
+         and {other_us:.0} us at the other end in the same calls: {}, a tunnel or encryption \
+         there, or a slower CPU",
         cell.trial.label,
         if is_one_host {
             "long lists of filter rules on the way of what it sends (on one host its calls go as far \

@@ -99,14 +99,14 @@ fn survey_streams(all: &[(Cell<'_>, f64)], survey: &mut Survey, findings: &mut V
 }
 
 /// Whether the path, and not an end, holds a stream: trains come at about its rate, or, where none
-/// were sent, the ends' threads have most of their time left.
+/// told one, the ends' threads have most of their time left.
 fn is_paths(cell: &Cell<'_>) -> bool {
     let measured = cell.rates().map(|rates| rates.middle);
     let share = |bps: f64| Some(cell.in_packets(bps) / cell.carried()?.middle);
-    let is_probed = cell.probes().next().is_some();
+    let is_known = cell.carried().is_some();
     measured.is_some_and(|bps| {
         let is_at_trains = || share(bps).is_some_and(|share| OF_TRAINS.contains(&share));
-        bps <= RATE_MOST_BPS && if is_probed { is_at_trains() } else { cell.is_idle() }
+        bps <= RATE_MOST_BPS && if is_known { is_at_trains() } else { cell.is_idle() }
     })
 }
 

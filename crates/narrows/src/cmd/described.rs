@@ -1,7 +1,6 @@
 //! Hosts of descriptions: files, folders, and controllers that are asked.
 
 use super::bmc;
-use super::predict::is_study;
 use crate::args::BmcArgs;
 use crate::cause::Cause;
 use crate::failure::Failure;
@@ -26,7 +25,7 @@ fn own(path: &Path) -> Result<Option<Host>, Failure> {
     if path == Path::new(STANDARD_INPUT) || !path.is_file() {
         return Ok(None);
     }
-    if is_study(path) {
+    if narrows_store::is_database(path).is_ok() {
         return Ok(Some(narrows_store::head(path)?.host));
     }
     // Only such a document begins with this key.
