@@ -352,7 +352,12 @@ pub struct NextHop {
     pub changes: u32,
     /// Times that it had none any more: nobody answered for it (ARP, neighbour discovery), or its
     /// entry was taken away.
+    #[serde(skip_serializing_if = "is_zero")]
     pub lost: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Ports of a flow, of which hashes of bundles (LAG, ECMP) choose its way.

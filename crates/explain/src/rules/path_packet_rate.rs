@@ -99,14 +99,17 @@ fn survey_streams(all: &[(Cell<'_>, f64)], survey: &mut Survey, findings: &mut V
 }
 
 /// Whether the path, and not an end, holds a stream: trains come at about its rate, or, where none
-/// told one, the ends' threads have most of their time left.
+/// told one, the ends' threads have most of their time left and packets wait. A window of so many
+/// segments, and losses, let as many a second pass of any size, and no packet waits.
 fn is_paths(cell: &Cell<'_>) -> bool {
     let measured = cell.rates().map(|rates| rates.middle);
     let share = |bps: f64| Some(cell.in_packets(bps) / cell.carried()?.middle);
     let is_known = cell.carried().is_some();
+    let is_queued = || cell.trips().is_some_and(|trips| trips.are_of_a_queue());
     measured.is_some_and(|bps| {
         let is_at_trains = || share(bps).is_some_and(|share| OF_TRAINS.contains(&share));
-        bps <= RATE_MOST_BPS && if is_known { is_at_trains() } else { cell.is_idle() }
+        bps <= RATE_MOST_BPS
+            && if is_known { is_at_trains() } else { cell.is_idle() && is_queued() }
     })
 }
 
@@ -203,7 +206,7 @@ fn told(cell: &Cell<'_>, other: &Beside<'_>, packets: f64, seen: String) -> Find
 mod tests {
     use super::*;
     use crate::beside::testing::with_beside;
-    use crate::measured::testing::{of_study, stream};
+    use crate::measured::testing::{of_study, read, stream};
     use crate::probes::testing::{carries, with_probes};
     use crate::setting::testing::{is_clear, is_found, is_idle, is_unknown};
     use narrows_model::load::{Role, Stretch, StretchOf};
@@ -331,16 +334,22 @@ mod tests {
         assert!(is_clear(&of(0.9, 230)), "bytes");
         assert!(!is_found(&of(488.0 / 1448.0, 900)), "the path carries far more: an end");
         assert!(!is_found(&of(488.0 / 1448.0, 30)), "or less");
-        let alone = |times: f64, ran_ms: u64| {
+        let alone = |times: f64, ran_ms: u64, trip_ns: u64| {
             let mut study = pair(times);
+            read(&mut study, "tcp-info", "flow0.rtt_min_ns", 100_000);
+            for at in ["", "lowest:", "highest:"] {
+                read(&mut study, "tcp-info", &format!("flow0.{at}rtt_ns"), trip_ns);
+            }
             for end in study.records.iter_mut().flat_map(|run| &mut run.reports) {
                 end.report.threads[0].system_ns = narrows_model::Nanos(1_000_000 * ran_ms);
                 end.report.threads[0].user_ns = narrows_model::Nanos(0);
             }
             of_study(&RULE, &study)
         };
-        assert!(is_found(&alone(488.0 / 1448.0, 10)), "no trains, and idle ends");
-        assert!(!is_found(&alone(488.0 / 1448.0, 600)), "an end may be what packets cost");
-        assert!(!is_found(&alone(0.9, 10)), "bytes");
+        let (alike, queued) = (488.0 / 1448.0, 6_000_000);
+        assert!(is_found(&alone(alike, 10, queued)), "no trains, and idle ends");
+        assert!(!is_found(&alone(alike, 600, queued)), "an end may be what packets cost");
+        assert!(!is_found(&alone(alike, 10, 110_000)), "a window of so many segments");
+        assert!(!is_found(&alone(0.9, 10, queued)), "bytes");
     }
 }
