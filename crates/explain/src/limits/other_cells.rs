@@ -9,6 +9,7 @@ use narrows_model::load::Role;
 use narrows_model::result::Finding;
 use narrows_model::trial::EndHost;
 use narrows_model::workload::Workload;
+use std::ops::RangeInclusive;
 
 /// Whether a finding about other cells holds for this one too.
 pub fn tell(case: &Case<'_>, cell: &Cell<'_>, finding: &Finding) -> bool {
@@ -42,49 +43,49 @@ fn is_lossy(cell: &Cell<'_>) -> bool {
     cell.losses().is_some_and(|losses| losses.lost >= LOST_SHARE)
 }
 
+/// What a stream has of the rate of another that a policer holds.
+const POLICED_ALIKE: RangeInclusive<f64> = 0.6..=1.15;
+/// What a stream has of the rate of more flows, where it fills the same capacity.
+const SAME_RATE: RangeInclusive<f64> = 0.97..=1.03;
+
 /// Whether a stream that loses segments has about the rate at which a policer holds the same with
 /// another congestion control: it is the same policer, though its own runs do not tell.
 fn is_policed_beside(case: &Case<'_>, cell: &Cell<'_>, finding: &Finding) -> bool {
-    let Some(own) = cell.rates().filter(|_| finding.rule == names::PATH_POLICED) else {
-        return false;
-    };
-    let is_it = |other: &Cell<'_>| {
-        let is_alike = other.trial.params.streams == cell.trial.params.streams
-            && other.trial.kind == cell.trial.kind
-            && !other.is_paced();
-        let near = other.rates().map(|rates| own.middle / rates.middle.max(1.0));
-        is_alike
-            && places(other) == places(cell)
-            && concerns(finding, other)
-            && near.is_some_and(|near| POLICED_ALIKE.contains(&near))
-    };
-    is_lossy(cell) && !cell.is_paced() && cells(case).any(|other| is_it(&other))
+    let flows = cell.trial.params.streams;
+    finding.rule == names::PATH_POLICED
+        && is_lossy(cell)
+        && of_rate(case, cell, finding, &POLICED_ALIKE).any(|others| others == flows)
 }
 
 /// Whether more flows have the same rate as this stream, at a capacity that holds them: the losses
 /// before its queue are what tell this one of it.
 fn is_full_beside(case: &Case<'_>, cell: &Cell<'_>, finding: &Finding) -> bool {
-    let Some(own) = cell.rates().filter(|_| finding.rule == names::PATH_CAPACITY) else {
-        return false;
-    };
-    let is_it = |other: &Cell<'_>| {
-        let is_more = other.trial.params.streams > cell.trial.params.streams
-            && other.trial.kind == cell.trial.kind
-            && !other.is_paced();
-        let near = other.rates().map(|rates| own.middle / rates.middle.max(1.0));
-        is_more
-            && places(other) == places(cell)
-            && concerns(finding, other)
-            && near.is_some_and(|near| SAME_RATE.contains(&near))
-    };
-    cell.is_tcp_stream() && !cell.is_paced() && cells(case).any(|other| is_it(&other))
+    let flows = cell.trial.params.streams;
+    finding.rule == names::PATH_CAPACITY
+        && cell.is_tcp_stream()
+        && of_rate(case, cell, finding, &SAME_RATE).any(|others| others > flows)
 }
 
-/// What a stream has of the rate of more flows, where it fills the same capacity.
-const SAME_RATE: std::ops::RangeInclusive<f64> = 0.97..=1.03;
-
-/// What a stream has of the rate of another that a policer holds.
-const POLICED_ALIKE: std::ops::RangeInclusive<f64> = 0.6..=1.15;
+/// The numbers of flows of the streams that a finding is of, of which this one, which goes the same
+/// way with no pace either, has such a share of the rate.
+fn of_rate<'a>(
+    case: &'a Case<'a>,
+    cell: &'a Cell<'a>,
+    finding: &'a Finding,
+    shares: &'a RangeInclusive<f64>,
+) -> impl Iterator<Item = u32> + 'a {
+    let own = cell.rates().filter(|_| !cell.is_paced());
+    let is_it = move |other: &Cell<'_>| {
+        let share =
+            own.as_ref().zip(other.rates()).map(|(own, of)| own.middle / of.middle.max(1.0));
+        other.trial.kind == cell.trial.kind
+            && !other.is_paced()
+            && places(other) == places(cell)
+            && concerns(finding, other)
+            && share.is_some_and(|share| shares.contains(&share))
+    };
+    cells(case).filter(is_it).map(|other| other.trial.params.streams)
+}
 
 /// Whether a stream that moved next to nothing waits for first packets, which a probe loses.
 fn is_silent_for_handshakes(case: &Case<'_>, cell: &Cell<'_>, finding: &Finding) -> bool {
