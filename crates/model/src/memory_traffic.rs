@@ -3,6 +3,7 @@
 
 use crate::Nanos;
 use crate::memory_queues::{QueueCount, QueueEvent};
+use crate::profile::AdminOnly;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -187,6 +188,7 @@ impl fmt::Display for Uncounted {
                 write!(to, "no event file is of this processor ({processor})")
             }
             Self::NotSourced { what } => write!(to, "no public source says {what}"),
+            Self::Denied { paranoid: Some(level @ 3..) } => write!(to, "{}", AdminOnly(*level)),
             Self::Denied { paranoid: Some(level) } => write!(
                 to,
                 "kernel.perf_event_paranoid is {level}: without CAP_PERFMON whole processors are \
@@ -270,6 +272,8 @@ mod tests {
         let text = serde_json::to_string(&gap).expect("JSON");
         assert_eq!(text, r#"{"why":"denied","paranoid":2}"#);
         assert_eq!(serde_json::from_str::<Uncounted>(&text).expect("a gap"), gap);
-        assert!(gap.to_string().contains("perf_event_paranoid is 2"), "{gap}");
+        assert!(gap.to_string().contains("perf_event_paranoid is 2: without CAP_PERFMON"), "{gap}");
+        let by_distribution = Uncounted::Denied { paranoid: Some(3) }.to_string();
+        assert!(by_distribution.contains("paranoid is 3: above 2"), "{by_distribution}");
     }
 }

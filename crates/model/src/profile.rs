@@ -50,9 +50,27 @@ pub enum NotProfiled {
     Owner,
 }
 
+/// Debian's and Ubuntu's kernels have levels above those of the mainline kernel (2): no capability
+/// but CAP_SYS_ADMIN passes them, and an agent's worker gives that one up.
+pub(crate) struct AdminOnly(pub(crate) i64);
+
+impl fmt::Display for AdminOnly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "kernel.perf_event_paranoid is {}: above 2 the kernels of Debian and Ubuntu may want \
+             CAP_SYS_ADMIN, which agents do not keep; at 2 CAP_PERFMON is enough",
+            self.0
+        )
+    }
+}
+
 impl fmt::Display for NotProfiled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Denied { capable: true, paranoid: Some(level @ 3..) } => {
+                write!(f, "{}", AdminOnly(*level))
+            }
             Self::Denied { capable: true, .. } => f.write_str(
                 "the kernel denies perf_event_open(2) to a process with the right to it: a filter \
                  of system calls, as containers have, or a security module",
@@ -257,6 +275,20 @@ impl Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_level_that_distributions_added_is_not_taken_for_a_filter() {
+        let denied = |paranoid, capable| {
+            NotProfiled::Denied { paranoid: Some(paranoid), capable }.to_string()
+        };
+        assert!(denied(2, true).contains("a filter of system calls"), "{}", denied(2, true));
+        for level in [3, 4] {
+            let shown = denied(level, true);
+            assert!(shown.contains(&format!("paranoid is {level}")), "{shown}");
+            assert!(shown.contains("CAP_SYS_ADMIN") && !shown.contains("filter"), "{shown}");
+            assert!(denied(level, false).contains("without CAP_PERFMON"));
+        }
+    }
 
     #[test]
     fn only_the_kernels_own_threads_and_no_task_may_be_of_an_idle_cpu() {
