@@ -425,6 +425,10 @@ pub struct EndReport {
     /// How long that thread could run in the window and waited for a CPU; `None` in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keeper_waited_ns: Option<Nanos>,
+    /// Sum of how late that thread woke from sleeps of 20 ms in the window, of those that were late
+    /// by 5 ms or more; `None` in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keeper_late_ns: Option<Nanos>,
     /// CPU time of the whole process over the window but for the keeper's: what a library's own
     /// threads use is in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,8 +3,9 @@
 //! A process that is stopped, frozen by its control group or suspended with its virtual machine
 //! neither runs nor waits for a CPU: data waits for it, TCP's window closes or datagrams find its
 //! socket full, and CPU, path and settings look sound. The thread that reads the clock at each end
-//! stands still with it, so that slices of the window last far longer than they were to. Of stops
-//! that are shorter than a slice TCP's own clock tells, which had nothing to send meanwhile.
+//! stands still with it, so that slices of the window last far longer than they were to, and its
+//! short sleeps too. Of stops that are shorter than these TCP's own clock tells, which had nothing
+//! to send meanwhile.
 
 use crate::measured::{self, Blind, Cell, Looked, finding, waited_share};
 use crate::{Case, Rule};
@@ -42,7 +43,10 @@ fn look(cell: &Cell<'_>) -> Looked {
     let still = |role: Role| {
         let ends = || cell.done.iter().flat_map(move |record| record.of(role).take(1));
         let is_again = ends().map(|end| late_ns(end, slice_ns).count()).sum::<usize>() >= LATE_MIN;
-        move |end: &EndReport| still_share(end, slice_ns).map(|of| if is_again { of } else { 0.0 })
+        move |end: &EndReport| {
+            let by_slices = still_share(end, slice_ns).map(|of| if is_again { of } else { 0.0 })?;
+            Some(by_slices.max(stopped_share(end).unwrap_or(0.0)))
+        }
     };
     let ends = [
         ("receiver", cell.of_receiver(still(Role::Receiver))),
@@ -99,15 +103,27 @@ fn silent_share(cell: &Cell<'_>) -> Option<f64> {
 /// The part of the window by which an end's slices were too long, as far as its threads were
 /// neither running nor waiting for a CPU, nor was the one that reads the clock.
 fn still_share(end: &EndReport, slice_ns: f64) -> Option<f64> {
-    let window_ns = end.window_ns.0 as f64;
     let late: f64 = late_ns(end, slice_ns).map(|ns| ns - slice_ns).sum();
+    (!end.intervals.is_empty()).then(|| late_share(end, late))?
+}
+
+/// The same by the short sleeps of the clock's thread, which see stops within a slice. A hypervisor
+/// that ran others meanwhile has its own rule.
+fn stopped_share(end: &EndReport) -> Option<f64> {
+    let stolen = end.readings.total(keys::STEAL).unwrap_or(0) as f64;
+    late_share(end, end.keeper_late_ns?.0 as f64 - stolen)
+}
+
+/// Such a time as a part of the window, without what the clock's thread waited for a CPU, and no
+/// more than a thread of the load was away.
+fn late_share(end: &EndReport, late_ns: f64) -> Option<f64> {
+    let window_ns = end.window_ns.0 as f64;
     let ran = end.threads.iter().map(|thread| {
         (thread.user_ns.0 as f64 + thread.system_ns.0 as f64) / thread.wall_ns.0.max(1) as f64
     });
     let waited = end.keeper_waited_ns.map_or(0.0, |ns| ns.0 as f64);
     let busy = ran.reduce(f64::max)? + waited_share(end)?;
-    (window_ns > 0.0 && !end.intervals.is_empty())
-        .then(|| ((late - waited) / window_ns).min(1.0 - busy).max(0.0))
+    (window_ns > 0.0).then(|| ((late_ns - waited) / window_ns).min(1.0 - busy).max(0.0))
 }
 
 /// How long slices lasted that came late, in nanoseconds.
@@ -220,5 +236,33 @@ mod tests {
         assert_eq!(share(Some(0)), Some(50.0));
         assert_eq!(share(Some(400)), Some(10.0));
         assert_eq!(share(Some(900)), Some(0.0));
+    }
+
+    #[test]
+    fn stops_within_a_slice_are_told_by_short_sleeps_of_the_clock() {
+        let of = |late_ms: u64, waited_ms: u64, stolen_ms: u64, ran_ms: u64| {
+            let mut study = stream("tcp-stream");
+            for record in &mut study.records {
+                for role in [Role::Receiver, Role::Sender] {
+                    let end = record.of_mut(role).next().expect("an end");
+                    let length_ns = Nanos(104_000_000);
+                    let slice = Interval { start_ns: Nanos(0), length_ns, bytes: Bytes(1000) };
+                    end.intervals = vec![slice; 9];
+                    end.threads[0].system_ns = Nanos(ran_ms * 1_000_000);
+                    end.threads[0].waited_ns = Some(Nanos(0));
+                    end.keeper_waited_ns = Some(Nanos(waited_ms * 1_000_000));
+                    end.readings.put_words("cpu", "cpu0.steal_ns", stolen_ms * 1_000_000);
+                    let late_ms = if role == Role::Receiver { late_ms } else { 10 };
+                    end.keeper_late_ns = Some(Nanos(late_ms * 1_000_000));
+                }
+            }
+            of_study(&RULE, &study)
+        };
+        let stopped = of(500, 20, 0, 200);
+        assert!(format!("{stopped:?}").contains("receiver's program stood still for 48 %"));
+        assert!(is_clear(&of(140, 0, 0, 200)), "an accident of a busy host");
+        assert!(is_clear(&of(500, 400, 0, 200)), "it waited for a CPU");
+        assert!(is_clear(&of(500, 0, 400, 200)), "the hypervisor had the CPU");
+        assert!(is_clear(&of(500, 0, 0, 900)), "it worked meanwhile");
     }
 }

@@ -26,6 +26,10 @@ use std::time::{Duration, Instant};
 
 /// Length of a slice of the window where none was asked for.
 const INTERVAL: Duration = Duration::from_millis(100);
+/// What the timekeeper sleeps at a time: fifty wake-ups a second are 0.02 % of a CPU or so.
+const TICK: Duration = Duration::from_millis(20);
+/// Timers and interrupts make a sleep longer by less than this.
+const TICK_LATE: Duration = Duration::from_millis(5);
 /// A look at the counters that took longer was interrupted: the window should open right after it.
 const LOOK_WITHIN: Duration = Duration::from_millis(5);
 /// For how long it is taken anew: ends whose windows open further apart than their cool-down lasts
@@ -330,7 +334,9 @@ impl WorkerThreads {
         let first = self.tally_now();
         let slice = timeline.interval_ns.map_or(INTERVAL, duration);
         let window = (duration(timeline.window_ns), slice);
-        let intervals = self.keep_window(began, window, self.total(&first), watch, &mut wait);
+        let mut clock = Ticks { began, wait: &mut wait, late: Duration::ZERO };
+        let intervals = self.keep_window(&mut clock, window, self.total(&first), watch);
+        let late = clock.late;
         mark(Mark::Closes, sends);
         let last = self.tally_now();
         let window_ns = Nanos(began.elapsed().as_nanos() as u64);
@@ -357,6 +363,7 @@ impl WorkerThreads {
             looked_ns,
             keeper_ns: Some(keeper_ns),
             keeper_waited_ns: waited_between(&keeper, &kept),
+            keeper_late_ns: Some(Nanos(late.as_nanos() as u64)),
             process_ns,
             tracing,
             next_hop,
@@ -443,11 +450,10 @@ impl WorkerThreads {
     /// Sleeps through the window, reading the bytes of each slice.
     fn keep_window(
         &self,
-        began: Instant,
+        clock: &mut Ticks<'_>,
         (window, slice): (Duration, Duration),
         before: (u64, u64),
         watch: &mut dyn Watch,
-        wait: &mut dyn FnMut(Duration) -> Waited,
     ) -> Vec<Interval> {
         let mut intervals = Vec::new();
         let (mut at, (mut bytes, mut messages)) = (Duration::ZERO, before);
@@ -457,9 +463,9 @@ impl WorkerThreads {
             if window.saturating_sub(due) < slice / 2 {
                 due = window;
             }
-            told = wait(due.saturating_sub(began.elapsed()));
+            told = clock.until(due);
             watch.slice(&self.sockets);
-            let now = began.elapsed();
+            let now = clock.began.elapsed();
             let (sum, count) = self.total(&self.tally_now());
             let interval = Interval {
                 start_ns: Nanos(at.as_nanos() as u64),
@@ -472,6 +478,33 @@ impl WorkerThreads {
             due = now.max(due) + slice;
         }
         intervals
+    }
+}
+
+/// The timekeeper's sleep within a slice: in short steps, so that a process which is stopped for
+/// less than a slice is seen to read its clock late.
+struct Ticks<'a> {
+    began: Instant,
+    wait: &'a mut dyn FnMut(Duration) -> Waited,
+    late: Duration,
+}
+
+impl Ticks<'_> {
+    fn until(&mut self, due: Duration) -> Waited {
+        let mut left = due.saturating_sub(self.began.elapsed());
+        loop {
+            let (step, before) = (left.min(TICK), self.began.elapsed());
+            let told = (self.wait)(step);
+            let now = self.began.elapsed();
+            let late = (now - before).saturating_sub(step);
+            if late >= TICK_LATE {
+                self.late += late;
+            }
+            left = left.saturating_sub(step).min(due.saturating_sub(now));
+            if told != Waited::Out || left.is_zero() {
+                return told;
+            }
+        }
     }
 }
 
