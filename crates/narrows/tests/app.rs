@@ -156,6 +156,25 @@ fn a_run_without_its_figure_gives_the_cell_no_other_unit() {
 }
 
 #[test]
+fn what_is_demanded_of_an_application_decides_the_exit_code() {
+    let dir = folder("app-demands");
+    let Some(launcher) = launcher(&dir) else { return };
+    let file = study(&dir, "echo \"time $((4 / RANKS))\"", "[1, 2]", "");
+    let ends = |condition: &str| {
+        let output = run(app(&dir, &launcher, &file).arg("--fail-if").arg(condition));
+        (output.status.code(), err(&output))
+    };
+    let (code, said) = ends("application.median > 3 s");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("failed") && said.contains("median 4"), "{said}");
+    let (code, said) = ends("application.median > 5 s");
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = ends("tcp.median > 5 s");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("speaks of no cell"), "{said}");
+}
+
+#[test]
 fn runs_that_are_all_wrong_are_a_verdict() {
     let dir = folder("app-wrong");
     let Some(launcher) = launcher(&dir) else { return };

@@ -1,5 +1,6 @@
 //! The command lines of `app` and of what it starts.
 
+use super::DemandArgs;
 use clap::Args as ClapArgs;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -41,6 +42,9 @@ pub struct AppArgs {
     /// Print the results as JSON
     #[arg(long, short = 'J')]
     pub json: bool,
+    /// What the figures must be.
+    #[command(flatten)]
+    pub demands: DemandArgs,
 }
 
 impl AppArgs {

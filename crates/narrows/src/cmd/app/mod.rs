@@ -8,6 +8,7 @@ mod speed;
 
 use crate::args::AppArgs;
 use crate::cause::Cause;
+use crate::cmd::demands;
 use crate::failure::{Failure, STOPPED, VERDICT};
 use crate::{output, screen, stop};
 use narrows_app::AppError;
@@ -122,5 +123,6 @@ fn present(args: &AppArgs, file: &Path) -> Result<u8, Failure> {
         report::text(&scaling, &stored, &screen::of_output())
     };
     output::print_json_or_text(args.json, &text)?;
-    Ok(if scaling.has_wrong_results() { VERDICT } else { 0 })
+    let verdict = if scaling.has_wrong_results() { VERDICT } else { 0 };
+    demands::judged_of(&stored, &args.demands, verdict)
 }
