@@ -2,26 +2,22 @@
 //! and is not the limit, and what would be the next. Of several findings the one counts that is
 //! nearest to the cause: a policer makes TCP retransmit, and not the other way round.
 
-use crate::ends::End;
-use crate::measured::{Cell, cells, waited_share};
+use crate::measured::{Cell, cells};
 use crate::names;
 use crate::rules::{
-    congestion_window, nic_shaped, noisy_host, packet_cost, path_outages, path_rate_limit,
-    receive_window, round_trip_time, round_trips_stall, segment_size, send_buffer,
-    slow_start_unfinished, tcp_retransmits,
+    congestion_window, nic_shaped, packet_cost, path_outages, path_rate_limit, receive_window,
+    round_trip_time, round_trips_stall, segment_size, send_buffer, slow_start_unfinished,
+    tcp_retransmits,
 };
-use crate::schedule::Behind;
 use crate::signals::BUFFERS_SHARE;
-use crate::timers;
 use crate::worth::{FACTOR_MAX, Worth, worth};
 use crate::{Case, Judged, findings, is_of_host};
 use holds::Holds;
 use named::{NAMED, Named};
-use narrows_model::Fact;
 use narrows_model::reading::keys;
 use narrows_model::result::{Estimate, Finding, PredictedPath, ResourceAt};
-use narrows_model::workload::Workload;
-use narrows_stats::{Bursts, Label};
+use narrows_stats::Bursts;
+use of_ends::{is_starved, of_ends};
 use schemars::JsonSchema;
 use second::second;
 use serde::{Deserialize, Serialize};
@@ -158,16 +154,6 @@ impl fmt::Display for Limit {
     }
 }
 
-/// A shorter wait for a CPU is ordinary.
-const WAITED_SHARE: f64 = 0.1;
-/// From this share of the time on, waiting for a CPU is what a thread mostly did.
-const STARVED_SHARE: f64 = 0.5;
-/// Where TCP had something under way for less of the time, the sender is what was waited for.
-const ENGAGED_MIN: f64 = 0.8;
-/// What holds a stream that keeps its pace.
-const PACE: &str = "the requested pace";
-/// A pace is held from this share of it on.
-const HELD_SHARE: f64 = 0.95;
 /// Lower shares than this are no loss that holds a stream.
 const LOST_SHARE: f64 = 0.001;
 /// A shorter wait is no queue.
@@ -223,10 +209,7 @@ fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {
         worth: worth(case, cell, rule.as_deref(), next.as_ref().map(|next| next.allows)),
         next,
         excludes: excluded(cell, rule.as_deref()),
-        action: match (&rule, sureness) {
-            (None, Sureness::Counted) => Some(own_action(cell)),
-            _ => action,
-        },
+        action,
         second: second(case, cell, rule.as_deref(), found, &all, slower),
         rule,
         what,
@@ -247,14 +230,14 @@ struct Answer {
     rule: Option<String>,
     what: String,
     sureness: Sureness,
-    /// What to do, where no rule says it; of what was counted of the ends [`own_action`] does.
+    /// What to do, where no rule says it.
     action: Option<String>,
 }
 
 impl Answer {
     /// What was counted of the ends, and no rule names.
-    fn counted(what: String) -> Self {
-        Self { rule: None, what, sureness: Sureness::Counted, action: None }
+    fn counted(what: String, action: &str) -> Self {
+        Self { rule: None, what, sureness: Sureness::Counted, action: Some(action.to_owned()) }
     }
 
     /// What a rule names.
@@ -341,11 +324,6 @@ fn losses_come(rule: &str, case: &Case<'_>, cell: &Cell<'_>) -> Option<String> {
     Some(says.to_owned())
 }
 
-/// What to do about a timer that a route lengthens.
-const STALLED_ACTION: &str = "take rto_min off the route at the sender (ip route show; ip route \
-                              change ... without it), and see what loses packets on the way; \
-                              measure for several times as long as the timer lasts (-t)";
-
 /// Limits that an end or the path sets to any congestion control: what another one moves under the
 /// same limit says nothing against it.
 const CAPS: [&str; 18] = [
@@ -375,193 +353,6 @@ impl Limit {
     pub fn is_cap(&self) -> bool {
         self.is_named() && self.rule.as_deref().is_some_and(|rule| CAPS.contains(&rule))
     }
-}
-
-/// Whether an end's threads waited for a CPU for most of the time: which congestion control gets
-/// more out of what they had is another question.
-fn is_starved(cell: &Cell<'_>) -> bool {
-    let waits = [cell.of_sender(waited_share), cell.of_receiver(waited_share)];
-    waits.into_iter().flatten().any(|waited| waited >= STARVED_SHARE)
-}
-
-/// What of the ends themselves holds a cell, and is no rule's to find.
-fn of_ends(cell: &Cell<'_>, found: &[&Finding]) -> Option<Answer> {
-    let is_noisy = found.iter().any(|one| one.rule == names::NOISY_HOST);
-    // A thread that waits for its pace fills a CPU with that.
-    pace(cell)
-        .or_else(|| overdue(cell))
-        .or_else(|| full_cpu(cell))
-        .or_else(|| disturbed(cell).filter(|_| is_noisy))
-        .or_else(|| idle_sender(cell))
-        .or_else(|| stalled(cell))
-}
-
-/// Round trips of which more are due than are served; of TCP's `round-trip-time` tells.
-fn overdue(cell: &Cell<'_>) -> Option<Answer> {
-    Behind::of(cell).map(|_| Answer::counted(OVERDUE.to_owned()))
-}
-
-const OVERDUE: &str =
-    "the load asked for, more requests a second than can be served one after another,";
-
-/// Round trips too few for a figure, of which one was unanswered for nearly all of the window,
-/// where a route makes TCP wait for as long before it sends anything again.
-fn stalled(cell: &Cell<'_>) -> Option<Answer> {
-    let is_trips = cell.trial.kind == Workload::TCP_RR && cell.rates().is_none();
-    let least_ns = timers::of_route_ns(cell).filter(|_| is_trips)?;
-    let window_ns = cell.of_sender(|end| Some(end.window_ns.0 as f64))?;
-    let is_waiting = cell.engaged_share().is_some_and(|share| share >= ENGAGED_MIN);
-    (is_waiting && timers::is_lengthened(cell) && 2.0 * least_ns >= window_ns).then(|| {
-        let what = format!(
-            "TCP's timer, which a route makes at least {:.1} s and which what was lost waits for,",
-            least_ns / 1e9
-        );
-        Answer::inferred(what, STALLED_ACTION)
-    })
-}
-
-/// What to do about a limit that is the end's own and no rule's to find.
-fn own_action(cell: &Cell<'_>) -> String {
-    let flows = cell.trial.params.streams;
-    let length = if cell.trial.kind.is_rdma() { "-s" } else { "-l" };
-    let says = if pace(cell).is_some() {
-        "nothing: the stream keeps the pace that -b asks for; a higher one, or none, shows what the \
-         path carries"
-    } else if Behind::of(cell).is_some() {
-        "ask for fewer a second (--per-second) or over more flows (-P); without --per-second round \
-         trips tell what the path and the ends take"
-    } else if full_cpu(cell).is_some() && waits_for_hidden_quota(cell) {
-        "see whether the end's control group may use less CPU time than it asks for, as its host \
-         sees it (cpu.max, or cpu.cfs_quota_us and nr_throttled in cpu.stat), and raise that; then \
-         give the end a CPU that nobody else uses (-A LOCAL,REMOTE)"
-    } else if full_cpu(cell).is_some() && cell.trial.kind == Workload::Packets {
-        // A larger frame is no more packets a second.
-        "give the end a CPU that nobody else uses (-A LOCAL,REMOTE), several flows on CPUs of their \
-         own (-P), or another way to send and to receive (--sender, --receiver); larger frames \
-         (-s) carry more bytes in fewer packets"
-    } else if full_cpu(cell).is_some() && flows > 1 && share_cpus(cell, flows) {
-        &format!(
-            "fewer flows (-P) or larger messages ({length}): these flows share all CPUs that their \
-             host lends; more CPUs, or a host with more of them"
-        )
-    } else if full_cpu(cell).is_some() && is_starved(cell) {
-        "give the end CPU time that others do not take: a CPU of its own (-A LOCAL,REMOTE), fewer \
-         other programs (real-time ones first: ps -eo cls,rtprio,comm), or a higher weight of its \
-         control group (cpu.weight, cpu.shares)"
-    } else if full_cpu(cell).is_some() {
-        &format!(
-            "give the end a CPU that nobody else uses (-A LOCAL,REMOTE), larger messages \
-             ({length}), or several flows on CPUs of their own (-P); --profile shows what its time \
-             goes to"
-        )
-    } else {
-        &format!(
-            "see what keeps the sending program from writing: other work of its CPU, small messages \
-             ({length}), or a filter that each packet meets on the way out"
-        )
-    };
-    says.to_owned()
-}
-
-/// Whether a host of the ends has no CPU for each of so many flows.
-fn share_cpus(cell: &Cell<'_>, flows: u32) -> bool {
-    let few = |end: Option<End<'_>>| {
-        let cpu = &end?.host.cpu;
-        let usable = cpu.allowed.value().or(cpu.online.value())?;
-        Some(usable.len() <= flows as usize)
-    };
-    [cell.sender(), cell.receiver()].into_iter().any(|end| few(end) == Some(true))
-}
-
-/// The end whose thread had no CPU left to give, or too little of one.
-fn full_cpu(cell: &Cell<'_>) -> Option<Answer> {
-    let cpu = cell.summary.cpu.as_ref().filter(|_| cell.is_busy())?;
-    let waited = [cell.of_sender(waited_share), cell.of_receiver(waited_share)];
-    let [sends, takes] = waited.map(|share| share.unwrap_or(0.0));
-    let ends = [
-        ("sender", cell.sender(), cpu.sender_share.unwrap_or(0.0), sends),
-        ("receiver", cell.receiver(), cpu.receiver_share.unwrap_or(0.0), takes),
-    ];
-    let (end, host, ran, waited) =
-        ends.into_iter().max_by(|a, b| (a.2 + a.3).total_cmp(&(b.2 + b.3)))?;
-    let mut what = format!("the {end}'s thread, {:.0} % of a CPU,", 100.0 * ran);
-    if waited >= WAITED_SHARE {
-        let waited = 100.0 * waited;
-        // Others' work explains the wait by itself.
-        if are_others_known(cell) {
-            what += &format!(" which waited {waited:.0} % of the time for a CPU that others used,");
-            return Some(Answer::counted(what));
-        }
-        what += &format!(" which waited for a CPU {waited:.0} % of the time,");
-        if host.is_some_and(|end| hides_quota(&end)) {
-            what += " for others or for a quota of its group, which it cannot read,";
-        }
-    }
-    Some(Answer::counted(what))
-}
-
-/// Whether other processes were counted on the CPUs of a host that both ends are on: what is
-/// counted around a run is the controller's host, and the peer's is not known by it.
-fn are_others_known(cell: &Cell<'_>) -> bool {
-    let machine = |end: Option<End<'_>>| end?.report?.effective.machine.clone();
-    let machines = [machine(cell.sender()), machine(cell.receiver())];
-    let is_one = machines[0].is_some() && machines[0] == machines[1];
-    // In a minority of the runs they do not explain what the median run waited for.
-    let values = &cell.summary.values;
-    let noisy = values.iter().filter(|value| value.noisy).count();
-    is_one && cell.summary.labels.contains(&Label::Noisy) && 2 * noisy >= values.len()
-}
-
-/// Whether an end runs in a control group whose quota it cannot read: what it waits for may be that
-/// as well as others' work.
-fn hides_quota(end: &End<'_>) -> bool {
-    matches!(end.host.cpu.quota_cpus, Fact::Denied { .. })
-}
-
-/// Whether either end does, as its threads wait for CPUs that no others are known to use.
-fn waits_for_hidden_quota(cell: &Cell<'_>) -> bool {
-    if are_others_known(cell) {
-        return false;
-    }
-    let ends = [
-        (cell.sender(), cell.of_sender(waited_share)),
-        (cell.receiver(), cell.of_receiver(waited_share)),
-    ];
-    ends.into_iter().any(|(end, waited)| {
-        end.is_some_and(|end| hides_quota(&end)) && waited.is_some_and(|it| it >= WAITED_SHARE)
-    })
-}
-
-/// Other processes, where they kept an end's threads from their CPUs and those had work.
-fn disturbed(cell: &Cell<'_>) -> Option<Answer> {
-    let has_work = cell.is_busy() || is_sender_idle(cell);
-    (cell.is_disturbed() && has_work).then(|| {
-        let what = format!("CPU time that other processes took{}", noisy_host::at_end(cell));
-        Answer::named(names::NOISY_HOST, what, Sureness::Counted)
-    })
-}
-
-/// The sender, where its TCP was left with nothing to send: neither path nor receiver held it then.
-fn idle_sender(cell: &Cell<'_>) -> Option<Answer> {
-    let engaged = cell.engaged_share()?;
-    is_sender_idle(cell).then(|| {
-        let idle = 100.0 * (1.0 - engaged);
-        let what =
-            format!("the sender, which gave TCP nothing to send for {idle:.0} % of the time,");
-        Answer::counted(what)
-    })
-}
-
-fn is_sender_idle(cell: &Cell<'_>) -> bool {
-    let is_own = cell.is_tcp_stream() && !cell.is_paced();
-    is_own && cell.engaged_share().is_some_and(|share| share < ENGAGED_MIN)
-}
-
-/// The pace that was asked for, where the stream held it.
-fn pace(cell: &Cell<'_>) -> Option<Answer> {
-    let asked = cell.trial.params.rate_bps.filter(|rate| *rate > 0)? as f64;
-    let held = cell.rates()?.middle >= HELD_SHARE * asked;
-    held.then(|| Answer::counted(PACE.to_owned()))
 }
 
 /// What was counted and is not at its limit.
@@ -627,6 +418,7 @@ fn next(case: &Case<'_>, cell: &Cell<'_>) -> Option<Next> {
 
 mod holds;
 mod named;
+mod of_ends;
 mod other_cells;
 mod second;
 mod slower;

@@ -1,6 +1,7 @@
 //! Whether what a rule found holds a cell where it is, by what else was measured in it.
 
-use super::{ENGAGED_MIN, LOST_SHARE, WAITED_NS, is_sender_idle, is_starved, pace};
+use super::of_ends::{ENGAGED_MIN, is_sender_idle, is_starved, pace};
+use super::{LOST_SHARE, WAITED_NS};
 use crate::filled::Filled;
 use crate::measured::{Cell, waited_share};
 use crate::rules::tcp_retransmits::Hold;

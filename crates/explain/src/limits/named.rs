@@ -1,5 +1,6 @@
 //! Which rules name a limit, what they call it, and in which order: those nearest to a cause first.
 
+use super::Sureness;
 use super::holds::{
     Holds, acks_are_lost_most, backlog_holds, bounds_what_travels, copies_take_much, costs_time,
     dropped_at_receiver, fill_small_packets, goes_past_own_network, headers_take_most,
@@ -9,7 +10,7 @@ use super::holds::{
     queue_holds, quota_stops, repaired_without_sack, sent_at_once, small_ones_fill_a_cpu,
     window_is_routes,
 };
-use super::{OVERDUE, Sureness};
+use super::of_ends::OVERDUE;
 use crate::measured::Cell;
 use crate::names;
 use crate::rules::host_congestion::is_likely;

@@ -3,7 +3,8 @@
 
 use super::holds::Holds;
 use super::named::NAMED;
-use super::{Answer, Second, Sureness, concerns, full_cpu};
+use super::of_ends::full_cpu;
+use super::{Answer, Second, Sureness, concerns};
 use crate::Case;
 use crate::controls;
 use crate::measured::{Cell, cells, waited_share};

@@ -1,6 +1,7 @@
 //! A congestion window that was made small before a run's window began, and opens slowly.
 
-use super::{Answer, ENGAGED_MIN};
+use super::Answer;
+use super::of_ends::ENGAGED_MIN;
 use crate::controls;
 use crate::measured::Cell;
 use crate::rules::slow_start_unfinished;

@@ -1,7 +1,8 @@
 //! The pace that an outside tool was told: of a tool there is its figure alone, and no counter of
 //! ours, but what was asked of it is known.
 
-use super::{HELD_SHARE, Limit, PACE, Sureness};
+use super::of_ends::{HELD_SHARE, PACE};
+use super::{Limit, Sureness};
 use crate::Case;
 use narrows_model::BitsPerSecond;
 use narrows_model::trial::{Engine, Trial};
