@@ -21,6 +21,9 @@ pub enum Garbled {
     /// A rate without its number.
     #[error("'{0}' is not a rate")]
     NotARate(String),
+    /// A quoted word whose quote does not end.
+    #[error("'{0}' has no closing quote")]
+    Quote(String),
     /// Bytes of a capture that are not written as hexadecimal digits.
     #[error("the capture's hexadecimal digits are garbled")]
     Hexadecimal,

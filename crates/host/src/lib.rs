@@ -9,6 +9,7 @@ pub mod ask;
 pub mod bundle;
 mod capture;
 mod cgroup;
+mod chassis;
 mod command_line;
 mod cpu;
 mod cpuinfo;
@@ -28,6 +29,9 @@ mod pci;
 mod rdma;
 pub mod readers;
 mod root;
+#[cfg(test)]
+mod scratch;
+mod system;
 mod tree;
 mod tuning;
 mod unopened;
@@ -62,6 +66,8 @@ pub fn read(root: &Root) -> Host {
         name: root.text("proc/sys/kernel/hostname"),
         product: virt::product(root),
         kernel: root.text("proc/sys/kernel/osrelease"),
+        system: system::read(root),
+        chassis: chassis::read(root, &firmware.chassis),
         virtualised: virt::hypervisor(root),
         devices: functions.devices(&nics, &rdma),
         expansion_slots: firmware.expansion.clone(),

@@ -328,6 +328,7 @@ fn of_firmware(
     let told = FirmwareTables::of(Fact::known(firmware, from));
     host.cpu.sockets = told.sockets;
     host.identity = told.identity;
+    host.chassis = told.chassis;
     host.expansion_slots = told.expansion;
     host.memory.slots = told.slots;
     host.memory.arrays = told.arrays;

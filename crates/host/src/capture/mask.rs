@@ -3,7 +3,7 @@
 
 use super::secrets::{Kind, Secrets};
 use super::{Answers, Content, Owner, table};
-use crate::{acs, command_line};
+use crate::{acs, command_line, system};
 use narrows_model::{Fact, Source};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,10 +45,23 @@ pub fn mask(mut answers: Answers, owner: &Owner) -> Answers {
         let kept = line.split_whitespace().filter(|word| command_line::is_setting(word));
         *line = kept.collect::<Vec<_>>().join(" ");
     }
+    for (_, fact) in answers.files.iter_mut().filter(|(path, _)| path.contains("os-release")) {
+        if let Fact::Known { value, .. } = fact {
+            *value = Content::Text(name_of_system(value));
+        }
+    }
     let mut masking = Masking::of(&answers, owner);
     drop(masking.answers(answers.clone()));
     masking.secrets.settle();
     masking.answers(answers)
+}
+
+/// Of what the system says of itself the line with its name: owners add their own.
+fn name_of_system(content: &Content) -> String {
+    match content {
+        Content::Text(text) => system::line(text).unwrap_or_default().to_owned(),
+        Content::Hex(_) => String::new(),
+    }
 }
 
 struct Masking {
@@ -199,7 +212,7 @@ impl Masking {
 fn kind(path: &str) -> Kind {
     let leaf = path.rsplit('/').next().unwrap_or_default();
     match leaf {
-        "fw_ver" | "osrelease" | "version" => Kind::Version,
+        "fw_ver" | "os-release" | "osrelease" | "version" => Kind::Version,
         "cpumap" | "rps_cpus" | "xps_cpus" | "shared_cpu_map" | "smp_affinity" => Kind::Mask,
         _ if leaf.ends_with("_cpus") || leaf.ends_with("_map") => Kind::Mask,
         _ if leaf.ends_with("siblings") => Kind::Mask,

@@ -4,6 +4,7 @@
 use super::processors;
 use super::sections::{self, Section, Unreadable};
 use super::smbios::{Firmware, interleave};
+use crate::chassis;
 use narrows_model::Bytes;
 use narrows_model::host::{
     CpuSocket, ExpansionSlot, Interleave, MemoryArray, MemoryRange, Module, Slot,
@@ -15,6 +16,7 @@ pub fn parse(text: &str) -> Result<Firmware, Unreadable> {
     let mut firmware = Firmware::default();
     let mut places: Vec<(u16, Interleave)> = Vec::new();
     let mut handles: Vec<Option<u16>> = Vec::new();
+    let mut has_chassis = false;
     for section in &sections {
         check(section)?;
         match section.title.as_str() {
@@ -32,6 +34,12 @@ pub fn parse(text: &str) -> Result<Firmware, Unreadable> {
             "Base Board Information" => {
                 let pair = (section.text("Manufacturer"), section.text("Product Name"));
                 firmware.board = firmware.board.or(Some(pair));
+            }
+            "Chassis Information" => {
+                // The first is the machine's own, as in the table.
+                let kind = section.field("Type").filter(|_| !has_chassis);
+                firmware.chassis = firmware.chassis.or(kind.and_then(chassis::kind_named));
+                has_chassis = true;
             }
             "Processor Information" => firmware.sockets.push(socket(section)),
             "Physical Memory Array" => firmware.arrays.push(array(section)),
@@ -384,6 +392,25 @@ mod tests {
         let empty = slot("PCI Express 3", "Available", "0000:ff:00.0");
         assert_eq!((empty.lanes, empty.in_use, empty.address), (None, Some(false), None));
         assert_eq!(slot("x16", "Unknown", "0000:01:00.0").in_use, None);
+    }
+
+    #[test]
+    fn the_first_chassis_is_told_by_its_kind() {
+        let told = |kinds: &[&str]| {
+            let each = kinds.iter().enumerate().map(|(at, kind)| {
+                format!(
+                    "Handle 0x030{at}, DMI type 3, 22 bytes\nChassis Information\n\
+                     \tManufacturer: Maker\n\tType: {kind}\n\tLock: Present\n\
+                     \tSerial Number: S1\n\tAsset Tag: T1\n\n"
+                )
+            });
+            let text = format!("{}{REPORT}", each.collect::<String>());
+            parse(&text).expect("a report").chassis
+        };
+        assert_eq!(told(&["Rack Mount Chassis"]).as_deref(), Some("rack mount chassis"));
+        assert_eq!(told(&["Blade", "Blade Enclosing"]).as_deref(), Some("blade"));
+        assert_eq!(told(&["Unknown", "Rack Mount Chassis"]), None);
+        assert_eq!(told(&[]), None);
     }
 
     #[test]

@@ -78,6 +78,8 @@ pub struct FirmwareTables {
     pub expansion: Fact<Vec<ExpansionSlot>>,
     /// Makers and products.
     pub identity: Fact<Identity>,
+    /// Kind of the chassis, in words.
+    pub chassis: Fact<String>,
 }
 
 impl FirmwareTables {
@@ -93,6 +95,10 @@ impl FirmwareTables {
         }
         Self {
             identity: firmware.clone().map(|firmware| firmware.identity()),
+            chassis: match firmware.clone().map(|firmware| firmware.chassis) {
+                Fact::Known { value, from } => Fact::told(value, from.0),
+                gap => gap.map(|_| String::new()),
+            },
             sockets: part(&firmware, |all| all.sockets),
             slots: part(&firmware, |all| all.slots),
             arrays: part(&firmware, |all| all.arrays),
@@ -136,7 +142,7 @@ fn entries(root: &Root) -> Fact<Vec<u8>> {
     const DIR: &str = "sys/firmware/dmi/entries";
     let mut names: Vec<(u32, u32)> =
         root.names(DIR).iter().filter_map(|name| number(name)).collect();
-    names.retain(|(kind, _)| matches!(kind, 1 | 2 | 4 | 9 | 16 | 17 | 19 | 20));
+    names.retain(|(kind, _)| matches!(kind, 1 | 2 | 3 | 4 | 9 | 16 | 17 | 19 | 20));
     names.sort_unstable();
     if names.is_empty() {
         return Fact::absent("/sys/firmware/dmi/tables/DMI");

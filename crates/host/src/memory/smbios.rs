@@ -1,6 +1,8 @@
-//! Memory and processors of an SMBIOS table (DMTF DSP0134: types 4, 9, 16, 17, 19 and 20).
+//! Memory, processors and chassis of an SMBIOS table (DMTF DSP0134: types 3, 4, 9, 16, 17, 19 and
+//! 20).
 
 use super::processors;
+use crate::chassis;
 use narrows_dimm::board::Board;
 use narrows_dimm::placement;
 use narrows_model::Bytes;
@@ -12,7 +14,8 @@ use smbioslib::{
     MemoryDeviceType, MemorySize, MemorySizeExtended, MemorySpeed, MemorySpeedExtended,
     SMBiosBaseboardInformation, SMBiosData, SMBiosMemoryArrayMappedAddress, SMBiosMemoryDevice,
     SMBiosMemoryDeviceMappedAddress, SMBiosPhysicalMemoryArray, SMBiosProcessorInformation,
-    SMBiosString, SMBiosStruct, SMBiosSystemInformation, ThreadCount,
+    SMBiosString, SMBiosStruct, SMBiosSystemChassisInformation, SMBiosSystemInformation,
+    ThreadCount,
 };
 use smbioslib::{SMBiosSystemSlot, SlotCurrentUsage, SlotWidth};
 use thiserror::Error;
@@ -38,6 +41,8 @@ pub struct Firmware {
     pub ranges: Vec<MemoryRange>,
     /// Slots for cards.
     pub expansion: Vec<ExpansionSlot>,
+    /// Kind of the chassis, in words.
+    pub chassis: Option<String>,
 }
 
 impl Firmware {
@@ -107,6 +112,10 @@ pub fn parse(table: &[u8]) -> Result<Firmware, BadTable> {
             .filter_map(|range: SMBiosMemoryArrayMappedAddress<'_>| self::range(&range))
             .collect(),
         expansion: data.map(|slot: SMBiosSystemSlot<'_>| expansion(&slot)).collect(),
+        // The first is the machine's own; what it stands in may follow.
+        chassis: data
+            .first::<SMBiosSystemChassisInformation<'_>>()
+            .and_then(|first| first.parts().get_field_byte(0x05).and_then(chassis::kind)),
     };
     firmware.place();
     Ok(firmware)
@@ -375,6 +384,22 @@ mod tests {
         assert_eq!((module.rated_mts, module.configured_mts), (Some(2933), Some(2400)));
         assert_eq!((module.ranks, module.technology.as_str()), (Some(2), "DDR4"));
         assert!(module.is_dram);
+    }
+
+    #[test]
+    fn the_first_chassis_counts_without_its_lock() {
+        let chassis = |kind: u8| {
+            let mut bytes = vec![3, 22, 2, 0, 1, kind, 0, 2, 3];
+            bytes.extend([0; 13]);
+            bytes.extend(b"Maker\0SERIAL9\0TAG9\0\0");
+            bytes
+        };
+        let told = |table: &[u8]| parse(table).expect("a table").chassis;
+        assert_eq!(told(&chassis(0x97)).as_deref(), Some("rack mount chassis"));
+        let blade = [chassis(0x1c), chassis(0x1d), device(16384, "A1", "x")].concat();
+        assert_eq!(told(&blade).as_deref(), Some("blade"));
+        assert_eq!(told(&chassis(2)), None);
+        assert_eq!(told(&device(16384, "A1", "x")), None);
     }
 
     #[test]

@@ -90,6 +90,8 @@ impl Joined {
         for (into, from) in [
             (&mut self.host.name, &other.name),
             (&mut self.host.product, &other.product),
+            (&mut self.host.system, &other.system),
+            (&mut self.host.chassis, &other.chassis),
             (&mut self.host.virtualised, &other.virtualised),
             (&mut self.host.cpu.model, &other.cpu.model),
         ] {

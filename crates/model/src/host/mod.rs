@@ -49,6 +49,12 @@ pub struct Host {
     pub product: Fact<String>,
     /// Release of the kernel, as `uname -r` tells it.
     pub kernel: Fact<String>,
+    /// Name and version of the operating system (`PRETTY_NAME` of `/etc/os-release`).
+    #[serde(default, skip_serializing_if = "Fact::is_unasked")]
+    pub system: Fact<String>,
+    /// Kind of the chassis as firmware tells it, such as `rack mount chassis`.
+    #[serde(default, skip_serializing_if = "Fact::is_unasked")]
+    pub chassis: Fact<String>,
     /// Hypervisor or container that this system runs in, when it shows.
     pub virtualised: Fact<String>,
     /// Processors, their places and how they sleep and clock.
