@@ -24,6 +24,9 @@ pub enum Garbled {
     /// A quoted word whose quote does not end.
     #[error("'{0}' has no closing quote")]
     Quote(String),
+    /// A number of sectors below zero, or beyond any drive.
+    #[error("{0} sectors are no size")]
+    Sectors(i64),
     /// Bytes of a capture that are not written as hexadecimal digits.
     #[error("the capture's hexadecimal digits are garbled")]
     Hexadecimal,

@@ -11,8 +11,10 @@ mod capture;
 mod cgroup;
 mod chassis;
 mod command_line;
+mod controllers;
 mod cpu;
 mod cpuinfo;
+mod drives;
 pub mod express;
 mod folder;
 mod garbled;
@@ -70,6 +72,8 @@ pub fn read(root: &Root) -> Host {
         chassis: chassis::read(root, &firmware.chassis),
         virtualised: virt::hypervisor(root),
         devices: functions.devices(&nics, &rdma),
+        drives: drives::read(root),
+        storage_controllers: controllers::read(root),
         expansion_slots: firmware.expansion.clone(),
         nodes: node::read(root),
         memory: memory::read(root, firmware, &maps, cpu.model.value()),

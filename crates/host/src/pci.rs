@@ -8,7 +8,8 @@ use narrows_model::host::{Device, DeviceKind, Nic, PciHop, PciLink, RdmaDevice};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-const FUNCTIONS: &str = "sys/bus/pci/devices";
+/// The folder with an entry for each function.
+pub(crate) const FUNCTIONS: &str = "sys/bus/pci/devices";
 
 /// The node of the device, or of the nearest parent that has one: a virtio device has none itself.
 pub fn node(root: &Root, device: Option<&str>, shown: &str) -> Fact<u32> {
@@ -130,7 +131,8 @@ fn hop(root: &Root, address: &str, dir: &str) -> PciHop {
     }
 }
 
-fn name(root: &Root, dir: &str) -> String {
+/// What the function in this folder is called.
+pub(crate) fn name(root: &Root, dir: &str) -> String {
     let of = Folder::of(root, dir);
     match (of.fitting("vendor"), of.fitting("device")) {
         (Some(vendor), Some(device)) => known_as(vendor, device),

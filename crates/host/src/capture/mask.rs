@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const HOST_NAME: &str = "proc/sys/kernel/hostname";
 /// The kernel's command line, of which only settings are kept.
 const CMDLINE: &str = "proc/cmdline";
+/// The folder of block devices.
+const BLOCKS: &str = "sys/block";
 /// The file that holds the SMBIOS table.
 const TABLE: &str = "sys/firmware/dmi/tables/DMI";
 /// The file that names the control groups, and the folder of them.
@@ -50,6 +52,7 @@ pub fn mask(mut answers: Answers, owner: &Owner) -> Answers {
             *value = Content::Text(name_of_system(value));
         }
     }
+    leave_out_made_up(&mut answers);
     let mut masking = Masking::of(&answers, owner);
     drop(masking.answers(answers.clone()));
     masking.secrets.settle();
@@ -62,6 +65,17 @@ fn name_of_system(content: &Content) -> String {
         Content::Text(text) => system::line(text).unwrap_or_default().to_owned(),
         Content::Hex(_) => String::new(),
     }
+}
+
+/// Leaves out block devices without a device behind them: owners name arrays and volumes.
+fn leave_out_made_up(answers: &mut Answers) {
+    let is_made_up =
+        |to: &Option<String>| to.as_ref().is_some_and(|to| to.contains("/virtual/block/"));
+    let Answers { folders, resolved, .. } = answers;
+    if let Some(names) = folders.get_mut(BLOCKS) {
+        names.retain(|name| !resolved.get(&format!("{BLOCKS}/{name}")).is_some_and(is_made_up));
+    }
+    resolved.retain(|_, to| !is_made_up(to));
 }
 
 struct Masking {

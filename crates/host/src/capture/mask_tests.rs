@@ -227,3 +227,44 @@ fn a_host_called_like_a_part_of_every_machine_keeps_its_parts() {
     let text = write(answers, &Owner { names: vec!["node1".to_owned()], ..Owner::default() });
     assert!(text.contains("Intel(R) Xeon(R) Gold 6248") && text.contains("node/node1/"), "{text}");
 }
+
+#[test]
+fn drives_and_system_come_back_and_what_owners_name_does_not() {
+    let dir = machine("drives");
+    let pretty = "PRETTY_NAME=\"Rocky Linux 10.0.0.1 (X)\"";
+    put(
+        &dir,
+        "usr/lib/os-release",
+        &format!("NAME=Rocky\n{pretty}\nSUPPORT_URL=https://acme.example\n"),
+    );
+    put(&dir, "sys/class/dmi/id/chassis_type", "23\n");
+    let link = |path: &str, target: &str| {
+        let path = dir.join(path);
+        std::fs::create_dir_all(path.parent().expect("folder")).expect("folder");
+        std::os::unix::fs::symlink(target, path).expect("link");
+    };
+    link("etc/os-release", "../usr/lib/os-release");
+    let disk = "sys/devices/pci0000:00/0000:00:17.0/host0/port-0:1/end_device-0:1/target0:0:1/0:0:1:0/block/sda";
+    let array = "sys/devices/virtual/block/md_acme-billing";
+    for (name, way) in [("sda", disk), ("md_acme-billing", array)] {
+        put(&dir, &format!("{way}/size"), "1875385008\n");
+        link(&format!("sys/block/{name}"), &format!("../../{way}"));
+    }
+    put(&dir, &format!("{disk}/device/vendor"), "ATA\n");
+    put(&dir, &format!("{disk}/device/model"), "SSDSC2KB960G7\n");
+    put(&dir, &format!("{disk}/device/wwid"), "naa.55cd2e414f123456\n");
+    put(&dir, &format!("{disk}/queue/rotational"), "0\n");
+    let host = read(&Root::at(&dir));
+    assert_eq!(host.drives.value().map(Vec::len), Some(1));
+    let text = write(answers(&dir), &owner());
+    for secret in ["acme", "55cd2e414f123456", "SUPPORT_URL"] {
+        assert!(!text.contains(secret), "{secret}: {text}");
+    }
+    let again = read(&Root::replay(parse(&text).expect("a capture")));
+    let facts = |host: &narrows_model::host::Host| {
+        (host.system.clone(), host.chassis.clone(), host.drives.clone())
+    };
+    assert_eq!(facts(&again), facts(&host));
+    assert_eq!(host.system.value().map(String::as_str), Some("Rocky Linux 10.0.0.1 (X)"));
+    drop(std::fs::remove_dir_all(dir));
+}

@@ -100,6 +100,8 @@ impl Joined {
         let kernels = fill(&mut self.host.kernel, &other.kernel, Clone::clone);
         self.differ((None, Topic::Kernel), kernels);
         fill(&mut self.host.identity, &other.identity, |_| String::new());
+        fill(&mut self.host.drives, &other.drives, |_| String::new());
+        fill(&mut self.host.storage_controllers, &other.storage_controllers, |_| String::new());
         fill(&mut self.host.expansion_slots, &other.expansion_slots, |_| String::new());
         self.processors(other);
         self.nodes(&other.nodes, &Source(part.from.clone()));

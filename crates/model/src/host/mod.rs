@@ -7,6 +7,7 @@ mod memory;
 mod nic;
 mod pci;
 mod sources;
+mod storage;
 
 pub use channel::{ChannelId, Label};
 pub use cpu::{Cache, Cpu, CpuCounts, CpuId, CpuPlace, CpuSocket, IdleState};
@@ -20,6 +21,7 @@ pub use nic::{
 };
 pub use pci::{Acs, Device, DeviceKind, ExpansionSlot, Express, PciHop, PciLink};
 pub use sources::{Disagreement, Said, Topic, Unused};
+pub use storage::{ControllerKind, Drive, StorageController, Transport};
 
 use crate::{Bytes, Fact};
 use schemars::JsonSchema;
@@ -71,6 +73,12 @@ pub struct Host {
     /// PCI functions that move much data, by address: network, NVMe, accelerators.
     #[serde(default)]
     pub devices: Vec<Device>,
+    /// Drives with a device behind them, by name.
+    #[serde(default, skip_serializing_if = "Fact::is_unasked")]
+    pub drives: Fact<Vec<Drive>>,
+    /// PCI functions that drives hang on, by address.
+    #[serde(default, skip_serializing_if = "Fact::is_unasked")]
+    pub storage_controllers: Fact<Vec<StorageController>>,
     /// Slots for cards as firmware lists them.
     #[serde(default)]
     pub expansion_slots: Fact<Vec<ExpansionSlot>>,
