@@ -133,7 +133,7 @@ pub fn read(root: &Root) -> BTreeMap<String, Fact<String>> {
     ];
     facts.extend(own.map(|(name, fact)| (name.to_owned(), fact)));
     facts.extend(crate::modules::read(root));
-    facts.extend(bios(root));
+    facts.extend(firmware(root));
     // Where one file is not, its brother of the other maker may be.
     if matches!(facts.get("kvm.nested"), Some(Fact::Absent { .. })) {
         let amd = text(root, "sys/module/kvm_amd/parameters/nested");
@@ -142,11 +142,17 @@ pub fn read(root: &Root) -> BTreeMap<String, Fact<String>> {
     facts
 }
 
-/// `bios.version` and `bios.date`, where firmware tells them: what a maker changes of memory and of
-/// power comes with them.
-fn bios(root: &Root) -> BTreeMap<String, Fact<String>> {
-    let read = ["version", "date"]
-        .map(|part| (format!("bios.{part}"), text(root, &format!("sys/class/dmi/id/bios_{part}"))));
+/// Versions of firmware: what a maker changes of memory and of power comes with them. That of the
+/// management controller is there where the kernel's driver for it is.
+const FIRMWARE: [(&str, &str); 3] = [
+    ("bios.version", "sys/class/dmi/id/bios_version"),
+    ("bios.date", "sys/class/dmi/id/bios_date"),
+    ("bmc.version", "sys/devices/platform/ipmi_bmc.0/firmware_revision"),
+];
+
+/// Those that are told.
+fn firmware(root: &Root) -> BTreeMap<String, Fact<String>> {
+    let read = FIRMWARE.map(|(name, path)| (name.to_owned(), text(root, path)));
     read.into_iter().filter(|(_, fact)| matches!(fact, Fact::Known { .. })).collect()
 }
 
@@ -268,7 +274,7 @@ mod tests {
         std::fs::create_dir_all(&id).expect("a folder");
         std::fs::write(id.join("bios_version"), "2.12.2 \n").expect("a file");
         let told = |root: &Root| {
-            let facts = bios(root).into_iter();
+            let facts = firmware(root).into_iter();
             let words = facts
                 .map(|(name, fact)| format!("{name} {}", fact.value().map_or("-", String::as_str)));
             words.collect::<Vec<_>>()
@@ -276,6 +282,10 @@ mod tests {
         assert_eq!(told(&Root::at(&folder)), ["bios.version 2.12.2"]);
         std::fs::write(id.join("bios_date"), "07/11/2024\n").expect("a file");
         assert_eq!(told(&Root::at(&folder)), ["bios.date 07/11/2024", "bios.version 2.12.2"]);
+        let bmc = folder.join("sys/devices/platform/ipmi_bmc.0");
+        std::fs::create_dir_all(&bmc).expect("a folder");
+        std::fs::write(bmc.join("firmware_revision"), "6.10\n").expect("a file");
+        assert_eq!(told(&Root::at(&folder))[2], "bmc.version 6.10");
         std::fs::remove_dir_all(folder).expect("removed");
     }
 }
