@@ -9,6 +9,7 @@ pub mod answer;
 pub mod app;
 pub mod applications;
 pub mod brief;
+mod built;
 pub mod bus;
 pub mod data;
 pub mod diagnosis;

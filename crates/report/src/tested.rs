@@ -1,7 +1,7 @@
 //! The hosts under test side by side, as papers begin: what each is made of.
 
 use crate::study::Table;
-use crate::{Analysis, hardware, words};
+use crate::{Analysis, built, hardware, words};
 use maud::{Markup, html};
 use narrows_dimm::population::Population;
 use narrows_model::host::{Host, Module, Nic};
@@ -23,28 +23,45 @@ pub fn table(analysis: &Analysis<'_>) -> Option<(&'static str, Table)> {
     let peers = 0..stored.peer_hosts.len() as u32;
     head.extend(peers.map(|at| stored.host_name(narrows_model::trial::EndHost::Peer(at))));
     let mut table = vec![head];
-    for (name, of) in ROWS {
-        let cells = hosts.iter().map(|host| of(host).unwrap_or_else(|| "-".to_owned()));
-        table.push(std::iter::once((*name).to_owned()).chain(cells).collect());
-    }
+    let cells = |of: &dyn Fn(&Host) -> Option<String>| hosts.iter().map(|host| of(host)).collect();
+    table.extend(BEFORE_NICS.iter().filter_map(|(name, of)| row(name, cells(of))));
     for at in 0..hosts.iter().map(|host| host.physical_nics().count()).max()?.min(NICS) {
-        let cells = hosts.iter().map(|host| host.physical_nics().nth(at).map_or("-".into(), nic));
-        table.push(std::iter::once(format!("NIC {}", at + 1)).chain(cells).collect());
+        let nics = cells(&|host| host.physical_nics().nth(at).map(|one| nic(host, one)));
+        table.extend(row(&format!("NIC {}", at + 1), nics));
     }
+    table.extend(BEHIND_NICS.iter().filter_map(|(name, of)| row(name, cells(of))));
     Some((TITLE, table))
 }
 
 /// What is told of a host, where it is known.
 type Told = fn(&Host) -> Option<String>;
-const ROWS: &[(&str, Told)] = &[
+/// In the order of papers: what the host is built of, and what runs on it.
+const BEFORE_NICS: &[(&str, Told)] = &[
     ("name", |host| host.name.value().cloned()),
     ("product", |host| host.product.value().cloned()),
-    ("BIOS", bios),
+    ("chassis", |host| host.chassis.value().cloned()),
     ("processors", |host| Some(words::host_line(host))),
     ("memory", modules),
     ("its population", |host| Some(hardware::class(&Population::of(host).ok()?))),
-    ("kernel", |host| host.kernel.value().cloned()),
+    ("drives", built::drives),
+    ("storage controllers", built::controllers),
 ];
+const BEHIND_NICS: &[(&str, Told)] = &[
+    ("accelerators", built::accelerators),
+    ("system", |host| host.system.value().cloned()),
+    ("kernel", |host| host.kernel.value().cloned()),
+    ("BIOS", bios),
+    ("BMC's firmware", |host| host.tuning.get("bmc.version")?.value().cloned()),
+];
+
+/// A row with a dash where a host does not tell; `None` where no host has or tells any.
+fn row(name: &str, cells: Vec<Option<String>>) -> Option<Vec<String>> {
+    if cells.iter().flatten().all(|cell| cell == built::NONE) {
+        return None;
+    }
+    let cells = cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned()));
+    Some(std::iter::once(name.to_owned()).chain(cells).collect())
+}
 
 /// `2.12.2, 07/11/2024`: version and date as firmware writes them.
 fn bios(host: &Host) -> Option<String> {
@@ -72,11 +89,13 @@ fn kind(module: &Module) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-fn nic(nic: &Nic) -> String {
+fn nic(host: &Host, nic: &Nic) -> String {
     let version = nic.driver_version.value();
     let version = version.map_or(String::new(), |of| format!(", driver's version {of}"));
     let firmware = nic.firmware.value().map_or(String::new(), |of| format!(", firmware {of}"));
-    format!("{}: {}{version}{firmware}", nic.name, words::nic_line(nic))
+    let slot = host.slot_of(&nic.path).filter(|slot| !slot.name.is_empty());
+    let slot = slot.map_or(String::new(), |slot| format!(", in {}", slot.name));
+    format!("{}: {}{slot}{version}{firmware}", nic.name, words::nic_line(nic))
 }
 
 /// The table in a page; nothing where no host is known.

@@ -293,6 +293,20 @@ fn lines_fit_and_every_module_and_nic_is_drawn_once() {
 }
 
 #[test]
+fn what_a_host_is_built_of_stands_below_its_drawing() {
+    let (_, mut host) = machines().swap_remove(1);
+    assert!(!drawn(&host, 80, true).contains("\nsystem: "), "nobody tells");
+    host.system = known("Debian GNU/Linux 12 (bookworm)".into());
+    host.chassis = known("rack mount chassis".into());
+    let text = drawn(&host, 80, true);
+    let at = |wanted: &str| text.lines().position(|line| line == wanted).expect(wanted);
+    let system = at("system: Debian GNU/Linux 12 (bookworm)");
+    assert_eq!(at("chassis: rack mount chassis"), system + 1, "{text}");
+    assert!(system > 5 && text.lines().nth(system - 1) == Some(""), "{text}");
+    holds("built", &host);
+}
+
+#[test]
 fn drawings_of_public_hosts_fit_and_are_whole() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
     let folders = ["smbios-text", "smbios-raw", "hwloc-xml"];

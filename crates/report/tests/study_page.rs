@@ -4,11 +4,11 @@
 mod kept;
 mod planted;
 
-use narrows_model::Fact;
-use narrows_model::host::Nic;
+use narrows_model::host::{Drive, ExpansionSlot, Nic, PciHop, Transport};
 use narrows_model::record::Record;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Level, TrialId};
+use narrows_model::{Bytes, Fact};
 use narrows_report::Analysis;
 use planted::{host, session, study};
 
@@ -79,6 +79,8 @@ fn hosts_under_test_stand_side_by_side() {
     }
     let alone = narrows_report::tested::table(&Analysis::of(&of)).expect("a table of one").1;
     assert_eq!(alone[0][1..], ["this host"], "a study without a peer is of a host too");
+    let names: Vec<&str> = alone.iter().map(|row| row[0].as_str()).collect();
+    assert!(!names.contains(&"drives") && !names.contains(&"product"), "{names:?}: nobody tells");
     of.host.product = Fact::known("PowerEdge R740".to_owned(), "planted");
     let mut peer = host([16; 6]);
     let nic = Nic {
@@ -87,9 +89,28 @@ fn hosts_under_test_stand_side_by_side() {
         driver: Fact::known("mlx5_core".to_owned(), "planted"),
         driver_version: Fact::known("5.9-0.5.6".to_owned(), "planted"),
         firmware: Fact::known("16.23.02.44".to_owned(), "planted"),
+        path: vec![PciHop { address: "0000:5e:00.0".into(), ..PciHop::default() }],
         ..Nic::default()
     };
     peer.nics = vec![nic];
+    peer.system = Fact::known("CentOS Linux 7 (Core)".to_owned(), "planted");
+    peer.chassis = Fact::known("rack mount chassis".to_owned(), "planted");
+    let drive = Drive {
+        model: Fact::known("SSDSC2KB960G7".to_owned(), "planted"),
+        size_bytes: Fact::known(Bytes(960_197_124_096), "planted"),
+        is_rotating: Fact::known(false, "planted"),
+        transport: Fact::known(Transport::Sata, "planted"),
+        ..Drive::default()
+    };
+    peer.drives = Fact::known(vec![drive], "planted");
+    of.host.drives = Fact::known(Vec::new(), "planted");
+    let slot = ExpansionSlot {
+        name: "PCIe Slot 6".into(),
+        address: Some("0000:5e:00.1".into()),
+        ..ExpansionSlot::default()
+    };
+    peer.expansion_slots = Fact::known(vec![slot], "planted");
+    peer.tuning.insert("bmc.version".into(), Fact::known("6.10".to_owned(), "planted"));
     of.peer_hosts = vec![peer];
     of.study.peer = Some("server2".to_owned());
     let analysis = Analysis::of(&of);
@@ -102,7 +123,19 @@ fn hosts_under_test_stand_side_by_side() {
     let [own, far] = &row("NIC 1")[..] else { panic!("{table:?}") };
     assert_eq!(own, "-");
     assert!(far.contains("p2p1: mlx5_core, ") && far.contains(", firmware 16.23.02.44"), "{far}");
-    assert!(far.contains(", driver's version 5.9-0.5.6, "), "{far}");
+    assert!(far.contains(", in PCIe Slot 6, driver's version 5.9-0.5.6, "), "{far}");
+    assert_eq!(row("drives"), ["none", "960 GB SATA SSD SSDSC2KB960G7"]);
+    assert_eq!(row("chassis"), ["-", "rack mount chassis"]);
+    assert_eq!(row("system"), ["-", "CentOS Linux 7 (Core)"]);
+    assert_eq!(row("BMC's firmware"), ["-", "6.10"]);
+    let names: Vec<&str> = table.iter().map(|row| row[0].as_str()).collect();
+    let at = |name: &str| names.iter().position(|one| *one == name).expect(name);
+    assert!(at("memory") < at("drives") && at("drives") < at("NIC 1"), "{names:?}");
+    assert!(at("NIC 1") < at("system") && at("system") < at("BIOS"), "{names:?}");
+    // No host has any, or tells of any.
+    for none in ["accelerators", "storage controllers"] {
+        assert!(!names.contains(&none), "{names:?}");
+    }
     assert!(page(&of).contains("<caption>Hosts under test</caption>"));
 }
 

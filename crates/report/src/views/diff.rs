@@ -4,7 +4,7 @@ use super::or_unknown;
 use crate::drawn::Screen;
 use crate::fleet::Lost;
 use crate::table::on_screen;
-use crate::{hardware, words};
+use crate::{built, hardware, words};
 use narrows_dimm::population::Population;
 use narrows_explain::rules::dimm_balance;
 use narrows_model::Fact;
@@ -152,9 +152,13 @@ fn rest(host: &Host) -> Traits {
         ("last-level caches".to_owned(), host.last_level_cache_bytes().to_string()),
     ]);
     traits.extend(host.tuning.iter().map(|(name, fact)| (name.clone(), known(fact))));
+    traits.push(("drives".to_owned(), or_unknown(built::drives(host))));
+    traits.push(("storage controllers".to_owned(), or_unknown(built::controllers(host))));
+    traits.push(("system".to_owned(), known(&host.system)));
     traits.push(("kernel".to_owned(), known(&host.kernel)));
     traits.push(("virtualised".to_owned(), known(&host.virtualised)));
     traits.push(("product".to_owned(), known(&host.product)));
+    traits.push(("chassis".to_owned(), known(&host.chassis)));
     traits
 }
 

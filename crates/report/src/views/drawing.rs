@@ -3,7 +3,7 @@
 
 use super::View;
 use crate::drawn::{Screen, terminal};
-use crate::{hardware, words};
+use crate::{built, hardware, words};
 use narrows_dimm::population::Population;
 use narrows_explain::{findings, judge_host};
 use narrows_model::host::{DeviceKind, Host};
@@ -31,7 +31,18 @@ fn write(host: &Host, screen: &Screen) -> String {
     for link in shared(&paths).iter().filter(|link| link.ports_bps > 0.0) {
         out += &format!("\n{}", screen.prose(&says_shared(link), "  "));
     }
-    out + &found(host, screen)
+    out + &built(host, screen) + &found(host, screen)
+}
+
+/// System, chassis, drives and what they hang on, a line each.
+fn built(host: &Host, screen: &Screen) -> String {
+    let lines = built::lines(host);
+    let shown = lines.iter().map(|(name, line)| {
+        let line = format!("{name}: {line}");
+        screen.prose(&shown::line(&line), "  ")
+    });
+    let shown: String = shown.collect();
+    if shown.is_empty() { shown } else { format!("\n{shown}") }
 }
 
 /// Name, product and what is known of the host, a line each.
