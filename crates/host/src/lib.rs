@@ -26,6 +26,7 @@ mod modules;
 mod nic;
 mod node;
 mod open;
+mod os_release;
 pub mod parts;
 mod pci;
 mod rdma;

@@ -3,7 +3,7 @@
 
 use super::secrets::{Kind, Secrets};
 use super::{Answers, Content, Owner, table};
-use crate::{acs, command_line, system};
+use crate::{acs, command_line, os_release};
 use narrows_model::{Fact, Source};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,7 +62,7 @@ pub fn mask(mut answers: Answers, owner: &Owner) -> Answers {
 /// Of what the system says of itself the line with its name: owners add their own.
 fn name_of_system(content: &Content) -> String {
     match content {
-        Content::Text(text) => system::line(text).unwrap_or_default().to_owned(),
+        Content::Text(text) => os_release::line(text).unwrap_or_default().to_owned(),
         Content::Hex(_) => String::new(),
     }
 }

@@ -26,7 +26,7 @@ pub struct Drive {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
-    /// NVM Express.
+    /// NVM Express, also over a network.
     Nvme,
     /// Serial ATA, also behind a controller of SAS.
     Sata,
