@@ -33,6 +33,10 @@ fn of(all: &[Qdisc]) -> Look {
             look.total(counter.key(of()), count);
         }
         look.state(keys::QDISC_WAITING, of(), qdisc.waiting);
+        if let Some(bucket) = qdisc.bucket {
+            look.state(keys::BUCKET, of(), bucket.bytes);
+            look.state(keys::BUCKET_FILLED, of(), bucket.bytes_per_second);
+        }
     }
     look
 }
@@ -40,6 +44,7 @@ fn of(all: &[Qdisc]) -> Look {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_host::ask::qdiscs::Bucket;
 
     #[test]
     fn each_interface_has_its_own_counts() {
@@ -50,6 +55,7 @@ mod tests {
             requeued: 1,
             waiting: dropped + 40,
             is_ingress: interface == "i0",
+            bucket: (interface == "e0").then_some(Bucket { bytes_per_second: 8000, bytes: 20 }),
         };
         let look = of(&[qdisc("e0", 3), qdisc("e0.7", 4), qdisc("i0", 9)]);
         assert_eq!(look.of("qdisc", "i0.ingress_dropped_packets"), Some(9));
@@ -60,5 +66,8 @@ mod tests {
         assert_eq!(look.of("qdisc", "e0.requeued_packets"), Some(1));
         assert_eq!(look.of("qdisc", "e0.waiting_packets"), Some(43));
         assert_eq!(look.of("qdisc", "i0.waiting_packets"), None);
+        assert_eq!(look.of("qdisc", "e0.bucket_bytes"), Some(20));
+        assert_eq!(look.of("qdisc", "e0.bucket_filled_a_second_bytes"), Some(8000));
+        assert_eq!(look.of("qdisc", "e0.7.bucket_bytes"), None);
     }
 }

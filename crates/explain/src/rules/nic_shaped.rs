@@ -7,9 +7,11 @@ use super::{evidence, other_traffic};
 use crate::measured::Cell;
 use crate::survey::{Survey, is_down, no_device};
 use crate::{Case, Rule};
+use narrows_model::host::Nic;
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Moment, Scope, keys};
 use narrows_model::result::{Devices, Finding, Verdict, Weight};
+use std::fmt;
 
 /// Whether an interface is shaped.
 pub static RULE: Rule = Rule {
@@ -36,6 +38,8 @@ pub fn of_sender(cell: &Cell<'_>) -> Option<String> {
     let rate = cell.rates().map_or(String::new(), |rates| {
         format!(", {:.0} Mb/s of packets", cell.in_packets(rates.middle) / 1e6)
     });
+    let bucket = end.report.and_then(|report| SmallBucket::of(report, &nic.name));
+    let bucket = bucket.map_or(String::new(), |bucket| format!(": {bucket}"));
     let others = other_traffic::shares(cell).map_or(String::new(), |shares| {
         format!(
             ", which other traffic shares: {:.0} Mb/s of {:.0}",
@@ -43,7 +47,58 @@ pub fn of_sender(cell: &Cell<'_>) -> Option<String> {
             shares.all_bps / 1e6
         )
     });
-    Some(format!("{qdisc} on {} {}{rate}{others}", nic.name, end.at))
+    Some(format!("{qdisc} on {} {}{rate}{others}{bucket}", nic.name, end.at))
+}
+
+/// A token bucket that holds too little for its rate: what is left over while it is full is lost,
+/// and a timer that is late lets the more pass by unused.
+struct SmallBucket {
+    bytes: u64,
+    rate_bps: f64,
+    sent_bps: f64,
+}
+
+/// A bucket that holds what flows in for so long is large enough for its rate: ticks of the slowest
+/// usual clock (HZ of 250) are 4 ms, those of timers far shorter.
+const FILLS_NS: f64 = 1e6;
+/// What leaves by a bucket of a sound size is nearer to its rate.
+const FILLED_SHARE: f64 = 0.9;
+
+impl SmallBucket {
+    /// The bucket of an interface that a run sent by, where less left by that than its rate is.
+    fn of(end: &EndReport, name: &str) -> Option<Self> {
+        let at = Scope::Nic(name.to_owned());
+        let state = |gauge| {
+            let mut all = end.readings.each(gauge, Moment::Closing);
+            all.find_map(|(of, value)| (*of == at).then_some(value))
+        };
+        let (bytes, filled) = (state(keys::BUCKET)?, state(keys::BUCKET_FILLED)?);
+        let waits = end.readings.of(keys::QDISC_OVERLIMITS, at.clone())?;
+        let sent = end.readings.of(keys::TX_BYTES, at.clone())? as f64;
+        let sent_bps = 8e9 * sent / end.window_ns.0.max(1) as f64;
+        let rate_bps = 8.0 * filled as f64;
+        let is_small = (bytes as f64) < filled as f64 * FILLS_NS / 1e9;
+        (is_small && waits > 0 && sent_bps < FILLED_SHARE * rate_bps).then_some(Self {
+            bytes,
+            rate_bps,
+            sent_bps,
+        })
+    }
+
+    /// The one of which most left, in all runs that sent by an interface.
+    fn of_all(case: &Case<'_>, name: &str) -> Option<Self> {
+        let ends = case.study.records.iter().flat_map(|record| record.measured());
+        let of = ends.filter(|end| end.effective.interface.as_deref() == Some(name));
+        let all = of.filter_map(|end| Self::of(end, name));
+        all.max_by(|a, b| a.sent_bps.total_cmp(&b.sent_bps))
+    }
+}
+
+impl fmt::Display for SmallBucket {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (bytes, rate) = (self.bytes, self.rate_bps / 1e6);
+        write!(to, "its bucket holds {bytes} B (burst), too few for its rate of {rate:.0} Mb/s")
+    }
 }
 
 fn judge(case: &Case<'_>) -> Verdict {
@@ -64,21 +119,37 @@ fn judge(case: &Case<'_>) -> Verdict {
             let says = format!("{qdisc} on {} made few packets wait in any run", nic.name);
             survey.fine(says, "the discipline's overlimits, in all runs");
         } else {
-            survey.found(Finding {
-                rule: RULE.name.into(),
-                weight: Weight::Advice,
-                says: format!("What leaves {} passes {qdisc}, which limits or delays it", nic.name),
-                evidence: vec![evidence(format!("qdisc {qdisc}"), nic.qdisc.source().0.clone())],
-                worth: None,
-                remedy: format!(
-                    "tc qdisc del dev {0} root, if nobody needs it (see it with: tc -s qdisc show \
-                     dev {0}), or raise its rate",
-                    nic.name
-                ),
-            });
+            survey.found(shaped(case, nic, qdisc));
         }
     }
     survey.conclude(no_device(Devices::NicUp))
+}
+
+fn shaped(case: &Case<'_>, nic: &Nic, qdisc: &str) -> Finding {
+    let name = &nic.name;
+    let bucket = SmallBucket::of_all(case, name);
+    let small = bucket.as_ref().map_or(String::new(), |bucket| format!("; {bucket}"));
+    let raise = bucket.map_or_else(
+        || "raise its rate".to_owned(),
+        |bucket| {
+            let enough = bucket.rate_bps / 8.0 * FILLS_NS / 1e9;
+            format!(
+                "give it a larger bucket: a burst of {enough:.0} B is 1 ms of its rate (tc qdisc \
+                 change dev {name} root tbf rate ... burst {enough:.0} latency ...)"
+            )
+        },
+    );
+    Finding {
+        rule: RULE.name.into(),
+        weight: Weight::Advice,
+        says: format!("What leaves {name} passes {qdisc}, which limits or delays it{small}"),
+        evidence: vec![evidence(format!("qdisc {qdisc}"), nic.qdisc.source().0.clone())],
+        worth: None,
+        remedy: format!(
+            "tc qdisc del dev {name} root, if nobody needs it (see it with: tc -s qdisc show dev \
+             {name}), or {raise}"
+        ),
+    }
 }
 
 /// Disciplines that count each packet that has to wait for their rate; others delay without.
@@ -117,7 +188,7 @@ fn is_idle(case: &Case<'_>, name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::setting::testing::{is_clear, is_found, is_idle, known, of_host};
-    use narrows_model::host::{Host, Nic};
+    use narrows_model::host::Host;
 
     #[test]
     fn a_token_bucket_is_found() {
@@ -154,5 +225,30 @@ mod tests {
         assert!(is_found(&of("tbf", 9, None)), "nobody counted what waits");
         assert!(is_clear(&of("tbf", 0, None)));
         assert!(is_found(&of("netem", 0, None)), "a delay counts none");
+    }
+
+    #[test]
+    fn a_bucket_too_small_for_its_rate_is_told_with_what_would_do() {
+        use crate::measured::testing::{of_study, read, stream};
+        let of = |bucket: u64, sent_bytes: u64| {
+            let mut study = stream("tcp-stream");
+            let nic = Nic { name: "e0".into(), qdisc: known("tbf".into()), ..Nic::default() };
+            study.host = Host { nics: vec![nic], ..Host::default() };
+            for end in study.records.iter_mut().flat_map(|run| &mut run.reports) {
+                end.report.effective.interface = Some("e0".into());
+                end.report.window_ns = narrows_model::Nanos(1_000_000_000);
+            }
+            read(&mut study, "qdisc", "e0.overlimits_events", 9000);
+            read(&mut study, "qdisc", "e0.bucket_bytes", bucket);
+            read(&mut study, "qdisc", "e0.bucket_filled_a_second_bytes", 125_000_000);
+            read(&mut study, "interface", "e0.tx_bytes", sent_bytes);
+            read(&mut study, "interface", "e0.tx_packets", 10_000);
+            format!("{:?}", of_study(&RULE, &study))
+        };
+        let small = of(2000, 53_000_000);
+        assert!(small.contains("holds 2000 B (burst), too few for its rate of 1000 Mb/s"));
+        assert!(small.contains("a burst of 125000 B is 1 ms of its rate"), "{small}");
+        assert!(!of(200_000, 53_000_000).contains("burst"), "the bucket is large enough");
+        assert!(!of(2000, 120_000_000).contains("burst"), "its rate is reached");
     }
 }

@@ -98,6 +98,9 @@ pub const fn kernel(name: &'static str) -> Counter {
 }
 /// Connections that a full accept queue refused.
 pub const LISTEN_OVERFLOWS: Counter = kernel("TcpExt.ListenOverflows");
+/// First packets of connections, and acknowledgements of them, that a listening socket dropped: for
+/// want of room in either queue, of memory or of a route.
+pub const LISTEN_DROPS: Counter = kernel("TcpExt.ListenDrops");
 /// First packets of connections sent again.
 pub const SYN_RETRANSMITTED: Counter = kernel("TcpExt.TCPSynRetrans");
 /// Segments that came twice: those that were received already.
@@ -179,6 +182,10 @@ pub const RECEIVE_WINDOW: Gauge = Gauge::of(TcpInfo, "receive_window", Bytes);
 pub const WAITING: Gauge = Gauge::of(Socket, "waiting", Bytes);
 /// Packets that wait in an interface's queueing discipline.
 pub const QDISC_WAITING: Gauge = Gauge::of(Qdisc, "waiting", Packets);
+/// What an interface's token bucket (tbf) holds.
+pub const BUCKET: Gauge = Gauge::of(Qdisc, "bucket", Bytes);
+/// What flows into that bucket in a second.
+pub const BUCKET_FILLED: Gauge = Gauge::of(Qdisc, "bucket_filled_a_second", Bytes);
 /// Largest segment that a connection sends.
 pub const SEND_MSS: Gauge = Gauge::of(TcpInfo, "send_mss", Bytes);
 /// Largest segment that a connection has received.
@@ -211,10 +218,12 @@ pub const RETRANSMITTED_SO_FAR: Gauge = Gauge::of(TcpInfo, "retransmitted_so_far
 pub const CHANGING: [Gauge; 5] =
     [WAITING, RTT, CONGESTION_WINDOW, SEND_WINDOW, ACKNOWLEDGED_SO_FAR];
 /// All gauges: what is none of them counts.
-pub const GAUGES: [Gauge; 17] = [
+pub const GAUGES: [Gauge; 19] = [
     ACKNOWLEDGED_SO_FAR,
     WAITING,
     QDISC_WAITING,
+    BUCKET,
+    BUCKET_FILLED,
     SEND_MSS,
     RECEIVE_MSS,
     PATH_MTU,
