@@ -5,9 +5,9 @@
 use crate::measured::{Cell, cells};
 use crate::names;
 use crate::rules::{
-    congestion_window, nic_shaped, packet_cost, path_outages, path_rate_limit, receive_window,
-    round_trip_time, round_trips_stall, segment_size, send_buffer, slow_start_unfinished,
-    tcp_retransmits,
+    congestion_window, handshake_loss, nic_shaped, packet_cost, path_outages, path_rate_limit,
+    receive_window, round_trip_time, round_trips_stall, segment_size, send_buffer,
+    slow_start_unfinished, tcp_retransmits,
 };
 use crate::signals::BUFFERS_SHARE;
 use crate::worth::{FACTOR_MAX, Worth, worth};
@@ -269,6 +269,7 @@ fn small(rule: &str, cell: &Cell<'_>) -> Option<String> {
         names::NIC_SHAPED => return nic_shaped::of_sender(cell),
         names::SEGMENT_SIZE => return segment_size::beside_mtu(cell),
         names::PATH_OUTAGES => return path_outages::why(cell),
+        names::HANDSHAKE_LOSS => return handshake_loss::place(cell).map(str::to_owned),
         names::SLOW_START_UNFINISHED => return slow_start_unfinished::why(cell),
         names::PATH_CAPACITY => return deep_queue(cell),
         names::CPU_QUOTA => return holds::of_quota(cell),

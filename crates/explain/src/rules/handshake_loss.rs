@@ -65,16 +65,21 @@ fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
     if again < 1.0 || again * WAITS_NS < WAITED_SHARE * flows * window_ns {
         return cell.saw(seen, None);
     }
+    let (says, remedy) = told(cell, again, refused, made);
+    let from = finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy);
+    cell.saw(seen, Some(from))
+}
+
+/// What was lost or refused of a load of connections, and what to do.
+fn told(cell: &Cell<'_>, again: f64, refused: f64, made: Option<f64>) -> (String, &'static str) {
     let label = &cell.trial.label;
-    let (says, remedy) = match refused >= REFUSED_MIN {
+    match refused >= REFUSED_MIN {
         true => (
             format!(
                 "The accept queue of the listening end was full in {label}: {refused:.0} \
                  connections were turned away and tried again after a second or more"
             ),
-            "raise net.core.somaxconn and the program's listen backlog at the listening end, or \
-             accept with more threads"
-                .to_owned(),
+            RAISE_BACKLOG,
         ),
         false if is_every_first(cell, again, made) => (
             format!(
@@ -82,7 +87,16 @@ fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
                  came: {again:.0} SYN were sent again, each after a second. The first asks for \
                  congestion marks (ECN, net.ipv4.tcp_ecn is 1), those that are sent again do not"
             ),
-            ASKS_FOR_ECN.to_owned(),
+            ASKS_FOR_ECN,
+        ),
+        false if is_half_open_full(cell, again) => (
+            format!(
+                "The listening end had no room for half-open connections in {label}: its kernel \
+                 dropped first packets (SYN) while no accept queue was full; {again:.0} were sent \
+                 again, each after a second or more{}",
+                half_open_settings(cell)
+            ),
+            RAISE_HALF_OPEN,
         ),
         false if are_answers(cell, again) => (
             format!(
@@ -90,19 +104,20 @@ fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
                  listening end got the SYN and sent its answers again too, each after a second or \
                  more; {again:.0} SYN were sent again"
             ),
-            DROPS_ANSWERS.to_owned(),
+            DROPS_ANSWERS,
         ),
         false => (
             format!(
                 "First packets of connections were lost in {label}: {again:.0} SYN were sent \
                  again, each after a second or more, and no accept queue was full"
             ),
-            DROPS_SYN.to_owned(),
+            DROPS_SYN,
         ),
-    };
-    let from = finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy);
-    cell.saw(seen, Some(from))
+    }
 }
+
+const RAISE_BACKLOG: &str = "raise net.core.somaxconn and the program's listen backlog at the \
+                             listening end, or accept with more threads";
 
 /// Connections that were refused or reset at once, of which others were made.
 fn turned_away(cell: &Cell<'_>, made: f64) -> Option<Finding> {
@@ -141,6 +156,41 @@ fn is_every_first(cell: &Cell<'_>, again: f64, made: Option<f64>) -> bool {
 fn are_answers(cell: &Cell<'_>, lost: f64) -> bool {
     let again = cell.received_count(keys::SYN_RETRANSMITTED);
     again.is_some_and(|again| again >= ANSWERS_SHARE * lost)
+}
+
+/// Which of the places it is where a load of connections loses handshakes, in a few words.
+pub fn place(cell: &Cell<'_>) -> Option<&'static str> {
+    let again = cell.sent_count(keys::SYN_RETRANSMITTED)?;
+    if cell.received_count(keys::LISTEN_OVERFLOWS)? >= REFUSED_MIN {
+        return Some("the accept queue of the listening end is full");
+    }
+    let full = "the listening end's queue of half-open connections is full";
+    is_half_open_full(cell, again).then_some(full)
+}
+
+/// Whether the listening socket itself dropped as many first packets as were sent again: those that
+/// a filter or the path takes never reach it. Where SYN cookies are off, it does so from three
+/// quarters of its queue of half-open connections on (`tcp_conn_request`).
+fn is_half_open_full(cell: &Cell<'_>, again: f64) -> bool {
+    let dropped = cell.received_count(keys::LISTEN_DROPS).unwrap_or(0.0);
+    let refused = cell.received_count(keys::LISTEN_OVERFLOWS).unwrap_or(0.0);
+    refused < REFUSED_MIN && dropped >= REFUSED_MIN && dropped >= DROPPED_SHARE * again
+}
+
+/// Share of the first packets that were sent again, which the listening socket had dropped.
+const DROPPED_SHARE: f64 = 0.5;
+const RAISE_HALF_OPEN: &str = "at the listening end raise net.ipv4.tcp_max_syn_backlog, \
+                               net.core.somaxconn and the program's listen backlog, or let SYN \
+                               cookies take over where they are full: sysctl -w \
+                               net.ipv4.tcp_syncookies=1";
+
+/// What the listening end's settings of that queue are, where they are known.
+fn half_open_settings(cell: &Cell<'_>) -> String {
+    let Some(end) = cell.receiver() else { return String::new() };
+    let names = ["net.ipv4.tcp_max_syn_backlog", "net.ipv4.tcp_syncookies"];
+    let known = names.iter().filter_map(|name| Some(format!("{name} is {}", end.setting(name)?)));
+    let known: Vec<String> = known.collect();
+    if known.is_empty() { String::new() } else { format!("; there {}", known.join(", ")) }
 }
 
 /// Share of the handshakes that were lost, of which the answers were sent again.
@@ -200,9 +250,15 @@ fn look_at_probe(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
                     ),
                     None => "are lost where other packets are not".to_owned(),
                 };
-                let (what, remedy) = match are_answers(cell, f64::from(lost) / all.len() as f64) {
-                    true => ("Answers to first packets of connections (SYN-ACK)", DROPS_ANSWERS),
-                    false => ("First packets of connections", DROPS_SYN),
+                let of_a_run = f64::from(lost) / all.len() as f64;
+                let (what, remedy) = if is_half_open_full(cell, of_a_run) {
+                    let what = "First packets of connections, which the listening end's kernel \
+                                had no room for,";
+                    (what, RAISE_HALF_OPEN)
+                } else if are_answers(cell, of_a_run) {
+                    ("Answers to first packets of connections (SYN-ACK)", DROPS_ANSWERS)
+                } else {
+                    ("First packets of connections", DROPS_SYN)
                 };
                 let says = format!(
                     "{what} {others}: {lost} of {tried} handshakes of a probe took a second or more"
@@ -289,6 +345,21 @@ mod tests {
         };
         assert!(says(&of(4, 3)).contains("accept queue of the listening end was full"));
         assert!(says(&of(4, 0)).contains("First packets of connections were lost"));
+        let half_open = |dropped: u64| {
+            let mut study = stream("tcp-connect");
+            read(&mut study, "netstat", "TcpExt.TCPSynRetrans_events", 4);
+            read_receiver(&mut study, "netstat", "TcpExt.ListenOverflows_events", 0);
+            read_receiver(&mut study, "netstat", "TcpExt.ListenDrops_events", dropped);
+            let setting = narrows_model::Fact::known("4".to_owned(), "test");
+            let mut far = study.host.clone();
+            far.tuning.insert("net.ipv4.tcp_max_syn_backlog".into(), setting);
+            study.peer_hosts = vec![far];
+            says(&of_study(&RULE, &study))
+        };
+        let full = half_open(3);
+        assert!(full.contains("no room for half-open connections"), "{full}");
+        assert!(full.contains("there net.ipv4.tcp_max_syn_backlog is 4"), "{full}");
+        assert!(!half_open(1).contains("half-open"), "of most nothing is known there");
         let mut answers = stream("tcp-connect");
         for (read, again) in [(read as fn(&mut _, &_, &_, _), 4), (read_receiver, 3)] {
             read(&mut answers, "netstat", "TcpExt.TCPSynRetrans_events", again);

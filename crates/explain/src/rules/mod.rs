@@ -24,7 +24,7 @@ pub mod end_traced;
 mod energy_preference;
 mod fragments_lost;
 mod generator_bound;
-mod handshake_loss;
+pub mod handshake_loss;
 mod handshake_slow;
 mod hops_exceeded;
 pub mod host_congestion;
