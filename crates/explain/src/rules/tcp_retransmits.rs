@@ -10,7 +10,8 @@
 //! down once for it. Found from one in a thousand on, and from a smaller share
 //! where that bound is no more than four times what was reached. A stream that is faster than the
 //! bound of its own congestion control is not held by its losses, and bbr does not slow down at
-//! single ones at all: of both only waits for the timer show that loss costs time.
+//! single ones at all: of both only waits for the timer show that loss costs time. A stream that
+//! was cut down a few times in a run has not come down to the bound yet.
 
 use crate::controls;
 use crate::measured::{self, Blind, Cell, Looked, finding};
@@ -204,14 +205,41 @@ fn slowed(cell: &Cell<'_>) -> Hold {
     }
     let allowed = bound(cell, &losses).zip(most(cell, &losses));
     match allowed.zip(cell.rates()) {
-        Some(((_, most), rates)) if rates.middle > BEYOND * most => Hold::Exceeded,
+        Some(((_, most), rates)) if rates.middle > BEYOND * most && !is_unsettled(cell) => {
+            Hold::Exceeded
+        }
         Some(((bound, _), rates)) if rates.middle < BOUND_SHARE * bound => Hold::Perhaps,
         _ => Hold::Held,
     }
 }
 
+/// Whether a stream was cut down so few times in a run that it is still on the way from where slow
+/// start left it to what its losses allow: how far it came is chance then, and runs lie far apart.
+/// What a queue or a rate of the path cuts down comes to the same rate each time.
+fn is_unsettled(cell: &Cell<'_>) -> bool {
+    let repairs = of_runs(cell, repairs_of).filter(|cuts| *cuts > 0.0);
+    let is_empty = cell.trips().is_some_and(|of| of.middle_ns <= NO_QUEUE * of.shortest_ns);
+    let is_apart = cell.usual_rates().is_some_and(|rates| rates.spread() >= APART);
+    let slows_down = cell.summary.congestion().is_some_and(controls::slows_down);
+    slows_down && is_empty && is_apart && repairs.is_some_and(|cuts| cuts < SETTLED_CUTS)
+}
+
+/// After so many cuts a stream is near what they allow: each halves the window, or takes three
+/// tenths of it.
+const SETTLED_CUTS: f64 = 10.0;
+/// Round trips of a stream that no packets wait before are at most so many times the shortest.
+const NO_QUEUE: f64 = 1.1;
+/// Runs that chance decides lie as far apart as their median, or further.
+const APART: f64 = 1.0;
+
+/// The mean of a count in the runs.
+fn of_runs(cell: &Cell<'_>, count: fn(&EndReport) -> Option<f64>) -> Option<f64> {
+    let counts: Vec<f64> = cell.done.iter().filter_map(|record| count(record.sender()?)).collect();
+    (!counts.is_empty()).then(|| counts.iter().sum::<f64>() / counts.len() as f64)
+}
+
 /// Whether each flow waited for its timer in a share of the time that counts.
-fn waits_for_timer(cell: &Cell<'_>) -> bool {
+pub fn waits_for_timer(cell: &Cell<'_>) -> bool {
     let timeouts = cell.sent_count(keys::TIMEOUTS).or(cell.sent_count(keys::KERNEL_TIMEOUTS));
     let window_ns = cell.of_sender(|end| Some(end.window_ns.0 as f64)).unwrap_or(0.0);
     let flows = f64::from(cell.trial.params.streams.max(1));
@@ -230,6 +258,9 @@ fn allowed(cell: &Cell<'_>, bound_bps: Option<f64>, held: Hold) -> String {
     }
     let Some(bound) = bound_bps else { return String::new() };
     let mut says = format!("; with that loss and round trip Reno reaches {:.0} Mb/s", bound / 1e6);
+    if held == Hold::Held && is_unsettled(cell) {
+        says += ", to which the few losses of a run have not brought it down yet";
+    }
     if let Some(rates) = cell.rates().filter(|_| held == Hold::Exceeded) {
         says += &format!(", and {:.0} Mb/s were measured: they do not hold it", rates.middle / 1e6);
     }
@@ -515,6 +546,43 @@ mod tests {
         assert_eq!(of("bbr", 200_000, 40, 0).0, Hold::Held);
         assert_eq!(of("bbr", 2_000, 40, 1).0, Hold::Held, "the timer");
         assert_eq!(of("bbr3", 150_000, 40, 0).0, Hold::Held);
+    }
+
+    #[test]
+    fn few_losses_of_a_run_hold_a_stream_that_has_not_come_down_to_what_they_allow() {
+        // Reno over 40 ms at 93 Mb/s, 3 of 3000 segments lost: single ones allow 11 Mb/s.
+        let of = |repairs: u64, rtt_us: u64, apart: bool| {
+            let mut study = stream("tcp-stream");
+            for (at, record) in study.records.iter_mut().enumerate() {
+                let bytes =
+                    if apart { [6_000_000, 46_000_000, 11_600_000][at % 3] } else { 11_600_000 };
+                for end in record.of_mut(Role::Receiver) {
+                    end.flows[0].bytes.0 = bytes;
+                }
+                for end in record.of_mut(Role::Sender) {
+                    end.effective.congestion = Some("reno".into());
+                }
+            }
+            for (source, key, value) in [
+                ("tcp-info", "flow0.sent_segments", 3_000),
+                ("tcp-info", "flow0.retransmitted_segments", 3),
+                ("tcp-info", "flow0.send_mss_bytes", 1448),
+                ("tcp-info", "flow0.rtt_ns", 1000 * rtt_us),
+                ("tcp-info", "flow0.rtt_min_ns", 40_000_000),
+                ("netstat", "TcpExt.TCPSackRecovery_events", repairs),
+                ("netstat", "TcpExt.TCPRenoRecovery_events", 0),
+                ("netstat", "TcpExt.TCPTimeouts_events", 0),
+            ] {
+                read(&mut study, source, key, value);
+            }
+            let summaries = narrows_stats::summarise(&study);
+            let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+            crate::measured::cells(&case).map(|cell| hold(&cell)).next().expect("a cell")
+        };
+        assert_eq!(of(3, 40_200, true), Hold::Held);
+        assert_eq!(of(3, 40_200, false), Hold::Exceeded, "the same rate each time");
+        assert_eq!(of(3, 50_000, true), Hold::Exceeded, "packets wait");
+        assert_eq!(of(12, 40_200, true), Hold::Exceeded, "often enough to come down");
     }
 
     #[test]
