@@ -101,6 +101,28 @@ const HELD_CAME: f64 = 0.9;
 /// Time between two packets of an even train, with what the sender's sleep takes beyond.
 const EVEN_NS: f64 = 2.08e6;
 
+/// The same of the trains of some ways.
+fn held(ways: &[&WayProbe]) -> Option<Held> {
+    let told = ways.iter().flat_map(|way| &way.even).filter(|train| is_even_sent(train));
+    let all: Vec<(f64, &Train)> = told
+        .filter_map(|train| train.rests.map(|_| train))
+        .map(|train| (train.rests_ns.0 as f64 / train.came_ns.0.max(1) as f64, train))
+        .collect();
+    let is_held = |(share, train): &&(f64, &Train)| {
+        *share >= HELD_SHARE
+            && train.rests.is_some_and(|rests| rests >= RESTS_LEAST)
+            && f64::from(train.came) >= HELD_CAME * f64::from(train.sent)
+    };
+    Some(Held {
+        share: median(&all.iter().map(|(share, _)| *share).collect::<Vec<f64>>())?,
+        longest_ns: median(
+            &all.iter().map(|(_, train)| train.longest_ns.0 as f64).collect::<Vec<f64>>(),
+        )?,
+        trains: all.iter().filter(is_held).count(),
+        of: all.len(),
+    })
+}
+
 impl<'a> Cell<'a> {
     /// The rates of both ways, where links and not hosts hold the trains of each.
     pub fn both_ways(&self) -> Option<BothWays> {
@@ -138,27 +160,16 @@ impl<'a> Cell<'a> {
         is_even.then_some(Taken { carried, sent, came, others })
     }
 
-    /// What became of packets that were sent at an even pace; `None` where no train tells.
+    /// What became of packets that were sent at an even pace: on the way of a stream's data, of
+    /// round trips on the way on which more were held; `None` where no train tells.
     pub fn held(&self) -> Option<Held> {
-        let ways = self.ways();
-        let told = ways.iter().flat_map(|way| &way.even).filter(|train| is_even_sent(train));
-        let all: Vec<(f64, &Train)> = told
-            .filter_map(|train| train.rests.map(|_| train))
-            .map(|train| (train.rests_ns.0 as f64 / train.came_ns.0.max(1) as f64, train))
-            .collect();
-        let is_held = |(share, train): &&(f64, &Train)| {
-            *share >= HELD_SHARE
-                && train.rests.is_some_and(|rests| rests >= RESTS_LEAST)
-                && f64::from(train.came) >= HELD_CAME * f64::from(train.sent)
-        };
-        Some(Held {
-            share: median(&all.iter().map(|(share, _)| *share).collect::<Vec<f64>>())?,
-            longest_ns: median(
-                &all.iter().map(|(_, train)| train.longest_ns.0 as f64).collect::<Vec<f64>>(),
-            )?,
-            trains: all.iter().filter(is_held).count(),
-            of: all.len(),
-        })
+        if !self.trial.kind.is_round_trip() {
+            return held(&self.ways());
+        }
+        let there = held(&self.probes().map(|probe| &probe.there).collect::<Vec<_>>());
+        let back = held(&self.probes().map(|probe| &probe.back).collect::<Vec<_>>());
+        let all = there.into_iter().chain(back);
+        all.max_by(|a, b| (a.trains * b.of).cmp(&(b.trains * a.of)))
     }
 
     /// Trains of the traffic's own mark beside those of another, of every probe.

@@ -16,7 +16,9 @@ use crate::names;
 use crate::rules::host_congestion::is_likely;
 use crate::rules::nic_coalescing::takes_most;
 use crate::rules::path_proxy::is_two_connections;
-use crate::rules::{packet_cost, round_trip_time, round_trips_stall, send_buffer};
+use crate::rules::{
+    packet_cost, path_holds_packets, round_trip_time, round_trips_stall, send_buffer,
+};
 
 /// A rule that can name a limit.
 pub struct Named {
@@ -179,6 +181,15 @@ pub static NAMED: &[Named] = &[
         sureness: Sureness::Counted,
         holds: |cell| if round_trip_time::is_overdue(cell) { Holds::Yes } else { Holds::No },
     },
+    Named {
+        rule: names::PATH_HOLDS_PACKETS,
+        what: "a hop that holds packets and lets them go together, in turns",
+        sureness: Sureness::Inferred,
+        holds: |cell| match path_holds_packets::is_most_of_trips(cell) {
+            true => Holds::Yes,
+            false => Holds::No,
+        },
+    },
     always(names::ROUND_TRIPS_VARY, "a delay that comes and goes", Sureness::Inferred),
     Named {
         rule: names::ROUND_TRIPS_STALL,
@@ -239,11 +250,15 @@ pub static NAMED: &[Named] = &[
         sureness: Sureness::Inferred,
         holds: |cell| if is_two_connections(cell) { Holds::Yes } else { Holds::No },
     },
-    always(
-        names::PATH_HOLDS_PACKETS,
-        "a hop that holds packets and lets them go together",
-        Sureness::Inferred,
-    ),
+    Named {
+        rule: names::PATH_HOLDS_PACKETS,
+        what: "a hop that holds packets and lets them go together",
+        sureness: Sureness::Inferred,
+        holds: |cell| match cell.trial.kind.is_round_trip() {
+            true => Holds::Perhaps,
+            false => Holds::Yes,
+        },
+    },
     always(names::PATH_CAPACITY, "a shaper or a slower link between the ends", Sureness::Inferred),
     always(
         names::PATH_RATE_LIMIT,

@@ -8,6 +8,7 @@
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::result::{Measure, Needed, Verdict, Weight};
+use narrows_model::units::Unit;
 
 pub static RULE: Rule = Rule {
     name: "path-holds-packets",
@@ -30,8 +31,20 @@ pub fn is_found(cell: &Cell<'_>) -> bool {
     matches!(look(cell), Ok(Look::Found(_)))
 }
 
+/// Whether round trips last about as long as packets are held, and no distance is most of them.
+pub fn is_most_of_trips(cell: &Cell<'_>) -> bool {
+    let longest_ns = cell.held().map(|held| held.longest_ns);
+    let middle_ns = cell.summary.estimate.filter(|trip| trip.unit == Unit::Nanos);
+    let middle_ns = middle_ns.map(|trip| trip.value);
+    let is_it = |(held, trip): (f64, f64)| trip >= TRIPS.0 * held && trip <= TRIPS.1 * held;
+    cell.trial.kind.is_round_trip() && longest_ns.zip(middle_ns).is_some_and(is_it)
+}
+
+/// A request and its answer each wait for a turn, and the next request for the one after.
+const TRIPS: (f64, f64) = (0.5, 3.0);
+
 fn look(cell: &Cell<'_>) -> Looked {
-    if !cell.is_network_stream() {
+    if !cell.is_network_stream() && !cell.trial.kind.is_round_trip() {
         return Err(Blind::OtherKind);
     }
     let held = cell.held().filter(|held| held.of >= TRAINS_LEAST);
@@ -98,5 +111,37 @@ mod tests {
         assert!(is_unknown(&of(Some(16), 310, 660, 160)), "the sender was late itself");
         assert!(is_unknown(&of(None, 0, 330, 160)), "an older agent");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn round_trips_that_wait_for_turns_on_either_way_are_told_from_distance() {
+        let of = |trip_ms: u64, held_back: bool| {
+            let even = |rests: u32| Train {
+                packet_bytes: Bytes(128),
+                sent: 160,
+                sent_ns: Nanos(330_000_000),
+                came: 160,
+                came_ns: Nanos(330_000_000),
+                rests: Some(rests),
+                rests_ns: Nanos(u64::from(rests) * 10_000_000),
+                longest_ns: Nanos(if rests > 0 { 10_000_000 } else { 2_100_000 }),
+                ..Train::default()
+            };
+            let way = |rests: u32| WayProbe { even: vec![even(rests); 2], ..WayProbe::default() };
+            let (there, back) = if held_back { (way(0), way(32)) } else { (way(0), way(0)) };
+            let mut study = stream("tcp-rr");
+            for end in study.records.iter_mut().flat_map(|run| &mut run.reports) {
+                end.report.round_trips = vec![(Nanos(trip_ms * 1_000_000), 100)];
+            }
+            with_probes(&mut study, &[PathProbe { there, back, ..PathProbe::default() }]);
+            let summaries = narrows_stats::summarise(&study);
+            let case = Case { study: &study, summaries: &summaries, predictions: &[] };
+            let is_most = measured::cells(&case).any(|cell| is_most_of_trips(&cell));
+            (is_found(&of_study(&RULE, &study)), is_most)
+        };
+        let is_turns = of(20, true);
+        assert_eq!(is_turns, (true, true));
+        assert_eq!(of(20, false), (false, false), "nothing is held");
+        assert_eq!(of(120, true), (true, false), "most of it is distance");
     }
 }
