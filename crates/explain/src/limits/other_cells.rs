@@ -4,7 +4,7 @@ use super::{LOST_SHARE, concerns};
 use crate::Case;
 use crate::measured::{Cell, cells};
 use crate::names;
-use crate::rules::own_host_drops;
+use crate::rules::{own_host_drops, tcp_retransmits};
 use narrows_model::load::Role;
 use narrows_model::result::Finding;
 use narrows_model::trial::EndHost;
@@ -17,6 +17,7 @@ pub fn tell(case: &Case<'_>, cell: &Cell<'_>, finding: &Finding) -> bool {
         || is_policed_beside(case, cell, finding)
         || is_full_beside(case, cell, finding)
         || is_silent_for_handshakes(case, cell, finding)
+        || loses_answers_beside(case, cell, finding)
 }
 
 /// Rules whose finding is of the hosts on the way, whatever a cell asks of TCP.
@@ -97,6 +98,20 @@ fn is_silent_for_handshakes(case: &Case<'_>, cell: &Cell<'_>, finding: &Finding)
     finding.rule == names::HANDSHAKE_LOSS
         && cell.is_nearly_silent()
         && cells(case).any(|other| is_probe(&other))
+}
+
+/// Whether a stream that waits for its timer sent too little to count acknowledgements by, where
+/// those of another one the same way were lost.
+fn loses_answers_beside(case: &Case<'_>, cell: &Cell<'_>, finding: &Finding) -> bool {
+    let is_it = |other: &Cell<'_>| {
+        other.trial.kind == cell.trial.kind
+            && other.trial.path == cell.trial.path
+            && places(other) == places(cell)
+            && concerns(finding, other)
+    };
+    finding.rule == names::ACKNOWLEDGEMENTS_LOST
+        && tcp_retransmits::waits_for_timer(cell)
+        && cells(case).any(|other| is_it(&other))
 }
 
 /// Which hosts send and receive.

@@ -63,11 +63,21 @@ fn under_way_share(cell: &Cell<'_>) -> f64 {
     late.unwrap_or(0.0).max(even)
 }
 
+/// A slice that carried so many times the one before it: TCP was speeding up.
+const SPEEDS_UP: f64 = 1.3;
+
 /// Share of an end's payload that came in the last so many nanoseconds of its slices.
 fn arrived_last(end: &EndReport, last_ns: f64) -> Option<f64> {
     let last = end.intervals.last()?;
     let from_ns = (last.start_ns.0 + last.length_ns.0) as f64 - last_ns;
     let all: f64 = end.intervals.iter().map(|slice| slice.bytes.0 as f64).sum();
+    // Of a stream that speeds up, most of a slice longer than a round trip came at its end.
+    let before = end.intervals.len().checked_sub(2).and_then(|at| end.intervals.get(at));
+    let speeds_up =
+        before.is_some_and(|slice| last.bytes.0 as f64 >= SPEEDS_UP * slice.bytes.0 as f64);
+    if speeds_up && last.length_ns.0 as f64 >= last_ns {
+        return (all > 0.0).then_some(last.bytes.0 as f64 / all);
+    }
     let late: f64 = end
         .intervals
         .iter()
