@@ -132,6 +132,11 @@ pub fn read(root: &Root) -> BTreeMap<String, Fact<String>> {
         ("irq.balance-daemon", daemon(root)),
     ];
     facts.extend(own.map(|(name, fact)| (name.to_owned(), fact)));
+    let first = root.asked("narrows/route-initcwnd", routes::first_windows);
+    // Few routes have one.
+    if matches!(first, Fact::Known { .. }) {
+        facts.insert("net.route.initcwnd".to_owned(), first);
+    }
     facts.extend(crate::modules::read(root));
     facts.extend(firmware(root));
     // Where one file is not, its brother of the other maker may be.

@@ -59,7 +59,15 @@ fn look(cell: &Cell<'_>) -> Looked {
             cell.trial.label,
             trips.shortest_ns / 1e6
         );
-        finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy(trips.shortest_ns))
+        let first = first_window(cell).map_or(String::new(), |first| {
+            format!(
+                "take initcwnd off the route, whose connections begin with {} \
+                 (ip route show; ip route change ... without it); then ",
+                segments(first)
+            )
+        });
+        let remedy = first + &remedy(trips.shortest_ns);
+        finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy)
     });
     cell.saw(seen, wrong)
 }
@@ -67,7 +75,24 @@ fn look(cell: &Cell<'_>) -> Looked {
 /// How long the round trips are in which TCP speeds up.
 pub fn why(cell: &Cell<'_>) -> Option<String> {
     let trips = cell.trips()?;
-    Some(format!("over round trips of {:.0} ms", trips.shortest_ns / 1e6))
+    let first = first_window(cell).map_or(String::new(), |first| {
+        format!(" from a first window of {}, which a route asks for (initcwnd)", segments(first))
+    });
+    Some(format!("over round trips of {:.0} ms{first}", trips.shortest_ns / 1e6))
+}
+
+/// With how many segments the sender's connections begin, where a route asks for fewer than Linux
+/// has by itself.
+fn first_window(cell: &Cell<'_>) -> Option<f64> {
+    let first = cell.sender()?.route_metric("net.route.initcwnd")?;
+    (first < FIRST_WINDOW).then_some(first)
+}
+
+/// Segments that connections of Linux begin with (RFC 6928, `TCP_INIT_CWND`).
+const FIRST_WINDOW: f64 = 10.0;
+
+fn segments(count: f64) -> String {
+    if count == 1.0 { "one segment".to_owned() } else { format!("{count:.0} segments") }
 }
 
 /// A warm-up that lasts for as many round trips as take a path of any rate out of slow start.
@@ -161,5 +186,24 @@ mod tests {
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
         let late = [0, 0, 0, 0, 0, 4, 8, 8, 16, 16];
         assert!(is_unknown(&of_study(&RULE, &study(&late, &[]))), "nothing to be a multiple of");
+    }
+
+    #[test]
+    fn a_first_window_that_a_route_makes_small_is_told() {
+        let of = |route: &str| {
+            let mut study = study(&[1, 2, 4, 8, 16, 32, 64, 128, 256, 512], &[]);
+            let known = narrows_model::Fact::known(route.to_owned(), "rtnetlink");
+            study.host.tuning.insert("net.route.initcwnd".into(), known);
+            study.peer_hosts = vec![study.host.clone()];
+            for end in study.records.iter_mut().flat_map(|run| &mut run.reports) {
+                end.report.effective.interface = Some("e0".into());
+            }
+            format!("{:?}", of_study(&RULE, &study))
+        };
+        let small = of("e0 1");
+        assert!(small.contains("take initcwnd off the route"), "{small}");
+        assert!(small.contains("begin with one segment"), "{small}");
+        assert!(!of("e0 10").contains("take initcwnd off"), "that many are usual");
+        assert!(!of("e1 1").contains("take initcwnd off"), "another interface");
     }
 }

@@ -47,6 +47,7 @@ const RTA_METRICS: u16 = 8;
 const RTAX_LOCK: u16 = 1;
 const RTAX_SSTHRESH: u16 = 6;
 const RTAX_CWND: u16 = 7;
+const RTAX_INITCWND: u16 = 11;
 const RTAX_RTO_MIN: u16 = 13;
 /// The heads of a message and of a route (`struct nlmsghdr`, `struct rtmsg`), in bytes.
 const HEADS_BYTES: usize = 16 + 12;
@@ -64,6 +65,11 @@ fn is_window_held(metrics: &Metrics) -> bool {
 /// `eth0 7` for every route that ends slow start at so many segments.
 pub fn slow_start_ends() -> Fact<String> {
     told(RTAX_SSTHRESH, |_| true)
+}
+
+/// `eth0 1` for every route on which connections begin with so many segments.
+pub fn first_windows() -> Fact<String> {
+    told(RTAX_INITCWND, |_| true)
 }
 
 /// `eth0 400` for every route whose retransmission timer lasts so many milliseconds at the least.
@@ -184,21 +190,22 @@ mod tests {
 
     #[test]
     fn the_kernels_routes_are_read() {
-        for fact in [windows_held(), slow_start_ends(), timers()] {
+        for fact in [windows_held(), slow_start_ends(), first_windows(), timers()] {
             let of = fact.source().0.clone();
             assert_eq!(of, "rtnetlink", "{fact:?}");
         }
     }
 
-    /// By the numbers of linux/rtnetlink.h: lock 1, ssthresh 6, cwnd 7, rto_min 13.
+    /// By the numbers of linux/rtnetlink.h: lock 1, ssthresh 6, cwnd 7, initcwnd 11, rto_min 13.
     #[test]
     fn a_route_is_told_by_its_interface_and_the_metric_that_was_asked_for() {
         let value = |number: u32| number.to_ne_bytes();
-        let all = [(6, &value(7)[..]), (7, &value(10)), (13, &value(400))];
+        let all = [(6, &value(7)[..]), (7, &value(10)), (11, &value(3)), (13, &value(400))];
         let free = route(&all);
         let told = |kind| line(&free, kind, |_| true);
         assert_eq!(told(RTAX_SSTHRESH).as_deref(), Some("lo 7"));
         assert_eq!(told(RTAX_CWND).as_deref(), Some("lo 10"));
+        assert_eq!(told(RTAX_INITCWND).as_deref(), Some("lo 3"));
         assert_eq!(told(RTAX_RTO_MIN).as_deref(), Some("lo 400"));
         assert_eq!(told(2), None, "an MTU is not there");
         assert_eq!(line(&free, RTAX_CWND, is_window_held), None, "it is not locked");
