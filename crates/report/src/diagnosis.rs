@@ -8,7 +8,7 @@ use narrows_explain::limits::Limit;
 use narrows_model::Change;
 use narrows_model::result::Estimate;
 use narrows_model::shown;
-use narrows_stats::{Changed, Moved, changed};
+use narrows_stats::{Changed, Moved, TENTH, changed};
 use serde::Serialize;
 
 /// What the findings make likely, and by which changes that would show.
@@ -137,25 +137,26 @@ impl Diagnosis {
             true => "not known, no change was tried to the end",
             false => "nothing that was tried",
         };
-        let moved = self.listed(&[Moved::Up], none);
-        let others = [Moved::Down, Moved::Not, Moved::Unclear, Moved::Left];
-        lines(
-            &[
-                (self.cell.as_str(), &figure),
-                ("bottleneck", &limits),
-                ("moved it", &moved),
-                ("did not", &self.listed(&others, "-")),
-                ("do", &self.action),
-                ("details", rest),
-            ],
-            screen,
-        )
+        let moved = self.listed(|tried| tried.moved == Moved::Up);
+        let moved = if moved.is_empty() { none.to_owned() } else { moved };
+        let perhaps = self.listed(is_open);
+        let not = self.listed(|tried| tried.moved != Moved::Up && !is_open(tried));
+        let mut answers = vec![
+            (self.cell.as_str(), figure.as_str()),
+            ("bottleneck", &limits),
+            ("moved it", &moved),
+            ("perhaps", &perhaps),
+            ("did not", if not.is_empty() { "-" } else { &not }),
+            ("do", &self.action),
+            ("details", rest),
+        ];
+        answers.retain(|(_, says)| !says.is_empty());
+        lines(&answers, screen)
     }
 
-    fn listed(&self, of: &[Moved], none: &str) -> String {
-        let these = self.changes.iter().filter(|tried| of.contains(&tried.moved));
-        let all: Vec<String> = these.map(says_tried).collect();
-        if all.is_empty() { none.to_owned() } else { all.join("; ") }
+    fn listed(&self, is_of: impl Fn(&Tried) -> bool) -> String {
+        let these = self.changes.iter().filter(|tried| is_of(tried));
+        these.map(says_tried).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -179,6 +180,11 @@ pub fn lines(answers: &[(&str, &str)], screen: &Screen) -> String {
 /// What moved the figure before what did not, and what can be done before what only tells.
 fn telling(tried: &Tried) -> (Moved, bool) {
     (tried.moved, !tried.changed.change.is_remedy())
+}
+
+/// Whether a change moved more in two pairs of runs and was not tried to the end.
+fn is_open(tried: &Tried) -> bool {
+    tried.moved == Moved::Left && effect(tried) >= TENTH
 }
 
 /// The ratio that is known best.
@@ -221,17 +227,28 @@ fn action(analysis: &Analysis<'_>, limit: Option<&Limit>, changes: &[Tried]) -> 
     let rule = limit.and_then(|limit| limit.rule.as_deref());
     let mut found = analysis.found.iter().map(|found| &found.finding);
     let remedy = found.find(|finding| Some(finding.rule.as_str()) == rule);
-    let remedy = remedy.map(|finding| finding.remedy.as_str());
-    chosen(best.map(|best| &best.changed), remedy, limit.is_some_and(Limit::is_cap))
+    // What no rule names, as the CPU time that a thread lacked, has its own.
+    let own = || limit.and_then(|limit| limit.action.as_deref());
+    let remedy = remedy.map(|finding| finding.remedy.as_str()).or_else(own);
+    let is_cap = limit.is_some_and(Limit::is_cap);
+    let is_beside = best.is_some_and(|best| {
+        let change = best.changed.change;
+        (is_cap && change == Change::Congestion) || !tells_of(rule, change)
+    });
+    chosen(best.map(|best| &best.changed), remedy, is_beside)
 }
 
-/// What to do of what moved the figure most and of what the limit's rule says, by whether that is a
-/// limit that another congestion control does not lift.
-fn chosen(best: Option<&Changed>, remedy: Option<&str>, is_cap: bool) -> String {
+/// Whether a change would move the figure if a rule is right.
+fn tells_of(rule: Option<&str>, change: Change) -> bool {
+    let told = TELLING.iter().find(|(of, _)| Some(*of) == rule);
+    told.map_or(rule.is_none(), |(_, changes)| changes.contains(&change))
+}
+
+/// What to do of what moved the figure most and of what the limit's rule says, by whether what
+/// moved it is beside that limit: a congestion control does not lift what an end or the path caps,
+/// and a change that tells nothing of the rule's cause leaves the cause.
+fn chosen(best: Option<&Changed>, remedy: Option<&str>, is_beside: bool) -> String {
     match (best, remedy) {
-        (Some(best), Some(remedy)) if is_cap && best.change == Change::Congestion => {
-            format!("{remedy}; {}, as was tried, moves more too", best.says)
-        }
         (Some(best), Some(remedy)) if best.change == Change::Flows => {
             format!("{remedy}; several flows, as was tried, move more too")
         }
@@ -243,6 +260,9 @@ fn chosen(best: Option<&Changed>, remedy: Option<&str>, is_cap: bool) -> String 
         // Whatever takes the CPU, a byte costs less of it in larger messages.
         (Some(best), Some(remedy)) if best.change == Change::MessageSize => {
             format!("{remedy}; larger messages, as was tried, move more too")
+        }
+        (Some(best), Some(remedy)) if is_beside => {
+            format!("{remedy}; {}, as was tried, moves more too", best.says)
         }
         (Some(best), _) => advice(best),
         (None, Some(remedy)) => remedy.to_owned(),
@@ -324,6 +344,14 @@ mod tests {
         let quota = "raise cpu.max of its control group";
         let capped = chosen(Some(&cubic), Some(quota), true);
         assert_eq!(capped, format!("{quota}; cubic, as was tried, moves more too"));
+        let pace = changed(Change::Pace, "a pace of 177 Mb/s");
+        let option = Some("let the option pass");
+        let beside = chosen(Some(&pace), option, !tells_of(Some("tcp-sack"), pace.change));
+        let wanted = "let the option pass; a pace of 177 Mb/s, as was tried, moves more too";
+        assert_eq!(beside, wanted, "a pace tells nothing of an option");
+        let policed = chosen(Some(&pace), option, !tells_of(Some("path-policed"), pace.change));
+        assert!(policed.starts_with("send at a pace"), "{policed}");
+        assert!(tells_of(None, Change::Congestion), "nothing is known to be told");
         let larger = changed(Change::MessageSize, "messages of 1 MiB");
         let both = chosen(Some(&larger), Some(quota), false);
         assert_eq!(both, format!("{quota}; larger messages, as was tried, move more too"));
@@ -401,7 +429,8 @@ mod tests {
         let screen = Screen { columns: Some(200), unicode: false };
         let wanted = "tcp: no figure to beta\nbottleneck: not known; the path holds 1 Gb/s\n\
                       moved it: 4 flows 2.00 x (1.90 to 2.10, 6 pairs)\n\
-                      did not: 1 Gb/s 3.00 x (2 pairs); no -w 3.00 x (2 pairs)\n\
+                      perhaps: no -w 3.00 x (2 pairs)\n\
+                      did not: 1 Gb/s 3.00 x (2 pairs)\n\
                       do: this\ndetails: report.html\n";
         let plain = |text: String| text.replace(BOLD, "").replace(PLAIN, "");
         assert_eq!(plain(diagnosis.text("beta", "report.html", &screen)), wanted);
@@ -409,6 +438,10 @@ mod tests {
         let none = plain(diagnosis.text("beta", "report.html", &screen));
         assert!(none.contains("moved it: not known, no change was tried to the end\n"), "{none}");
         diagnosis.changes = vec![tried(Change::Buffers, "no -w", None, Moved::Left)];
+        let left = plain(diagnosis.text("beta", "report.html", &screen));
+        assert!(left.contains("moved it: nothing that was tried\nperhaps: no -w"), "{left}");
+        assert!(left.contains("did not: -\n"), "{left}");
+        diagnosis.changes[0].changed.tried_ratio = 1.09;
         let left = plain(diagnosis.text("beta", "report.html", &screen));
         assert!(left.contains("moved it: nothing that was tried\ndid not: no -w"), "{left}");
     }

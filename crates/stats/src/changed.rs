@@ -36,7 +36,7 @@ pub enum Moved {
     Not,
     /// Its interval has more than one of these in it.
     Unclear,
-    /// Not confirmed: as it was tried, it moved the figure by less than a tenth, or down.
+    /// Not confirmed: two pairs of runs are all that there is of it.
     Left,
 }
 
