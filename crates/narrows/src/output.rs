@@ -193,6 +193,12 @@ pub fn kept(file: &Path, more: &str) {
     }
 }
 
+/// Whether a study has a run that was finished.
+pub fn has_runs(file: &Path) -> bool {
+    let stored = narrows_store::read(file);
+    stored.is_ok_and(|stored| stored.records.iter().any(|run| run.outcome == Outcome::Done))
+}
+
 /// Prints a study, writes report.html beside it when asked, and gives the exit code of its verdict.
 pub fn present(file: &Path, out: &OutArgs, html: Option<&Path>) -> Result<u8, Failure> {
     present_asked(file, out, html, None)

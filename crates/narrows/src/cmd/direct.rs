@@ -65,7 +65,16 @@ pub fn run_met(measurement: Measurement<'_>, met: Met) -> Result<u8, Failure> {
         output::print_exact(&stream::began(study, trials))?;
     }
     let asked = opened.trials.clone();
-    let end = further::course(&measurement, &mut opened, &steps)?;
+    let end = match further::course(&measurement, &mut opened, &steps) {
+        Ok(end) => end,
+        Err(failure) => {
+            // What was measured before a peer was lost may say why.
+            if out.is_for_people() && output::has_runs(&opened.file) {
+                let _ = output::present_asked(&opened.file, out, None, Some(&asked));
+            }
+            return Err(failure);
+        }
+    };
     let verdict = output::present_asked(&opened.file, out, None, Some(&asked))?;
     output::made(&opened.file, "");
     output::nothing_measured(&opened.file)?;
