@@ -6,7 +6,7 @@ use crate::drawn::canvas::wrap;
 use crate::words;
 use maud::{Markup, html};
 use narrows_model::units::Unit;
-use narrows_stats::{Anomalies, Anomaly, AnomalyKind};
+use narrows_stats::{Anomalies, Anomaly, AnomalyKind, Suspicion};
 
 /// One sentence: what is off, beside what, and in how many pairs.
 pub fn sentence(anomaly: &Anomaly) -> String {
@@ -34,6 +34,25 @@ pub fn sentence(anomaly: &Anomaly) -> String {
     }
 }
 
+/// What single runs show: no claim, and worth more time.
+fn suspicion(one: &Suspicion) -> String {
+    let Suspicion { traffic, with, .. } = one;
+    let odd = match one.kind {
+        AnomalyKind::Slow => {
+            let [odd, usual] = [one.odd_bits_per_second, one.usual_bits_per_second]
+                .map(|rate| words::value(rate, Unit::BitsPerSecond));
+            format!("{odd} for {usual} as usual")
+        }
+        AnomalyKind::Troubled => {
+            format!("{} of the packets lost, sent again or refused", percent(one.odd_trouble_share))
+        }
+    };
+    format!(
+        "suspected, and not confirmed before the time was over: {traffic} with {with} ({odd}); \
+         search longer (--minutes)"
+    )
+}
+
 /// Things in a row: `a, b and c`.
 fn listed(all: &[String]) -> String {
     match all.split_last() {
@@ -59,8 +78,13 @@ fn percent(share: f64) -> String {
 pub fn lines(all: &Anomalies) -> Vec<String> {
     let mut lines: Vec<String> = all.found.iter().map(sentence).collect();
     if lines.is_empty() {
-        lines.push("no anomaly was found".to_owned());
+        let none = match all.suspected.is_empty() {
+            true => "no anomaly was found",
+            false => "no anomaly was confirmed",
+        };
+        lines.push(none.to_owned());
     }
+    lines.extend(all.suspected.iter().map(suspicion));
     let mut looked = format!(
         "{} at {}; usual runs differ by {}",
         words::counted(all.runs as usize, "run"),
@@ -140,6 +164,7 @@ mod tests {
         let all = Anomalies {
             found: Vec::new(),
             unconfirmed: 1,
+            suspected: Vec::new(),
             points: 40,
             runs: 61,
             refused: 2,
@@ -148,5 +173,17 @@ mod tests {
         let looked = "61 runs at 40 points; usual runs differ by 5.0 %; 1 suspicion not confirmed \
                       by all three pairs; 2 points refused by a host or its limits";
         assert_eq!(lines(&all), ["no anomaly was found", looked]);
+        let suspected = vec![Suspicion {
+            traffic: "TCP".into(),
+            kind: AnomalyKind::Slow,
+            with: "segments of 1240 B".into(),
+            odd_bits_per_second: 27e6,
+            usual_bits_per_second: 5e9,
+            odd_trouble_share: 0.0,
+        }];
+        let told = lines(&Anomalies { suspected, ..all });
+        assert_eq!(told[0], "no anomaly was confirmed");
+        let wanted = "TCP with segments of 1240 B (27.0 Mb/s for 5.00 Gb/s as usual)";
+        assert!(told[1].contains(wanted) && told[1].contains("--minutes"), "{told:?}");
     }
 }

@@ -46,7 +46,7 @@ mod traffic;
 
 pub use anomalies::{
     Anomalies, Anomaly, Claim, Exploration, Kind as AnomalyKind, Look, PAIRS as ANOMALY_PAIRS,
-    anomalies, look,
+    Suspicion, anomalies, look,
 };
 pub use bursts::{Bursts, Limited, Range, bursts};
 pub use capacity::{Capacity, capacity, reordered_share};

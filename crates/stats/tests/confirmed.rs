@@ -84,6 +84,27 @@ fn three_pairs_that_all_show_it_confirm_an_anomaly_in_either_order() {
 }
 
 #[test]
+fn what_single_runs_show_is_suspected_and_not_claimed() {
+    let of_single = |blocks: &[[(usize, f64); 2]]| {
+        let mut study = searched(blocks);
+        for (block, record) in study.records.iter_mut().enumerate() {
+            record.block = block as u32;
+        }
+        anomalies(&study).expect("a search")
+    };
+    let all = of_single(&[[(0, 8.0), (1, 2.0)], [(0, 8.0), (0, 8.0)]]);
+    assert_eq!((all.found.len(), all.unconfirmed), (0, 0));
+    let [one] = &all.suspected[..] else { panic!("{:?}", all.suspected) };
+    assert_eq!((one.traffic.as_str(), one.with.as_str()), ("TCP", "nagle off"));
+    assert_eq!((one.odd_bits_per_second, one.usual_bits_per_second), (2e9, 8e9));
+    assert_eq!(of_single(&[[(0, 8.0), (1, 4.1)]]).suspected, [], "half is usual");
+    assert_eq!(of_single(&[[(0, 8.0), (3, 2.0)]]).suspected, [], "two options tell of neither");
+    let odd = [(0, 8.0), (1, 2.0)];
+    assert_eq!(of(&[odd, odd]).suspected, [], "its pairs are told");
+    assert_eq!(of(&[odd, odd, odd]).suspected, [], "and what they confirm");
+}
+
+#[test]
 fn two_pairs_and_one_pair_that_does_not_show_it_confirm_nothing() {
     let odd = [(0, 8.0), (1, 2.0)];
     let two = of(&[odd, odd]);

@@ -22,7 +22,7 @@ use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
 use narrows_model::units::Unit;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is off at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -84,6 +84,22 @@ pub struct Anomaly {
     pub beside: Point,
 }
 
+/// What differs from the usual in one option and is off by its runs, none of which was paired.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Suspicion {
+    /// The traffic, as its owner calls it.
+    pub traffic: String,
+    pub kind: Kind,
+    /// The choice that is not the usual one, in the words of a sentence.
+    pub with: String,
+    /// The median of its runs, in bits a second.
+    pub odd_bits_per_second: f64,
+    /// That of the usual runs, likewise.
+    pub usual_bits_per_second: f64,
+    /// What share of its packets is in trouble, likewise.
+    pub odd_trouble_share: f64,
+}
+
 /// What a search for anomalies has come to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Anomalies {
@@ -91,6 +107,9 @@ pub struct Anomalies {
     pub found: Vec<Anomaly>,
     /// Suspicions that their pairs did not confirm.
     pub unconfirmed: u32,
+    /// Points that are off beside the usual one by single runs, and that no pair was made of: the
+    /// search ended before. The worst first, three at most.
+    pub suspected: Vec<Suspicion>,
     /// Points that were measured.
     pub points: u32,
     /// Runs that were made to the end.
@@ -179,13 +198,17 @@ pub fn anomalies(study: &StoredStudy) -> Option<Anomalies> {
         }
     }
     known.fit_noise();
-    let pairs = blocks.into_values().filter_map(|block| block.try_into().ok());
-    let (found, unconfirmed) = judged(&known, pairs.collect());
+    let pairs: Vec<Pair<'_>> =
+        blocks.into_values().filter_map(|block| block.try_into().ok()).collect();
+    let paired = pairs.iter().flatten().map(|(point, _)| *point).collect();
+    let (found, unconfirmed) = judged(&known, pairs);
+    let suspected = suspected(&known, &found, &paired);
     let runs = known.points().map(|point| known.runs(point)).sum::<usize>();
     let tried = points.values().filter(|(_, point)| known.refusals(point) > 0);
     Some(Anomalies {
         found,
         unconfirmed,
+        suspected,
         points: known.points().count() as u32,
         runs: runs as u32,
         refused: tried.count() as u32,
@@ -210,6 +233,42 @@ fn judged(known: &Known, pairs: Vec<Pair<'_>>) -> (Vec<Anomaly>, u32) {
     }
     found.sort_by(|one, other| one.by_expected().total_cmp(&other.by_expected()));
     (found, unconfirmed)
+}
+
+/// How many suspicions are told.
+const SUSPECTED_MAX: usize = 3;
+
+/// What is off beside the usual runs, is in no pair, and has no part in what was found.
+fn suspected(known: &Known, found: &[Anomaly], paired: &BTreeSet<&Point>) -> Vec<Suspicion> {
+    let mut all: Vec<Suspicion> = known
+        .points()
+        .filter(|point| !paired.contains(point))
+        .filter_map(|point| suspicion(known, point))
+        .filter(|one| {
+            found.iter().all(|of| of.traffic != one.traffic || !of.with.contains(&one.with))
+        })
+        .collect();
+    let share = |one: &Suspicion| one.odd_bits_per_second / one.usual_bits_per_second;
+    all.sort_by(|one, other| share(one).total_cmp(&share(other)));
+    all.truncate(SUSPECTED_MAX);
+    all
+}
+
+fn suspicion(known: &Known, point: &Point) -> Option<Suspicion> {
+    let usual = known.usual(point.traffic);
+    let option = differs(point, &usual)?;
+    let (look, beside) = (known.look(point)?, known.look(&usual)?);
+    let shows = |kind: &Kind| known.shows(*kind, (point, look), (&usual, beside));
+    let kind = Kind::ALL.into_iter().find(shows)?;
+    let of = known.explored().of(point);
+    Some(Suspicion {
+        traffic: of.name.clone(),
+        kind,
+        with: of.choice(point, option).says.clone(),
+        odd_bits_per_second: look.rate,
+        usual_bits_per_second: beside.rate,
+        odd_trouble_share: look.trouble,
+    })
 }
 
 impl Anomaly {
