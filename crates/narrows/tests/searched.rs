@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Served, err, folder, is_root, out, run, serve, skip};
+use common::{Served, err, folder, is_root, narrows, out, run, serve, skip};
 use narrows_plan::study::Definition;
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};
@@ -89,6 +89,8 @@ fn a_policer_of_small_datagrams_is_named_with_a_study_that_shows_it() {
     let file = found["study_files"][0].as_str().expect("a study");
     let text = std::fs::read_to_string(file).expect("its file");
     Definition::parse(&text).expect("a definition");
+    let verified = run(narrows().arg("verify").arg(found["study"].as_str().unwrap_or_default()));
+    assert_eq!(verified.status.code(), Some(0), "{}", out(&verified));
 }
 
 #[test]

@@ -100,6 +100,11 @@ pub fn cooled(of: Trial, cooldown_ns: Nanos) -> Trial {
     trial(&of.label, of.kind, of.params, of.ends, of.path, timeline)
 }
 
+/// The same trial by another label, which its id is of too.
+pub fn labelled(of: Trial, label: &str) -> Trial {
+    trial(label, of.kind, of.params, of.ends, of.path, of.timeline)
+}
+
 /// The same trial, of one peer among several.
 pub fn with(of: Trial, peer: &str) -> Trial {
     let label = format!("{} {peer}", of.label);

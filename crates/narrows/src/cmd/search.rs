@@ -243,7 +243,8 @@ impl Session<'_> {
         let trial = plan::cooled(trial, Nanos::from_seconds(cooldown));
         let of = self.space.explored.of(point);
         let label = format!("{}, {}", of.name, of.name_of(point));
-        let trial = Trial { label, levels: self.space.explored.levels(point), ..trial };
+        let levels = self.space.explored.levels(point);
+        let trial = Trial { levels, ..plan::labelled(trial, &label) };
         opened.far.can(std::slice::from_ref(&trial))?;
         Ok(trial)
     }
