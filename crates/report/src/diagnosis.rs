@@ -262,7 +262,7 @@ fn chosen(best: Option<&Changed>, remedy: Option<&str>, is_beside: bool) -> Stri
             format!("{remedy}; larger messages, as was tried, move more too")
         }
         (Some(best), Some(remedy)) if is_beside => {
-            format!("{remedy}; {}, as was tried, moves more too", best.says)
+            format!("{remedy}; what was tried moves more too: {}", best.says)
         }
         (Some(best), _) => advice(best),
         (None, Some(remedy)) => remedy.to_owned(),
@@ -343,11 +343,11 @@ mod tests {
         assert_eq!(chosen(None, scaling, false), remedy);
         let quota = "raise cpu.max of its control group";
         let capped = chosen(Some(&cubic), Some(quota), true);
-        assert_eq!(capped, format!("{quota}; cubic, as was tried, moves more too"));
+        assert_eq!(capped, format!("{quota}; what was tried moves more too: cubic"));
         let pace = changed(Change::Pace, "a pace of 177 Mb/s");
         let option = Some("let the option pass");
         let beside = chosen(Some(&pace), option, !tells_of(Some("tcp-sack"), pace.change));
-        let wanted = "let the option pass; a pace of 177 Mb/s, as was tried, moves more too";
+        let wanted = "let the option pass; what was tried moves more too: a pace of 177 Mb/s";
         assert_eq!(beside, wanted, "a pace tells nothing of an option");
         let policed = chosen(Some(&pace), option, !tells_of(Some("path-policed"), pace.change));
         assert!(policed.starts_with("send at a pace"), "{policed}");
