@@ -22,6 +22,7 @@ pub mod ring;
 pub mod socket;
 mod tally;
 mod threads;
+mod ticks;
 mod tracing;
 pub mod trips;
 mod unheard;
@@ -29,6 +30,5 @@ pub mod vector;
 pub mod way;
 
 pub use tally::{Phase, Tally};
-pub use threads::{
-    Clock, Lane, LaneEnd, LaneWork, ThreadsPlan, Unwatched, Waited, Watch, WorkerThreads,
-};
+pub use threads::{Clock, Lane, LaneEnd, LaneWork, ThreadsPlan, Unwatched, Watch, WorkerThreads};
+pub use ticks::Waited;

@@ -7,6 +7,7 @@ use super::on_link;
 use super::payload::Compared;
 use super::pin;
 use super::tally::{Clockwork, Phase, Tally, TallyNow};
+use super::ticks::{Ticks, Waited};
 use super::tracing;
 use super::trips::Trips;
 use crate::harness::delays::Delays;
@@ -26,10 +27,6 @@ use std::time::{Duration, Instant};
 
 /// Length of a slice of the window where none was asked for.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// What the timekeeper sleeps at a time: fifty wake-ups a second are 0.02 % of a CPU or so.
-const TICK: Duration = Duration::from_millis(20);
-/// Timers and interrupts make a sleep longer by less than this.
-const TICK_LATE: Duration = Duration::from_millis(5);
 /// A look at the counters that took longer was interrupted: the window should open right after it.
 const LOOK_WITHIN: Duration = Duration::from_millis(5);
 /// For how long it is taken anew: ends whose windows open further apart than their cool-down lasts
@@ -185,14 +182,6 @@ pub struct ThreadsPlan {
     pub binding: Binding,
     /// CPU time of a thread.
     pub meter: ThreadMeter,
-}
-
-/// How a wait for the end of a slice ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waited {
-    Out,
-    /// The window is to end.
-    Told,
 }
 
 /// What reads counters around the window of a run, and in it.
@@ -478,33 +467,6 @@ impl WorkerThreads {
             due = now.max(due) + slice;
         }
         intervals
-    }
-}
-
-/// The timekeeper's sleep within a slice: in short steps, so that a process which is stopped for
-/// less than a slice is seen to read its clock late.
-struct Ticks<'a> {
-    began: Instant,
-    wait: &'a mut dyn FnMut(Duration) -> Waited,
-    late: Duration,
-}
-
-impl Ticks<'_> {
-    fn until(&mut self, due: Duration) -> Waited {
-        let mut left = due.saturating_sub(self.began.elapsed());
-        loop {
-            let (step, before) = (left.min(TICK), self.began.elapsed());
-            let told = (self.wait)(step);
-            let now = self.began.elapsed();
-            let late = (now - before).saturating_sub(step);
-            if late >= TICK_LATE {
-                self.late += late;
-            }
-            left = left.saturating_sub(step).min(due.saturating_sub(now));
-            if told != Waited::Out || left.is_zero() {
-                return told;
-            }
-        }
     }
 }
 

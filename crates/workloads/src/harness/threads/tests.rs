@@ -301,28 +301,3 @@ fn a_last_slice_shorter_than_half_is_joined_to_the_one_before_it() {
     assert!(slices(140) <= 2, "60 and 80 ms");
     assert!((1..=3).contains(&slices(155)), "60, 60 and 35 ms");
 }
-
-#[test]
-fn a_clock_that_is_read_late_is_told_by_how_much() {
-    let late = |over_ms: &[u64]| {
-        let mut over_ms = over_ms.iter();
-        let mut asked = Vec::new();
-        let mut wait = |time: Duration| {
-            asked.push(time);
-            thread::sleep(time + Duration::from_millis(*over_ms.next().unwrap_or(&0)));
-            Waited::Out
-        };
-        let mut ticks = Ticks { began: Instant::now(), wait: &mut wait, late: Duration::ZERO };
-        assert!(ticks.until(Duration::from_millis(100)) == Waited::Out);
-        let late = ticks.late;
-        (late.as_millis() as u64, asked)
-    };
-    let (stopped, asked) = late(&[0, 30, 0, 40]);
-    // A busy machine makes sleeps longer still, never shorter.
-    assert!(stopped >= 70, "{stopped} ms");
-    assert!(asked.iter().all(|step| *step <= TICK), "{asked:?}");
-    assert_eq!(late(&[0, 150]).1.len(), 2, "a slice that is over is not slept on");
-    let mut told = |_| Waited::Told;
-    let mut ticks = Ticks { began: Instant::now(), wait: &mut told, late: Duration::ZERO };
-    assert!(ticks.until(Duration::from_secs(600)) == Waited::Told, "at once");
-}
