@@ -65,6 +65,8 @@ fn under_way_share(cell: &Cell<'_>) -> f64 {
 
 /// A slice that carried so many times the one before it: TCP was speeding up.
 const SPEEDS_UP: f64 = 1.3;
+/// Of a slice with more round trips the last one is a small part, however fast it speeds up.
+const TRIPS_OF_A_SLICE: f64 = 4.0;
 
 /// Share of an end's payload that came in the last so many nanoseconds of its slices.
 fn arrived_last(end: &EndReport, last_ns: f64) -> Option<f64> {
@@ -75,7 +77,8 @@ fn arrived_last(end: &EndReport, last_ns: f64) -> Option<f64> {
     let before = end.intervals.len().checked_sub(2).and_then(|at| end.intervals.get(at));
     let speeds_up =
         before.is_some_and(|slice| last.bytes.0 as f64 >= SPEEDS_UP * slice.bytes.0 as f64);
-    if speeds_up && last.length_ns.0 as f64 >= last_ns {
+    let trips = last.length_ns.0 as f64 / last_ns.max(1.0);
+    if speeds_up && (1.0..=TRIPS_OF_A_SLICE).contains(&trips) {
         return (all > 0.0).then_some(last.bytes.0 as f64 / all);
     }
     let late: f64 = end
@@ -209,6 +212,23 @@ mod tests {
         // Of 100: the last slice's 20, and six tenths of the 12 before.
         assert!(is_clear(&of(&[1, 4, 8, 9, 10, 11, 12, 13, 12, 20])), "a quarter is under way");
         assert!(is_found(&of(&[10; 10])), "of an even stream a sixth");
+    }
+
+    #[test]
+    fn the_last_slice_of_a_stream_that_speeds_up_is_of_its_last_round_trips() {
+        let of = |trip_ms: u64, last: u64| {
+            let mut study = stream("tcp-stream");
+            read_receiver(&mut study, "tcp-info", "flow0.sent_segments", 17_000);
+            read(&mut study, "tcp-info", "flow0.received_segments", 13_000);
+            for key in ["rtt_ns", "lowest:rtt_ns", "highest:rtt_ns", "rtt_min_ns"] {
+                read(&mut study, "tcp-info", &format!("flow0.{key}"), trip_ms * 1_000_000);
+            }
+            slices(&mut study, &[1, 1, 2, 2, 4, 4, 8, 10, 16, last]);
+            of_study(&RULE, &study)
+        };
+        assert!(is_clear(&of(40, 30)), "a quarter is missing, and more came in that slice");
+        assert!(is_found(&of(40, 16)), "it no longer speeds up");
+        assert!(is_found(&of(10, 30)), "ten round trips a slice");
     }
 
     #[test]

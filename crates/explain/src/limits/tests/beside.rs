@@ -123,3 +123,34 @@ fn a_short_queue_comes_second_to_a_link_that_a_paced_stream_fills() {
     assert!(second.says.contains("too short for the bursts of streams that do not pace"));
     assert_eq!(beside_short_queue(true), None, "the queue of the other way");
 }
+
+#[test]
+fn a_stream_that_waits_for_its_timer_loses_the_answers_that_another_loses() {
+    use crate::measured::testing::read_receiver;
+    // The first moves too little to count answers by; of the second three of ten did not come.
+    let of = |timeouts: u64, is_back: bool| {
+        let mut study = stream("tcp-stream");
+        for (key, value) in [("timeouts_events", timeouts), ("received_segments", 20)] {
+            read(&mut study, "tcp-info", &format!("flow0.{key}"), value);
+        }
+        read_receiver(&mut study, "tcp-info", "flow0.sent_segments", 30);
+        let first = study.records.len();
+        with_beside(&mut study, |params| params.congestion = Some("cubic".into()), 4.0);
+        for run in study.records.iter_mut().skip(first) {
+            for (role, key, count) in
+                [(Role::Receiver, "sent", 10_000), (Role::Sender, "received", 7_000)]
+            {
+                for end in run.of_mut(role) {
+                    end.readings.put_words("tcp-info", &format!("flow0.{key}_segments"), count);
+                }
+            }
+        }
+        if is_back {
+            study.trials[1].ends = EndSpec::anywhere(true);
+        }
+        both(&study)[0].rule.clone().unwrap_or_default()
+    };
+    assert_eq!(of(1, false), "acknowledgements-lost");
+    assert_ne!(of(0, false), "acknowledgements-lost", "it waits for nothing");
+    assert_ne!(of(1, true), "acknowledgements-lost", "the other direction");
+}
