@@ -258,6 +258,8 @@ fn an_agent_that_dies_ends_the_course_and_keeps_what_was_measured() {
     let runs = if runs == 1 { "1 finished run".into() } else { format!("{runs} finished runs") };
     let kept = format!("kept in {file}: {runs}; read them with: narrows report {file}\n");
     assert_eq!(err(&output).matches(&kept).count(), 1, "{}", err(&output));
+    // What they say may tell why the agent was lost.
+    assert!(out(&output).contains("\ntcp-stream: "), "{}", out(&output));
 }
 
 /// Of the commands that make more than one file, or go on later.
