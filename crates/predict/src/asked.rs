@@ -5,10 +5,26 @@ use crate::contention::{self, CoreWork};
 use crate::framing::Around;
 use crate::nics::{self, Model};
 use crate::refused::Refused;
-use crate::said::{Known, Said, number, word};
+use crate::said::{Known, Said, given, number, word};
 use crate::stack::{INTERRUPTS, Interrupts, MERGING, Merging};
-use narrows_model::host::Nic;
+use narrows_model::Fact;
+use narrows_model::host::{Host, Nic};
 use narrows_model::result::Provenance;
+
+/// Whether devices reach memory by translated addresses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Translated {
+    pub is_on: bool,
+    /// Somebody who says so, or this host.
+    pub from: Provenance,
+}
+
+impl Translated {
+    /// Whether somebody said it.
+    pub(crate) fn is_said(&self) -> bool {
+        matches!(self.from, Provenance::Given(_))
+    }
+}
 
 #[derive(Clone, Debug)]
 pub struct Asked {
@@ -30,6 +46,8 @@ pub struct Asked {
     pub model: Option<&'static Model>,
     /// Whether the last-level cache takes what devices write (DDIO), if that was said.
     pub ddio: Option<bool>,
+    /// Whether addresses of devices are translated (IOMMU), if that was said, else as read.
+    pub iommu: Option<Translated>,
     /// Cores that load the memory beside the traffic, and with what.
     pub neighbours: Option<(f64, CoreWork)>,
     /// Microseconds that the NIC waits before it interrupts, where that was read.
@@ -38,7 +56,7 @@ pub struct Asked {
 
 impl Asked {
     /// From what was said, else from what is read of the NIC.
-    pub(crate) fn of(nic: Option<&Nic>, said: &Said) -> Result<Self, Refused> {
+    pub(crate) fn of(host: &Host, nic: Option<&Nic>, said: &Said) -> Result<Self, Refused> {
         let words: Vec<&'static str> = INTERRUPTS.iter().map(|(word, _)| *word).collect();
         let interrupts = word(said, "irq", &words)?;
         let interrupts = interrupts
@@ -61,6 +79,7 @@ impl Asked {
             switches: number(said, "switches")?.map_or(0.0, |count| count.value),
             model,
             ddio: yes(said, "ddio")?,
+            iommu: translated(host, said)?,
             neighbours: neighbours(said)?,
             moderation_us: nic.and_then(moderation),
         })
@@ -72,6 +91,20 @@ fn merging(said: &Said) -> Result<Option<Merging>, Refused> {
     let words: Vec<&'static str> = MERGING.iter().map(|(word, _)| *word).collect();
     let named = word(said, "offloads", &words)?;
     Ok(named.and_then(|word| MERGING.iter().find(|(name, _)| *name == word).map(|(_, by)| *by)))
+}
+
+/// Of a host by how its IOMMU groups are mapped: none, or all `identity`, are reached untranslated.
+fn translated(host: &Host, said: &Said) -> Result<Option<Translated>, Refused> {
+    if let Some(is_on) = yes(said, "iommu")? {
+        return Ok(Some(Translated { is_on, from: given() }));
+    }
+    let Some(fact) = host.tuning.get("iommu") else { return Ok(None) };
+    let is_on = match fact {
+        Fact::Known { value, .. } => value.contains("DMA"),
+        Fact::Absent { .. } if !fact.is_unasked() => false,
+        _ => return Ok(None),
+    };
+    Ok(Some(Translated { is_on, from: Provenance::Read(fact.source().0.clone()) }))
 }
 
 /// Cores that load memory; they read it where nobody says what they do.

@@ -3,6 +3,7 @@
 //! in `reproduce`.
 
 use crate::calibration::Calibration;
+use crate::domains;
 use crate::parameters::Parameters;
 use crate::refused::{Missing, Refused};
 use crate::said::{Said, number};
@@ -17,6 +18,17 @@ pub struct Predictor {
     pub server: Server,
     /// What its resources do, as fitted or as measured.
     pub parameters: Parameters,
+}
+
+impl Predictor {
+    /// The same server if memory takes what its devices write, where nobody said whether the
+    /// cache does (DDIO) and that was published of this processor.
+    pub fn past_the_cache(&self) -> Option<Self> {
+        domains::of(self.server.platform).filter(|_| self.server.asked.ddio.is_none())?;
+        let mut past = self.clone();
+        past.server.asked.ddio = Some(false);
+        Some(past)
+    }
 }
 
 /// The key of what one node copies.

@@ -27,7 +27,7 @@ const WAIT_BYTES: f64 = 174.5;
 pub const PACKETS: [(&str, f64); 2] = [("c", CYCLES), ("B", WAIT_BYTES)];
 /// Share of the cost of kernel sockets that grows with memory's latency, set by one published
 /// figure; and remote over local latency of a Skylake-SP node.
-pub(crate) const PHI: f64 = 0.325;
+const PHI: f64 = 0.325;
 const REMOTE_OVER_LOCAL: f64 = 140.4 / 80.8;
 
 /// What the kernel reached of the wire where it was measured.
@@ -80,6 +80,8 @@ pub struct Parameters {
     pub under_load: Option<UnderLoad>,
     /// What work on the other socket costs, as a factor.
     pub remote_loss: Known,
+    /// Latency of the other socket's memory over that of the own.
+    pub remote_over_local: Known,
     /// What the kernel does for TCP.
     pub tcp: Kernel,
     /// What the kernel does for UDP.
@@ -132,6 +134,13 @@ impl Parameters {
                 None => {
                     let on = "one figure of Dell's paper".to_owned();
                     Known::new(loss(REMOTE_OVER_LOCAL), Provenance::Fitted(on))
+                }
+            },
+            remote_over_local: match ratio {
+                Some(ratio) => Known::new(ratio.value.max(1.0), ratio.origin()),
+                None => {
+                    let on = "140.4 ns for 80.8, one node of two Xeon Gold 6240".to_owned();
+                    Known::new(REMOTE_OVER_LOCAL, Provenance::Assumed(on))
                 }
             },
             tcp: kernel.clone(),

@@ -2,7 +2,6 @@
 //! a bottleneck; the largest is named.
 
 use crate::engine::Predictor;
-use crate::parameters::PHI;
 use crate::reach::Reach;
 use crate::resources::{Group, Parameter, Resource, parameter, symbols};
 use crate::traffic::Traffic;
@@ -217,11 +216,7 @@ impl Predictor {
     /// How much longer software takes where the processor that works is not the NIC's: in
     /// proportion to memory's latency, set by one published round trip, 40 % shorter when local.
     fn farther(&self, group: &Group) -> f64 {
-        if group.work == group.socket {
-            1.0
-        } else {
-            1.0 + (self.parameters.remote_loss.value - 1.0) / PHI
-        }
+        if group.work == group.socket { 1.0 } else { self.parameters.remote_over_local.value }
     }
 
     fn moderation(&self) -> Option<Resource> {

@@ -61,6 +61,7 @@ pub static KEYS: &[Key] = &[
     word_key("offloads", "who merges segments below TCP: no, yes (the kernel), hardware"),
     word_key("congestion", "TCP's congestion control, where it is not the host's default"),
     word_key("ddio", "no: what devices write goes to memory and not to the last-level cache"),
+    word_key("iommu", "yes: what devices write goes by translated addresses"),
     number_key("neighbours", "cores that load the memory during the traffic", &bounds::CPUS),
     word_key("neighbours.work", "what these do: read, read-write"),
     word_key("busy-poll", "yes: threads that wait for a packet poll the NIC"),

@@ -146,7 +146,7 @@ pub(crate) fn server_of(host: &Host, nic: Option<&Nic>, said: &Said) -> Result<S
             Some("imix") => imix(),
             _ => number("frame")?.unwrap_or_else(|| assumed(64.0, "")),
         },
-        asked: Asked::of(nic, said)?,
+        asked: Asked::of(host, nic, said)?,
         clock_ghz: number("cpu.ghz")?,
         cpus,
         exits_us: exits_us(host),

@@ -32,6 +32,7 @@ pub struct Change<'a> {
 pub fn text(change: &Change<'_>) -> String {
     let mut text = server(change);
     text += &table(change);
+    text += &conditions(change);
     text += &each_alone(change.engine);
     text += &verdicts(change.after);
     let few = change.after.len() <= DETAILED;
@@ -155,6 +156,39 @@ fn table(change: &Change<'_>) -> String {
     }
     if change.before.is_some() {
         let _ = writeln!(text, "{:<width$}  | today, = after the change, - its 80 % range", "");
+    }
+    text
+}
+
+/// What the figures hang on that nobody said: whether the cache takes devices' writes, and what
+/// neighbours leave of them where that is not known.
+fn conditions(change: &Change<'_>) -> String {
+    let bound = Some(ResourceName::DeviceWrites);
+    let mut text = String::new();
+    let past = change.engine.past_the_cache().map_or(Vec::new(), |past| past.reaches());
+    for reach in change.after {
+        let past = past.iter().find(|one| one.path == reach.path && one.bottleneck == bound);
+        let Some(past) = past.filter(|_| reach.bottleneck != bound) else { continue };
+        let _ = writeln!(
+            text,
+            "{} if the cache takes what the NIC writes (DDIO), which was not said; else {} \
+             ({} to {}), bottleneck device-writes: --set ddio=no",
+            reach.path,
+            digits(past.value),
+            digits(past.low),
+            digits(past.high)
+        );
+    }
+    let gaps: Vec<(&str, &str)> = change
+        .after
+        .iter()
+        .flat_map(|reach| reach.missing.iter().map(move |gap| (reach, gap)))
+        .filter(|(_, gap)| Some(gap.of) == bound)
+        .map(|(reach, gap)| (reach.path.as_str(), gap.why.as_str()))
+        .collect();
+    if let Some((_, why)) = gaps.first() {
+        let paths: Vec<&str> = gaps.iter().map(|(path, _)| *path).collect();
+        let _ = writeln!(text, "device-writes are in no figure of {}: {why}", paths.join(", "));
     }
     text
 }

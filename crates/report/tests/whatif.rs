@@ -201,3 +201,44 @@ fn a_picture_has_a_bar_to_its_value_and_a_line_at_today() {
     assert!((2.0 * today - width).abs() < 0.5, "{today} of {width}");
     assert_eq!(population(&[vec![1, 0], vec![2, 1]]), "modules by channel 1,0 | 2,1");
 }
+
+fn said_of(cpu: &str, more: &[(&str, &str)]) -> String {
+    let given = [
+        ("cpu", cpu),
+        ("path", "rdma-write rocev2"),
+        ("nic.gbps", "100"),
+        ("nic.pcie", "3x16"),
+        ("mtu", "9000"),
+        ("memory.mts", "2933"),
+        ("memory.socket0", "1,0,0/1,0,0"),
+        ("neighbours", "6"),
+        ("neighbours.work", "read-write"),
+    ];
+    let said: Said =
+        given.iter().chain(more).map(|(key, word)| ((*key).into(), (*word).into())).collect();
+    let measured = Calibration::default();
+    let engine = of_nic(&Host::default(), None, &said, &measured).expect("an engine");
+    let after = engine.reaches();
+    let change =
+        Change { engine: &engine, before: None, after: &after, measured: &measured, cost: None };
+    text(&change)
+}
+
+#[test]
+fn what_nobody_said_of_devices_writes_stands_under_the_figures() {
+    let unsaid = said_of("Xeon Gold 6234", &[]);
+    let lines: Vec<&str> = unsaid.lines().collect();
+    assert!(lines[1].ends_with("bottleneck wire"), "{unsaid}");
+    let if_cached = "rdma-write rocev2 if the cache takes what the NIC writes (DDIO)";
+    assert!(lines[2].starts_with(if_cached), "{unsaid}");
+    assert!(lines[2].contains("else 80.7 (58.1 to 89.2), bottleneck device-writes"), "{unsaid}");
+    for said in ["yes", "no"] {
+        let text = said_of("Xeon Gold 6234", &[("ddio", said)]);
+        assert!(!text.contains("if the cache takes"), "{text}");
+    }
+    // A family that nobody published: the neighbours are in no figure.
+    let unknown = said_of("Xeon Gold 6148", &[]);
+    let third = unknown.lines().nth(2).expect("a line under the figures");
+    let none = "device-writes are in no figure of rdma-write rocev2: credits of Skylake-SP";
+    assert!(third.starts_with(none), "{unknown}");
+}

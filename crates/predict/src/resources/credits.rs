@@ -2,6 +2,7 @@
 //! No link is full where it is the bottleneck.
 
 use super::{Gap, Group, Stated, assumed, ends, of, resource};
+use crate::asked::Translated;
 use crate::contention::{Contention, Copies, CoreWork, DeviceWork, HALF, RED_LEAST};
 use crate::domains::{self, Domains};
 use crate::engine::Predictor;
@@ -19,7 +20,9 @@ impl Predictor {
                 "credits of {of} for a device's writes were not published, and narrows measures \
                  none: `narrows credits` counts those of a core's reads alone"
             );
-            let is_asked = asked.ddio.is_some() || asked.neighbours.is_some();
+            let is_asked = asked.ddio.is_some()
+                || asked.neighbours.is_some()
+                || asked.iommu.as_ref().is_some_and(Translated::is_said);
             return is_asked.then(|| Err(Gap::new(ResourceName::DeviceWrites, why)));
         };
         Some(self.credits(&domains, traffic, group))
@@ -34,43 +37,45 @@ impl Predictor {
     fn credits(&self, domains: &Domains, traffic: Traffic, group: &Group) -> Stated {
         let writes = domains.device_write;
         let count = group.nics as f64;
-        if group.work != group.socket {
-            let most = count * writes.gbps(self.least_ns(domains));
-            let why = format!(
-                "how long lines wait on their way to another processor was not published; \
-                 credits carry {most:.0} Gb/s at most, as to the NIC's own processor"
-            );
+        if group.work != group.socket && self.server.asked.neighbours.is_some() {
+            let why = "how long lines wait beside other cores on their way to another processor was \
+                       not published";
             return Err(Gap::new(ResourceName::DeviceWrites, why));
         }
+        let detours = self.detours(domains, group);
         let wait_ns = self.wait_ns(domains, traffic, group)?;
-        let to_memory_ns = writes.unloaded_ns + wait_ns;
-        let to_memory = count * writes.gbps(to_memory_ns);
-        let to_cache = count * writes.gbps(domains.device_write_to_cache_ns);
-        let (gbps, ns, where_to) = match self.server.asked.ddio {
-            Some(false) => (to_memory, to_memory_ns, "memory"),
-            _ => (to_cache, domains.device_write_to_cache_ns, "the cache"),
+        let to_memory_ns = writes.unloaded_ns + wait_ns + detours.ns;
+        let to_cache_ns = domains.device_write_to_cache_ns + detours.ns;
+        let (ns, where_to) = match self.server.asked.ddio {
+            Some(false) => (to_memory_ns, "memory"),
+            _ => (to_cache_ns, "the cache"),
         };
+        let gbps = count * writes.gbps(ns);
         let (least, most) = self.off(writes.gbps(to_memory_ns));
-        // Where nobody says, the cache may not take them.
-        let low = match self.server.asked.ddio {
-            None => (least * to_memory / gbps).min(1.0),
-            Some(false) => least,
-            // Lines that the cache takes do not wait behind memory.
-            Some(true) => 1.0 / most,
+        // Where nobody says, the cache may not take them; lines that it takes do not wait behind
+        // memory.
+        let (slowest_ns, share) = match self.server.asked.ddio {
+            Some(true) => (to_cache_ns, 1.0 / most),
+            _ => (to_memory_ns, least),
         };
+        let low = share * count * writes.gbps(slowest_ns + detours.most_ns - detours.ns);
+        let high = most * count * writes.gbps(ns + detours.least_ns - detours.ns);
+        let range = ((low / gbps).min(1.0), high / gbps);
         let says = format!(
-            "{} lines of 64 B in flight, {ns:.0} ns each to {where_to}; {:.0} ns is enough for 100 Gb/s",
+            "{} lines of 64 B in flight, {ns:.0} ns each to {where_to}; {:.0} ns is enough for 100 Gb/s{}",
             writes.credits,
-            writes.break_even_ns(100.0)
+            writes.break_even_ns(100.0),
+            detours.says
         );
         let source = Provenance::DataSheet(domains.source.clone());
-        let with = vec![
+        let mut with = vec![
             of("credits", writes.credits, "", &source),
             // The wait is none of what was published.
             of("latency", self.least_ns(domains), "ns", &source),
             of("wait behind other cores", wait_ns, "ns", &self.waits_from()),
         ];
-        Ok(resource(ResourceName::DeviceWrites, gbps, (low, most), says).with(with))
+        with.extend(detours.with);
+        Ok(resource(ResourceName::DeviceWrites, gbps, range, says).with(with))
     }
 
     /// Where the waits under load are from.

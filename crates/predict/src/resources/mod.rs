@@ -4,6 +4,7 @@
 pub(crate) mod between;
 mod cpu;
 mod credits;
+mod detours;
 mod memory;
 mod nic;
 mod pcie;
