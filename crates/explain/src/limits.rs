@@ -17,6 +17,7 @@ use named::{NAMED, Named};
 use narrows_model::reading::keys;
 use narrows_model::result::{Estimate, Finding, PredictedPath, ResourceAt};
 use narrows_stats::Bursts;
+pub use of_ends::PACE;
 use of_ends::{is_starved, of_ends};
 use schemars::JsonSchema;
 use second::second;

@@ -3,9 +3,9 @@
 use crate::drawn::canvas::cut;
 use crate::explained::{self, Standing};
 use crate::sentences::Answer;
-use crate::study::{Panel, StudyResults, text};
+use crate::study::{Panel, PanelRow, StudyResults, text};
 use crate::{Analysis, latency, neighbours, paths, placement, wire, words};
-use narrows_explain::limits::{Limit, Sureness};
+use narrows_explain::limits::{Limit, PACE, Sureness};
 use narrows_model::load::Role;
 use narrows_model::load::Wait;
 use narrows_model::result::ResourceAt;
@@ -110,6 +110,7 @@ pub fn of_study(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Answe
     } else {
         rows.min_by(|a, b| a.1.total_cmp(&b.1))?
     };
+    let (row, median) = short_of_pace(analysis, panel, row).unwrap_or((row, median));
     let summary = analysis.summaries.get(row.trial)?;
     let (across, level) = (&results.across, &row.level);
     let job = neighbours::worst(analysis);
@@ -137,6 +138,25 @@ pub fn of_study(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Answe
         bottleneck: format!("{across} {level}: {}", says(analysis, summary)),
         action: remedy.unwrap_or_else(|| level_action(analysis, summary)),
     })
+}
+
+/// The lowest level of a panel that does not keep the pace which its best keeps: the best has all
+/// that was asked for, and the question is what holds the others.
+fn short_of_pace<'a>(
+    analysis: &Analysis<'_>,
+    panel: &'a Panel,
+    best: &PanelRow,
+) -> Option<(&'a PanelRow, f64)> {
+    if !keeps_pace(analysis, best) {
+        return None;
+    }
+    let short = panel.rows.iter().filter_map(|row| Some((row, row.median?)));
+    short.filter(|(row, _)| !keeps_pace(analysis, row)).min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+fn keeps_pace(analysis: &Analysis<'_>, row: &PanelRow) -> bool {
+    let limit = analysis.summaries.get(row.trial).and_then(|summary| limit(analysis, summary));
+    limit.is_some_and(|limit| limit.what == PACE)
 }
 
 /// What to do about a level of an experiment. The findings of all its cells stand beside it: a

@@ -3,11 +3,12 @@
 mod kept;
 mod planted;
 
+use narrows_explain::limits::{Limit, PACE, Sureness};
 use narrows_model::Fact;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Level;
-use narrows_report::Analysis;
 use narrows_report::joint::{self, Part};
+use narrows_report::{Analysis, answer};
 use planted::{host, session, study};
 
 fn text(study: &StoredStudy) -> String {
@@ -258,4 +259,41 @@ fn many_panels_of_many_levels_have_a_column_each() {
     let cells: Vec<&str> = row.split("  ").filter(|cell| !cell.trim().is_empty()).collect();
     assert_eq!(cells.len(), 1 + 8, "{row}");
     assert!(row.ends_with("57.42 Gb/s"), "{row}");
+}
+
+/// As a study of an anomaly: both levels are asked for 50 Gb/s and one of them has it.
+#[test]
+fn a_level_that_keeps_the_pace_leaves_the_question_to_those_that_do_not() {
+    let told = |medians: &[f64], keeping: &[&str]| {
+        let of = study("size", medians, 8, None);
+        let mut analysis = Analysis::of(&of);
+        let cells = of.trials.iter().map(|trial| &trial.label);
+        let keeps = cells.filter(|label| keeping.iter().any(|end| label.ends_with(end)));
+        analysis.limits = keeps.map(|label| at_its_pace(label)).collect();
+        let results = analysis.study.as_ref().expect("levels");
+        let said = answer::of_study(&analysis, results).expect("an answer");
+        [said.spread, said.bottleneck, said.action].join("\n")
+    };
+    let unpaced = told(&[8.0, 50.0, 20.0], &[]);
+    assert!(unpaced.contains("\nsize 2: "), "{unpaced}");
+    let paced = told(&[8.0, 50.0, 20.0], &["2"]);
+    assert!(paced.starts_with("size 1: "), "{paced}");
+    assert!(paced.contains("\nsize 1: ") && !paced.contains(PACE), "{paced}");
+    // All of them keep it: nothing is left to ask.
+    let kept = told(&[49.9, 50.0], &["1", "2"]);
+    assert!(kept.contains("\nsize 2: the requested pace"), "{kept}");
+}
+
+fn at_its_pace(cell: &str) -> Limit {
+    Limit {
+        cell: cell.to_owned(),
+        rule: None,
+        what: PACE.to_owned(),
+        sureness: Sureness::Counted,
+        excludes: Vec::new(),
+        next: None,
+        action: Some("nothing".to_owned()),
+        worth: None,
+        second: None,
+    }
 }

@@ -189,12 +189,14 @@ pub fn pictures(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     drawn.filter(|(_, svg)| !svg.is_empty()).collect()
 }
 
+/// The job comes first, in blue, and the traffic second, in red: as the regimes are called in which
+/// they are slower.
 fn lines(test: &NeighbourTest) -> [Line; 2] {
     let traffic = test.steps.iter().map(|step| point(step, &step.traffic)).collect();
     let jobs = test.steps.iter().filter_map(|step| Some(point(step, step.job.as_ref()?)));
     [
-        Line { name: "the traffic", points: traffic },
         Line { name: "the job", points: jobs.collect() },
+        Line { name: "the traffic", points: traffic },
     ]
 }
 

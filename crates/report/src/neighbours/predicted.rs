@@ -155,8 +155,8 @@ pub(super) fn lines(analysis: &Analysis<'_>, test: &NeighbourTest) -> Vec<Line> 
         Line { name, points: steps.iter().map(point).collect() }
     };
     vec![
-        line("the traffic, predicted", |step| step.traffic),
         line("the job, predicted", |step| step.job),
+        line("the traffic, predicted", |step| step.traffic),
     ]
 }
 

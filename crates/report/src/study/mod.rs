@@ -367,10 +367,14 @@ struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// What a cell over a path to another host should reach.
+    /// What a cell over a path to another host should reach: no more than it is asked for.
     fn predicted(&self, trial: &Trial) -> Option<Estimate> {
         let is_out = trial.path == NetworkPath::Peer && trial.kind.is_stream();
-        self.expected.get(&trial.label).filter(|_| is_out)?.range
+        let range = self.expected.get(&trial.label).filter(|_| is_out)?.range?;
+        let pace = trial.params.rate_bps.filter(|rate| *rate > 0);
+        let most = pace.map_or(f64::INFINITY, |rate| rate as f64);
+        let [value, low, high] = [range.value, range.low, range.high].map(|one| one.min(most));
+        Some(Estimate { value, low, high, ..range })
     }
 }
 
