@@ -6,32 +6,38 @@ use nix::fcntl::{Flock, FlockArg};
 use std::fs::File;
 use std::path::Path;
 
-/// What the lock lies on: each mount of sysfs has it, anybody may read it, and nobody writes it.
-const MEMORY: &str = "/sys/devices/system/cpu";
+/// What the locks lie on: anybody may read these, and nobody writes them. A network namespace has
+/// a sysfs of its own, and a PID namespace a procfs.
+const SHARED: [&str; 2] = ["/proc/cpuinfo", "/sys/devices/system/cpu"];
 
 /// This process is the only one that measures memory jobs beside traffic, as far as those go that
-/// see the same sysfs: a container with one of its own does not.
+/// see the same procfs or sysfs: a container with both of its own does not.
 #[derive(Debug)]
 pub struct Alone {
-    _lock: Option<Flock<File>>,
+    _locks: Vec<Flock<File>>,
 }
 
 impl Alone {
-    /// Takes the lock, or says that another has it. A host without that folder has none to take.
+    /// Takes the locks, or says that another has one. A host without those files has none to take.
     pub fn take() -> Result<Self, HostError> {
-        Self::on(Path::new(MEMORY))
+        Self::on(&SHARED.map(Path::new))
     }
 
-    fn on(folder: &Path) -> Result<Self, HostError> {
-        let Ok(file) = File::open(folder) else { return Ok(Self { _lock: None }) };
-        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(lock) => Ok(Self { _lock: Some(lock) }),
-            Err((_, Errno::EWOULDBLOCK)) => Err(HostError::Machine(
-                "another narrows loads this host's memory: each would measure the other".to_owned(),
-            )),
-            // A file system without locks.
-            Err(_) => Ok(Self { _lock: None }),
-        }
+    fn on(shared: &[&Path]) -> Result<Self, HostError> {
+        let locks: Result<Vec<_>, _> = shared.iter().filter_map(|path| locked(path)).collect();
+        locks.map(|_locks| Self { _locks })
+    }
+}
+
+/// The lock on a file or folder; `None` where there is none, or its file system has no locks.
+fn locked(path: &Path) -> Option<Result<Flock<File>, HostError>> {
+    let file = File::open(path).ok()?;
+    match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+        Ok(lock) => Some(Ok(lock)),
+        Err((_, Errno::EWOULDBLOCK)) => Some(Err(HostError::Machine(
+            "another narrows loads this host's memory: each would measure the other".to_owned(),
+        ))),
+        Err(_) => None,
     }
 }
 
@@ -41,14 +47,21 @@ mod tests {
 
     #[test]
     fn the_second_is_told_and_the_next_one_is_not() {
-        let folder = std::env::temp_dir().join(format!("narrows-alone-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder");
-        let first = Alone::on(&folder).expect("nobody else");
-        let second = Alone::on(&folder).map(drop).map_err(|why| why.to_string());
-        assert!(second.is_err_and(|why| why.contains("loads this host's memory")));
+        let made = std::env::temp_dir().join(format!("narrows-alone-{}", std::process::id()));
+        let folders = [made.join("proc"), made.join("sys")];
+        for folder in &folders {
+            std::fs::create_dir_all(folder).expect("a folder");
+        }
+        let both = [folders[0].as_path(), folders[1].as_path()];
+        let first = Alone::on(&both).expect("nobody else");
+        // In a namespace that shares one of the two.
+        for seen in [&both[..], &both[..1], &both[1..]] {
+            let second = Alone::on(seen).map(drop).map_err(|why| why.to_string());
+            assert!(second.is_err_and(|why| why.contains("loads this host's memory")));
+        }
         drop(first);
-        assert!(Alone::on(&folder).is_ok_and(|alone| alone._lock.is_some()));
-        std::fs::remove_dir(&folder).expect("an empty folder");
-        assert!(Alone::on(&folder).is_ok_and(|alone| alone._lock.is_none()), "nothing to lock");
+        assert!(Alone::on(&both).is_ok_and(|alone| alone._locks.len() == 2));
+        std::fs::remove_dir_all(&made).expect("what was made");
+        assert!(Alone::on(&both).is_ok_and(|alone| alone._locks.is_empty()), "nothing to lock");
     }
 }

@@ -78,6 +78,7 @@ pub fn trials(host: &Host, wanted: &Wanted, window: Nanos) -> Result<(Spot, Vec<
     if let Some(node) = wanted.memory_node.filter(|node| !has(*node)) {
         return Err(Unplaced::Node(node));
     }
+    fits(wanted, host)?;
     let plan = Plan { wanted, window };
     let mut trials = plan.kernels(&spot)?;
     if wanted.latency {
@@ -97,6 +98,16 @@ pub fn trials(host: &Host, wanted: &Wanted, window: Nanos) -> Result<(Spot, Vec<
         return Err(Unplaced::Nothing);
     }
     Ok((spot, trials))
+}
+
+/// Refuses a working set that the host cannot hold, or that chains alone cannot reach.
+fn fits(wanted: &Wanted, host: &Host) -> Result<(), Unplaced> {
+    let Some(bytes) = wanted.working_set_bytes else { return Ok(()) };
+    if let Some(free) = host.memory.available_bytes.value().filter(|free| bytes > **free) {
+        return Err(Unplaced::TooLarge { wanted: bytes, free: *free });
+    }
+    let is_long = !wanted.chains.is_empty() && bytes.0 > CHAIN_BYTES_MAX;
+    if is_long { Err(Unplaced::LongChain(Bytes(CHAIN_BYTES_MAX))) } else { Ok(()) }
 }
 
 /// The nodes of a host that have memory: a matrix needs two of them.

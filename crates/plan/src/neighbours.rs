@@ -270,7 +270,8 @@ fn cells(wanted: &Wanted, steps: usize) -> usize {
 }
 
 const NOTHING: &str = "none";
-const IDLE: &str = "the job alone";
+/// The factor of the traffic, and its level beside which the job has its own rate.
+pub const JOB_ALONE: (&str, &str) = ("traffic", "the job alone");
 
 /// The study's file.
 fn definition(
@@ -284,7 +285,7 @@ fn definition(
         "# Made by `narrows neighbours`: a memory job on some cores beside traffic, and each of \
          them alone.\nname = \"neighbours\"\n",
     );
-    let _ = writeln!(text, "about = {}", quoted(&about(cores, steps)));
+    let _ = writeln!(text, "about = {}", quoted(&about(wanted, cores, steps)));
     let _ = writeln!(text, "repeats = {}\n\n[quick]\nrepeats = 2\nseconds = 0.2\n", wanted.repeats);
     let network: Vec<String> = cores.network.iter().map(u32::to_string).collect();
     let affinity = if is_alone { network.join(",") } else { format!("{},nic", network[0]) };
@@ -293,13 +294,14 @@ fn definition(
         "[base]\nseconds = {:?}\nwarmup_seconds = {WARMUP_SECONDS:?}\naffinity = \"{affinity}\"\n",
         wanted.seconds
     );
-    let _ = writeln!(text, "[[factor]]\nname = \"traffic\"\nlevels = [");
+    let (traffic, idle) = JOB_ALONE;
+    let _ = writeln!(text, "[[factor]]\nname = \"{traffic}\"\nlevels = [");
     for traffic in &wanted.traffic {
         let _ = writeln!(text, "  {{ name = {}, {} }},", quoted(traffic.name()), traffic.keys());
     }
     let _ = writeln!(
         text,
-        "  # Next to nothing: the job's own rate.\n  {{ name = \"{IDLE}\", {}, bitrate = \
+        "  # Next to nothing: the job's own rate.\n  {{ name = \"{idle}\", {}, bitrate = \
          \"1M\" }},\n]\n\n[[factor]]\nname = \"neighbours\"\nlevels = [\n  {{ name = \
          \"{NOTHING}\" }},",
         Traffic::ALL[0].keys()
@@ -309,7 +311,7 @@ fn definition(
     }
     let _ = writeln!(
         text,
-        "]\n\n[[exclude]]\ntraffic = \"{IDLE}\"\nneighbours = \"{NOTHING}\"\n\n[report]\nacross = \
+        "]\n\n[[exclude]]\ntraffic = \"{idle}\"\nneighbours = \"{NOTHING}\"\n\n[report]\nacross = \
          \"neighbours\""
     );
     text
@@ -330,13 +332,17 @@ fn level(job: Kernel, threads: u32, cores: &Cores, has_nodes: bool) -> String {
 }
 
 /// What the study asks, and what its hosts leave open.
-fn about(cores: &Cores, steps: &[u32]) -> String {
+fn about(wanted: &Wanted, cores: &Cores, steps: &[u32]) -> String {
     let mut text = String::from("What do cores that use memory cost the network, and it them?");
     if cores.is_shared {
         text += " No core is free for the job alone: it shares CPUs with the traffic, so that \
                  nothing can be told of memory.";
     } else if steps.len() == 1 {
         text += " One core is free for the job.";
+    }
+    let most = cores.job.len();
+    if let Some(asked) = wanted.cores.filter(|asked| *asked as usize > most) {
+        let _ = write!(text, " Of the {asked} cores that were asked for the job can have {most}.");
     }
     text
 }

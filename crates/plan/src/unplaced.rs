@@ -1,5 +1,6 @@
 //! Why there is no such place on a host, or why a text names none.
 
+use narrows_model::Bytes;
 use narrows_model::workload::Kernel;
 use thiserror::Error;
 
@@ -63,6 +64,17 @@ pub enum Unplaced {
         /// CPUs of the place.
         cpus: u32,
     },
+    /// The working set is larger than the memory that is free.
+    #[error("{wanted} do not fit the memory that is free, {free}")]
+    TooLarge {
+        /// The working set that is wanted.
+        wanted: Bytes,
+        /// What the kernel has left.
+        free: Bytes,
+    },
+    /// Chains of pointers reach no further.
+    #[error("chains of pointers take {0} at most")]
+    LongChain(Bytes),
     /// One thread measures while another loads.
     #[error("loaded latency needs two CPUs of one node")]
     OneCpu,

@@ -138,3 +138,13 @@ fn every_word_of_traffic_is_its_own() {
     }
     assert_eq!(Traffic::named("tcp-rr"), None);
 }
+
+#[test]
+fn more_cores_than_there_are_is_said() {
+    let [three, many] = [3, 64].map(|cores| {
+        let wanted = Wanted { cores: Some(cores), ..wanted(60.0) };
+        of(&wanted, &host(1, 4), false).definition
+    });
+    assert!(many.contains("Of the 64 cores that were asked for the job can have 3."), "{many}");
+    assert!(!three.contains("asked for"), "{three}");
+}

@@ -289,3 +289,18 @@ fn a_check_measures_memory_tcp_and_udp() {
     tuned(&mut host, "congestion_control", "cubic");
     assert_eq!(other(&host, NetworkPath::Peer), None);
 }
+
+#[test]
+fn a_working_set_fits_the_memory_that_is_free_and_a_chain_2_gib() {
+    let large = Unplaced::TooLarge { wanted: Bytes::gib(17), free: Bytes::gib(16) };
+    for (size, chains, why) in [
+        (Bytes::gib(16), vec![], None),
+        (Bytes::gib(17), vec![], Some(large)),
+        (Bytes::gib(2), vec![1, 2], None),
+        (Bytes::gib(3), vec![1, 2], Some(Unplaced::LongChain(Bytes::gib(2)))),
+    ] {
+        let kernels = vec![Kernel::Read];
+        let wanted = Wanted { kernels, working_set_bytes: Some(size), chains, ..Wanted::default() };
+        assert_eq!(mem(&wanted).err(), why, "{wanted:?}");
+    }
+}

@@ -167,9 +167,14 @@ impl SessionPlan {
             .collect()
     }
 
-    /// Refuses a study of which no cell can ever run here.
-    pub fn check_any_runs(&self) -> Result<(), Refusal> {
-        match self.missing.iter().cloned().collect::<Option<Vec<String>>>() {
+    /// Refuses a study of which no cell can ever run here, or none but those at a level of a
+    /// factor that others are compared with.
+    pub fn check_any_runs(&self, baseline: Option<(&str, &str)>) -> Result<(), Refusal> {
+        let cells = self.trials.iter().zip(&self.missing);
+        let counting = cells.filter(|(trial, _)| {
+            baseline.is_none_or(|(factor, level)| trial.level(factor) != Some(level))
+        });
+        match counting.map(|(_, why)| why.clone()).collect::<Option<Vec<String>>>() {
             Some(whys) => Err(Refusal::NothingRuns(whys.into_iter().next().unwrap_or_default())),
             None => Ok(()),
         }

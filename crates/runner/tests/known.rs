@@ -197,9 +197,15 @@ fn cells_of_another_machine_wait_for_it_and_say_what_to_change() {
     let schedule = Schedule::new(&defined, 1, &plan);
     assert_eq!((schedule.elsewhere(&plan).len(), schedule.runs_left().0), (1, 2));
     assert_eq!(plan.cannot().into_values().collect::<Vec<_>>(), ["too short", "too short"]);
-    assert!(plan.check_any_runs().is_ok());
+    assert!(plan.check_any_runs(None).is_ok());
+    // Fibre alone is left, and is what others are compared with.
+    let copper = |trial: &Trial| trial.level("cable") == Some("copper");
+    let plan = of(&|trial| copper(trial).then(|| "no copper".to_owned())).expect("a plan");
+    assert!(plan.check_any_runs(None).is_ok());
+    let refused = plan.check_any_runs(Some(("cable", "fibre"))).expect_err("nothing to compare");
+    assert!(refused.to_string().ends_with("no copper"), "{refused}");
     let plan = of(&|_| Some("no wire".to_owned())).expect("a plan");
-    let refused = plan.check_any_runs().expect_err("no cell runs").to_string();
+    let refused = plan.check_any_runs(None).expect_err("no cell runs").to_string();
     assert!(refused.ends_with("no wire"), "{refused}");
     let wrong = BTreeMap::from([("colour".to_owned(), "red".to_owned())]);
     let wrong = SessionPlan::of(&defined, &site(Host::default()), &wrong, &|_| None);

@@ -160,15 +160,21 @@ impl Told {
     }
 
     fn text(&self) -> String {
+        let alone = self.curve.first().filter(|first| first.chains == 1);
         let mut text = match &self.core_reads {
             Some(found) => of_reads(found, self.held),
-            None => "lines in flight: nothing was measured\n".to_owned(),
+            None if self.curve.is_empty() => "lines in flight: nothing was measured\n".to_owned(),
+            None if alone.is_none() => {
+                "lines in flight: unknown, since one chain alone was not measured\n".to_owned()
+            }
+            None => "lines in flight: unknown, since one chain alone was measured\n".to_owned(),
         };
         text += "\nchains   ns a load   lines in flight\n";
-        let alone = self.curve.first().map_or(0.0, |one| one.load_ns.value);
         for point in &self.curve {
             let ns = point.load_ns.value;
-            text += &format!("{:>6}   {ns:>9.1}   {:>15.1}\n", point.chains, alone / ns);
+            let lines = alone.map(|one| format!("{:.1}", one.load_ns.value / ns));
+            let lines = lines.unwrap_or_else(|| "-".to_owned());
+            text += &format!("{:>6}   {ns:>9.1}   {lines:>15}\n", point.chains);
         }
         if self.noisy > 0 {
             let cells = self.curve.len();
@@ -233,10 +239,33 @@ mod tests {
         assert_eq!(Held::of(Bytes(1 << 40), Some(0), &Host::default()), Held::Unknown);
     }
 
+    fn load_ns(chains: u32, ns: f64) -> Chains {
+        let load_ns = Measured { value: ns, low: ns, high: ns, from: String::new() };
+        Chains { chains, load_ns }
+    }
+
+    #[test]
+    fn without_one_chain_alone_no_lines_are_counted() {
+        for (curve, says) in [
+            (vec![load_ns(8, 2.0), load_ns(64, 1.0)], "unknown, since one chain alone was not"),
+            (vec![load_ns(1, 10.0)], "unknown, since one chain alone was measured"),
+            (vec![], "nothing was measured"),
+        ] {
+            let core_reads = plateau(&curve);
+            let told = Told { core_reads, held: Held::Memory, curve, published: None, noisy: 0 };
+            let text = told.text();
+            assert!(text.starts_with(&format!("lines in flight: {says}")), "{text}");
+            let is_counted = text.contains("   1.0\n");
+            assert_eq!(
+                is_counted,
+                says.ends_with("was measured") && !told.curve.is_empty(),
+                "{text}"
+            );
+        }
+    }
+
     #[test]
     fn the_sentence_and_the_document_say_from_where_it_reads() {
-        let measured = |value| Measured { value, low: value, high: value, from: String::new() };
-        let load_ns = |chains, ns| Chains { chains, load_ns: measured(ns) };
         for (held, words, json) in [
             (Held::Cache, "64.0 GB/s from a cache that the buffer fits", r#""read_from": "cache""#),
             (Held::Memory, "64.0 GB/s from anywhere in memory", r#""read_from": "memory""#),

@@ -6,7 +6,7 @@ use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::output;
 use narrows_hostctl::alone::Alone;
-use narrows_plan::neighbours::{Neighbours, NoNeighbours, Wanted};
+use narrows_plan::neighbours::{JOB_ALONE, Neighbours, NoNeighbours, Wanted};
 use narrows_runner::{Defined, Machines};
 
 /// Runs the command: makes a study of the host as it is, and runs it.
@@ -32,6 +32,7 @@ pub fn run(args: &NeighboursArgs) -> Result<u8, Failure> {
         file: &file,
         quick: false,
         seed: args.seed,
+        baseline: Some(JOB_ALONE),
         session: &session,
     };
     begin(&new, machines)

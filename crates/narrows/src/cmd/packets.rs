@@ -159,6 +159,7 @@ fn searched(args: &PacketsArgs, mut settings: Settings) -> Result<u8, Failure> {
         file: &file,
         quick: false,
         seed: None,
+        baseline: None,
         session: &session,
     };
     begin(&new, machines)

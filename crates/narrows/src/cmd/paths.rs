@@ -37,6 +37,7 @@ pub fn run(args: &PathsArgs) -> Result<u8, Failure> {
         file: &file,
         quick: false,
         seed: args.seed,
+        baseline: None,
         session: &session,
     };
     begin(&new, machines)

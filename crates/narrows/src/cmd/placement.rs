@@ -29,6 +29,7 @@ pub fn run(args: &PlacementArgs) -> Result<u8, Failure> {
         file: &file,
         quick: false,
         seed: args.seed,
+        baseline: None,
         session: &session,
     };
     begin(&new, machines)

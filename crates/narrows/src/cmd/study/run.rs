@@ -52,6 +52,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
         file: &file,
         quick: args.quick,
         seed: args.seed,
+        baseline: None,
         session: &args.session,
     };
     begin(&new, machines)
@@ -68,6 +69,8 @@ pub struct New<'a> {
     pub quick: bool,
     /// Seed of the order; without it that of the definition, else one is drawn.
     pub seed: Option<u64>,
+    /// A factor's level whose cells say nothing without others beside them.
+    pub baseline: Option<(&'a str, &'a str)>,
     /// How it is printed, and whether anything is run.
     pub session: &'a SessionArgs,
 }
@@ -81,10 +84,12 @@ pub fn begin(new: &New<'_>, mut machines: Machines) -> Result<u8, Failure> {
         .or(defined.definition.seed)
         .map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
     let engine = StudyEngine::begin(defined, seed, &plan);
+    if new.baseline.is_some() || !session.dry_run {
+        plan.check_any_runs(new.baseline)?;
+    }
     if session.dry_run {
         return outlook::print(defined, &plan, engine.schedule(), &machines.path_says());
     }
-    plan.check_any_runs()?;
     demands::check_all(&plan.trials, &session.demands)?;
     let names: Vec<&str> = plan.site.peers.iter().map(|far| far.name.as_str()).collect();
     let names = names.join(BETWEEN_NAMES);
