@@ -21,6 +21,13 @@ pub fn say_error(says: &str, hint: &str) {
     say(anstream::stderr(), &in_width(&format!("\x1b[33mhint:\x1b[0m {}", line(hint))));
 }
 
+/// What is wrong with a command line, in lines of its own, and its hint.
+pub fn say_usage(says: &str, hint: &str) {
+    let lines: Vec<_> = says.lines().map(line).collect();
+    say(anstream::stderr(), &format!("\x1b[31merror:\x1b[0m {}\n", lines.join("\n")));
+    say(anstream::stderr(), &in_width(&format!("\x1b[33mhint:\x1b[0m {}", line(hint))));
+}
+
 /// The text in the width of the terminal that standard error is.
 fn in_width(text: &str) -> String {
     screen::columns_of_errors().map_or_else(|| text.to_owned(), |columns| fold(text, columns))

@@ -1,6 +1,7 @@
 //! Options of iperf, iperf3 and nuttcp that narrows has under another name, or not at all: who
 //! types one is told what to type here.
 
+use crate::said;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// An option as those tools have it, in its short and long form, and what does that here.
@@ -112,23 +113,77 @@ fn hint(argument: &str, is_udp: bool) -> Option<&'static str> {
     of_udp.chain(&HABITS).find(|habit| habit.names.contains(&name)).map(|habit| habit.hint)
 }
 
-/// Ends with what is wrong with the command line: usage errors with 2, help with 0.
-pub fn exit(mut error: clap::Error) -> ! {
-    let unknown = match error.get(ContextKind::InvalidArg) {
+/// Ends with what is wrong with the command line and one hint: usage errors with 2, help with 0.
+pub fn exit(error: clap::Error) -> ! {
+    if error.exit_code() == 0 {
+        error.exit();
+    }
+    let command = std::env::args().nth(1);
+    let known = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(argument)) if error.kind() == ErrorKind::UnknownArgument => {
-            hint(argument, std::env::args().nth(1).is_some_and(|command| command == "udp"))
+            hint(argument, command.as_deref() == Some("udp"))
         }
         _ => None,
     };
-    let Some(hint) = unknown else { error.exit() };
-    // That it could be a value, or is like another option, leads away from the hint.
-    for kind in
-        [ContextKind::Suggested, ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand]
-    {
-        error.remove(kind);
-    }
+    let (says, hint) = with_hint(&error.to_string(), known, command.as_deref());
     // Where standard error is gone the exit code still says it.
-    let _ = error.print();
-    note!("hint: {hint}");
+    said::say_usage(&says, &hint);
     std::process::exit(error.exit_code())
+}
+
+/// How the parser begins a line that suggests something.
+const TIP: &str = "tip: ";
+/// How its last line begins.
+const MORE: &str = "For more information, try";
+
+/// What is wrong without its first word, and the hint: what is known of the argument, else what
+/// the parser suggests, else where the options are told.
+fn with_hint(error: &str, known: Option<&str>, command: Option<&str>) -> (String, String) {
+    let (mut says, mut hint) = (Vec::new(), known);
+    for line in error.trim_end().lines() {
+        match line.trim_start().strip_prefix(TIP) {
+            Some(tip) => hint = hint.or(Some(tip)),
+            None if line.starts_with(MORE) => {}
+            None => says.push(line),
+        }
+    }
+    // What its tips leave are empty lines.
+    let says = says.join("\n").trim_end().replace("\n\n\n", "\n\n");
+    let says = says.trim_start_matches("error: ").to_owned();
+    let hint = hint.map_or_else(|| options_of(command, &says), str::to_owned);
+    (says, hint)
+}
+
+/// Where the options of a command are told, or the commands where there is none of its name.
+fn options_of(command: Option<&str>, error: &str) -> String {
+    match command.filter(|word| !word.starts_with('-') && !error.contains("subcommand")) {
+        Some(command) => format!("`narrows {command} --help` tells what it takes"),
+        None => "`narrows --help` tells what it takes".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_has_one_hint() {
+        let unknown = "error: unexpected argument '--nonsense' found\n\n  tip: a similar argument \
+                       exists: '--response'\n\nUsage: narrows tcp <HOST>...\n\nFor more \
+                       information, try '--help'.\n";
+        let told = "unexpected argument '--nonsense' found\n\nUsage: narrows tcp <HOST>...";
+        let similar = "a similar argument exists: '--response'".to_owned();
+        assert_eq!(with_hint(unknown, None, Some("tcp")), (told.to_owned(), similar));
+        assert_eq!(with_hint(unknown, Some("type -t"), Some("tcp")).1, "type -t");
+        let value = "error: invalid value 'x' for '--size <SIZE>': not a number\n\nFor more \
+                     information, try '--help'.\n";
+        let says = "invalid value 'x' for '--size <SIZE>': not a number".to_owned();
+        let tcp = "`narrows tcp --help` tells what it takes".to_owned();
+        assert_eq!(with_hint(value, None, Some("tcp")), (says, tcp));
+        let none = with_hint(value, None, Some("--size")).1;
+        assert_eq!(none, "`narrows --help` tells what it takes");
+        let command = "error: unrecognized subcommand 'nonsense'\n";
+        let hint = with_hint(command, None, Some("nonsense")).1;
+        assert_eq!(hint, "`narrows --help` tells what it takes");
+    }
 }
