@@ -112,8 +112,12 @@ fn neighbours(said: &Said) -> Result<Option<(f64, CoreWork)>, Refused> {
     let words: Vec<&'static str> = contention::WORK.iter().map(|(word, _)| *word).collect();
     let named = word(said, "neighbours.work", &words)?;
     let work = contention::WORK.iter().find(|(word, _)| Some(*word) == named);
+    let cores = number(said, "neighbours")?;
+    if cores.is_none() && work.is_some() {
+        return Err(Refused::Alone("neighbours.work", "neighbours"));
+    }
     let work = work.map_or(CoreWork::Reads, |(_, work)| *work);
-    Ok(number(said, "neighbours")?.map(|cores| (cores.value, work)))
+    Ok(cores.map(|cores| (cores.value, work)))
 }
 
 /// Whether a key that takes yes or no says yes; `None` where it was not said.

@@ -145,6 +145,35 @@ impl Contention {
         (alone.core_gb_s / both.core_gb_s, device)
     }
 
+    /// The 80 % ranges of both slowdowns, as what credits leave of a NIC has it: where cores write
+    /// and the device may be in red, up to the worst that was published.
+    pub fn ranges(&self, domains: &Domains) -> [(f64, f64); 2] {
+        let (cores, device) = self.slowdowns(domains);
+        let (low, high) = ((-HALF).exp(), HALF.exp());
+        let carried_gb_s = self.carried_gb_s(domains, self.left(domains).wait_ns);
+        let may_be_red =
+            self.work == CoreWork::ReadsAndWrites && RED_LEAST * carried_gb_s < self.offered_gb_s;
+        let least = if may_be_red { RED_LEAST } else { low };
+        let worst = self.offered_gb_s / (least * carried_gb_s);
+        // How many credits reads have is not known: up to 1.03 was published.
+        let is_known = self.copies.is_none() && self.device == DeviceWork::Writes;
+        let copied = if is_known { 1.0 } else { high };
+        [
+            ((cores * low).max(1.0), cores * high),
+            ((device * low).max(1.0), (device * copied).max(worst).max(1.0)),
+        ]
+    }
+
+    /// What the device's credits carry while every line waits so long, in GB/s.
+    fn carried_gb_s(&self, domains: &Domains, wait_ns: f64) -> f64 {
+        let writes = domains.device_write;
+        match self.device {
+            DeviceWork::Writes => writes.credits * LINE_BYTES / (writes.unloaded_ns + wait_ns),
+            // As many credits as were seen were not all there are.
+            DeviceWork::Reads => f64::INFINITY,
+        }
+    }
+
     /// How many times longer a byte takes its receivers than while the cores do nothing: their
     /// copies wait for memory.
     pub fn copies_slower(&self, domains: &Domains) -> f64 {
@@ -167,12 +196,7 @@ impl Contention {
             CoreWork::ReadsAndWrites => domains.core_write.unloaded_ns,
         };
         let core_gb_s = read.credits * LINE_BYTES / (read.unloaded_ns + write_ns + wait_ns);
-        let writes = domains.device_write;
-        let carried_gb_s = match self.device {
-            DeviceWork::Writes => writes.credits * LINE_BYTES / (writes.unloaded_ns + wait_ns),
-            // As many credits as were seen were not all there are.
-            DeviceWork::Reads => f64::INFINITY,
-        };
+        let carried_gb_s = self.carried_gb_s(domains, wait_ns);
         let device_gb_s = offered_gb_s.min(carried_gb_s);
         Left { core_gb_s, device_gb_s, wait_ns, is_credit_bound: carried_gb_s < offered_gb_s }
     }
@@ -189,12 +213,23 @@ impl Contention {
         self.load(0.0, self.offered_gb_s) <= 1.0
     }
 
+    /// What all cores read and write together, in GB/s.
+    pub fn cores_gb_s(&self, left: &Left) -> f64 {
+        let read = self.cores * left.core_gb_s;
+        read + self.written(read)
+    }
+
+    /// What cores write that read so much, in GB/s.
+    fn written(&self, read: f64) -> f64 {
+        match self.work {
+            CoreWork::Reads => 0.0,
+            CoreWork::ReadsAndWrites => read,
+        }
+    }
+
     /// Share in use of what the channels reach, by what all cores read and the device moves.
     fn load(&self, cores: f64, device: f64) -> f64 {
-        let written = match self.work {
-            CoreWork::Reads => 0.0,
-            CoreWork::ReadsAndWrites => cores,
-        };
+        let written = self.written(cores);
         let copied = device * self.copies.map_or(0.0, |copies| copies.lines);
         let total = cores + written + device + copied;
         if total <= 0.0 {
@@ -262,6 +297,24 @@ mod tests {
         let narrow = Contention { peak_gb_s: copied.peak_gb_s / 2.0, ..copied };
         assert!(copied.fits_alone() && !narrow.fits_alone());
         assert!(Contention { copies: None, ..narrow }.fits_alone());
+    }
+
+    #[test]
+    fn ranges_hold_what_was_published_in_red_and_are_narrow_in_blue() {
+        // RoCE beside four to six cores that read and write: cores, device.
+        for (cores, published) in [(4.0, [1.30, 1.22]), (5.0, [1.31, 1.52]), (6.0, [1.31, 1.67])] {
+            let (all, domains) = of(cores, CoreWork::ReadsAndWrites, DeviceWork::Writes);
+            let [_, (low, high)] = all.ranges(domains);
+            assert!(low <= published[1] && published[1] <= high, "{cores}: {low} to {high}");
+        }
+        let (blue, domains) = of(6.0, CoreWork::Reads, DeviceWork::Writes);
+        let [(low, high), device] = blue.ranges(domains);
+        let cores = blue.slowdowns(domains).0;
+        assert!((low / cores - (-HALF).exp()).abs() < 1e-9, "{low} to {high}");
+        assert!((high / cores - HALF.exp()).abs() < 1e-9, "{low} to {high}");
+        assert!(device.0 == 1.0 && device.1 < 1.15, "{device:?}");
+        let (reads, domains) = of(6.0, CoreWork::ReadsAndWrites, DeviceWork::Reads);
+        assert_eq!(reads.ranges(domains)[1], (1.0, HALF.exp()), "credits of reads are not known");
     }
 
     #[test]

@@ -64,6 +64,13 @@ impl Domains {
         Self { under_load: under_load.cloned(), ..self.clone() }
     }
 
+    /// Those of so many devices, each on a root complex of its own.
+    pub fn of_devices(&self, count: f64) -> Self {
+        let mut all = self.clone();
+        all.device_write.credits *= count;
+        all
+    }
+
     /// How long a line waits behind memory at a share of its use, in nanoseconds.
     pub fn wait_ns(&self, used: f64) -> f64 {
         match &self.under_load {

@@ -27,6 +27,8 @@ pub enum Refused {
     NoSocket(String, String),
     /// The key names a processor, and the host has so many, counted from 0.
     BeyondSockets(&'static str, usize, usize),
+    /// The first key says something of what the second one says, which was not said.
+    Alone(&'static str, &'static str),
     /// One port with a slot on every processor, on a host with one processor.
     DirectNeedsTwo,
     /// As many NICs were counted and so many others named.
@@ -73,6 +75,7 @@ impl fmt::Display for Refused {
             Self::BeyondSockets(key, socket, sockets) => {
                 write!(f, "{key}={socket}: there are {sockets} processors, from 0 on")
             }
+            Self::Alone(key, needed) => write!(f, "{key} needs {needed}, which was not said"),
             Self::DirectNeedsTwo => write!(f, "nic.direct=yes needs two processors"),
             Self::NicCount(count, named) => {
                 write!(f, "nic.count={count}, and nic.socket names {named}")

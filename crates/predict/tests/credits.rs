@@ -253,3 +253,43 @@ fn translation_is_read_of_the_host_and_what_is_said_goes_first() {
         assert_eq!(iommu.ok(), Some(known), "{:?}", host.tuning);
     }
 }
+
+/// Two channels of 2933 MT/s reach 33.3 GB/s of 46.9 (0.71); what six cores that read and write
+/// take of it is not there for NICs.
+#[test]
+fn neighbours_take_their_memory_and_several_nics_share_what_is_left() {
+    for nics in ["1", "2", "4"] {
+        let all = [
+            ("nic.gbps", "100"),
+            ("nic.count", nics),
+            ("memory.socket0", "1,0,0/1,0,0"),
+            ("ddio", "no"),
+            ("neighbours", "6"),
+            ("neighbours.work", "read-write"),
+        ];
+        let reach = reach("Xeon Gold 6234", WRITE, &all);
+        let memory = reach.resources.iter().find(|one| one.name == ResourceName::Memory);
+        let memory = memory.expect("memory");
+        let words = memory.only_if.as_deref().expect("a condition");
+        let taken = words.split(' ').find_map(|word| word.parse::<f64>().ok());
+        let taken = taken.expect("GB/s of the neighbours");
+        assert_eq!(reach.bottleneck, Some(ResourceName::DeviceWrites), "{reach:?}");
+        assert!(taken > 5.0, "{reach:?}");
+        assert!((reach.value / 8.0 + taken - 33.3).abs() < 0.1, "{nics}: {taken} {reach:?}");
+    }
+    // Where the cache takes a NIC's writes, or of kernel sockets, that is not said.
+    let cached = [("ddio", "yes"), ("neighbours", "6")];
+    let reach = reach("Xeon Gold 6234", WRITE, &cached);
+    let memory = reach.resources.iter().find(|one| one.name == ResourceName::Memory);
+    assert!(memory.is_some_and(|one| one.says.contains("without what the neighbours take")));
+    let waits = reach.resources.iter().flat_map(|one| &one.parameters);
+    assert!(waits.clone().all(|one| one.name != "wait behind other cores"), "it is in no figure");
+}
+
+#[test]
+fn work_of_neighbours_without_any_is_refused() {
+    let said: Said = [("neighbours.work".into(), "read-write".into())].into();
+    let refused = of_nic(&Host::default(), None, &said, &Calibration::default());
+    let why = refused.err().map(|why| why.to_string());
+    assert_eq!(why.as_deref(), Some("neighbours.work needs neighbours, which was not said"));
+}

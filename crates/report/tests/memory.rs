@@ -284,9 +284,9 @@ fn what_waited_is_told_with_the_regime_by_counters() {
         "queues of the receiver's host: 34 lines or more in the write queue in 95 % of cycles, \
          200 ns a line in it, 50 ns a line in the read queue, a row opened for 25 % of lines, 92 \
          lines in the busiest root complex, 767 ns a device write there",
-        "by counters device writes (red): 92 of the busiest root complex's 92 credits in use, \
-         which carry 61 Gb/s so, and the write queue full; thresholds of one Cascade Lake machine \
-         with DDIO and prefetch off",
+        "by counters device writes (red): 92 of the busiest root complex's 92 credits in use; \
+         at this latency all of them carry at most 61 Gb/s, and the write queue full; thresholds \
+         of one Cascade Lake machine with DDIO and prefetch off",
         "the counters took turns and ran 40 % of the time",
     ] {
         assert!(red.contains(says), "{says}:\n{red}");
@@ -322,7 +322,7 @@ fn one_socket_with_a_regime_is_enough_and_else_the_socket_is_named() {
         queues.retain(|one| one.of != QueueEvent::WriteFull);
     }
     let why = "regime of the receiver's host, socket 0 (memory latency or device writes) not told \
-               by counters: not known: cycles with a full write queue, or what it is told by";
+               by counters: not counted: cycles with a full write queue, or a count that it is computed from";
     let text = explained(&study);
     assert_eq!(text.matches(why).count(), 1, "{text}");
 }

@@ -35,8 +35,7 @@ impl Predictor {
     }
 
     fn credits(&self, domains: &Domains, traffic: Traffic, group: &Group) -> Stated {
-        let writes = domains.device_write;
-        let count = group.nics as f64;
+        let writes = domains.of_devices(group.nics as f64).device_write;
         if group.work != group.socket && self.server.asked.neighbours.is_some() {
             let why = "how long lines wait beside other cores on their way to another processor was \
                        not published";
@@ -50,30 +49,32 @@ impl Predictor {
             Some(false) => (to_memory_ns, "memory"),
             _ => (to_cache_ns, "the cache"),
         };
-        let gbps = count * writes.gbps(ns);
-        let (least, most) = self.off(writes.gbps(to_memory_ns));
+        let gbps = writes.gbps(ns);
+        let (least, most) = self.off(writes.gbps(to_memory_ns), group);
         // Where nobody says, the cache may not take them; lines that it takes do not wait behind
         // memory.
         let (slowest_ns, share) = match self.server.asked.ddio {
             Some(true) => (to_cache_ns, 1.0 / most),
             _ => (to_memory_ns, least),
         };
-        let low = share * count * writes.gbps(slowest_ns + detours.most_ns - detours.ns);
-        let high = most * count * writes.gbps(ns + detours.least_ns - detours.ns);
+        let low = share * writes.gbps(slowest_ns + detours.most_ns - detours.ns);
+        let high = most * writes.gbps(ns + detours.least_ns - detours.ns);
         let range = ((low / gbps).min(1.0), high / gbps);
         let says = format!(
             "{} lines of 64 B in flight, {ns:.0} ns each to {where_to}; {:.0} ns is enough for 100 Gb/s{}",
-            writes.credits,
-            writes.break_even_ns(100.0),
+            domains.device_write.credits,
+            domains.device_write.break_even_ns(100.0),
             detours.says
         );
         let source = Provenance::DataSheet(domains.source.clone());
         let mut with = vec![
-            of("credits", writes.credits, "", &source),
+            of("credits", domains.device_write.credits, "", &source),
             // The wait is none of what was published.
             of("latency", self.least_ns(domains), "ns", &source),
-            of("wait behind other cores", wait_ns, "ns", &self.waits_from()),
         ];
+        if wait_ns > 0.0 && self.server.asked.ddio != Some(true) {
+            with.push(of("wait behind other cores", wait_ns, "ns", &self.waits_from()));
+        }
         with.extend(detours.with);
         Ok(resource(ResourceName::DeviceWrites, gbps, range, says).with(with))
     }
@@ -94,15 +95,15 @@ impl Predictor {
         }
     }
 
-    /// The lower and the upper end as factors of what memory leaves one NIC's credits beside
+    /// The lower and the upper end as factors of what memory leaves the NICs' credits beside
     /// other cores. In red, where what is left is or may be less than the link brings, the lower
     /// end is the worst of the published slowdowns; cores that only read were never seen to
     /// cause it.
-    fn off(&self, to_memory_gbps: f64) -> (f64, f64) {
+    fn off(&self, to_memory_gbps: f64, group: &Group) -> (f64, f64) {
         let Some((_, work)) = self.server.asked.neighbours else { return (1.0, 1.0) };
         let (low, high) = ends(HALF);
         let link_gbps = self.server.link.as_ref().map_or(f64::INFINITY, |link| link.value);
-        let may_be_red = RED_LEAST * to_memory_gbps < link_gbps;
+        let may_be_red = RED_LEAST * to_memory_gbps < link_gbps * group.nics as f64;
         let is_red = work == CoreWork::ReadsAndWrites && may_be_red;
         (if is_red { RED_LEAST } else { low }, high)
     }
@@ -115,7 +116,8 @@ impl Predictor {
         if all.is_some_and(|all| !all.fits_alone()) {
             all = self.beside(group, None)?;
         }
-        Ok(all.map_or(0.0, |all| all.left(domains).wait_ns))
+        let domains = domains.of_devices(group.nics as f64);
+        Ok(all.map_or(0.0, |all| all.left(&domains).wait_ns))
     }
 
     /// How many times longer copies beside neighbours make a byte of TCP for its receiver, where
@@ -125,6 +127,15 @@ impl Predictor {
         let all = self.beside(group, Some(Copies::JUMBO_TCP)).ok()??;
         let is_known = group.work == group.socket && all.fits_alone();
         is_known.then(|| all.copies_slower(&domains))
+    }
+
+    /// What neighbours take of this group's memory beside a NIC whose writes all go there, in GB/s;
+    /// `None` without neighbours, or where that cannot be said.
+    pub(super) fn neighbours_gb_s(&self, group: &Group) -> Option<f64> {
+        let domains = self.domains()?.of_devices(group.nics as f64);
+        let all = self.beside(group, None).ok()??;
+        let is_known = group.work == group.socket && self.server.asked.ddio == Some(false);
+        is_known.then(|| all.cores_gb_s(&all.left(&domains)))
     }
 
     /// The neighbours that were asked for, beside what the link brings.
@@ -139,6 +150,7 @@ impl Predictor {
             return Err(Gap::new(ResourceName::DeviceWrites, why));
         }
         let offered_gb_s = self.server.link.as_ref().map_or(0.0, |link| link.value / 8.0);
+        let offered_gb_s = offered_gb_s * group.nics as f64;
         let device = DeviceWork::Writes;
         Ok(Some(Contention { cores, work, offered_gb_s, device, copies, peak_gb_s }))
     }

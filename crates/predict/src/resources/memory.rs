@@ -92,6 +92,11 @@ impl Predictor {
         if sharing > 1 {
             says += &format!(", for the NICs of {sharing} processors");
         }
+        // What is left beside neighbours is what credits get of it: `device-writes` has that.
+        let taken_gb_s = self.neighbours_gb_s(group).filter(|_| !traffic.is_kernel());
+        if self.server.asked.neighbours.is_some() && taken_gb_s.is_none() {
+            says += ", without what the neighbours take";
+        }
         if remote {
             says += ", on another processor than the NIC";
             if traffic.is_kernel() {
@@ -99,7 +104,10 @@ impl Predictor {
                 with.push(parameter("remote memory's cost", "x", &self.parameters.remote_loss));
             }
         }
-        Ok(resource(ResourceName::Memory, gbps, range, says).with(with))
+        let mut one = resource(ResourceName::Memory, gbps, range, says).with(with);
+        one.only_if = taken_gb_s
+            .map(|gb_s| format!("the neighbours rest, which take {gb_s:.1} GB/s beside the NIC"));
+        Ok(one)
     }
 
     /// Memory behind a path inside the host, if nothing stays in the caches.

@@ -1,5 +1,6 @@
 //! What credits and latencies say of the two beside what was measured of them, or why they say
-//! nothing: only what a NIC does by itself, and only where the family's credits are published.
+//! nothing: only of a NIC's own writes and reads and of what TCP's receivers copy, and only where the
+//! family's credits are published.
 
 use super::Line;
 use crate::Analysis;
@@ -20,8 +21,22 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Step {
     pub(super) cores: u32,
-    pub(super) traffic: f64,
-    pub(super) job: f64,
+    pub(super) traffic: Times,
+    pub(super) job: Times,
+}
+
+/// How many times slower, with the model's 80 % range.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Times {
+    value: f64,
+    low: f64,
+    high: f64,
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.2} x ({:.2} to {:.2})", self.value, self.low, self.high)
+    }
 }
 
 /// Why nothing is predicted of a test.
@@ -139,6 +154,9 @@ pub(super) fn of(analysis: &Analysis<'_>, test: &NeighbourTest) -> Result<Predic
     beside.iter_mut().for_each(|all| all.copies = copies.modelled());
     let steps = test.steps.iter().zip(&beside).map(|(step, all)| {
         let (job, traffic) = all.slowdowns(&domains);
+        let ranges = all.ranges(&domains);
+        let [job, traffic] = [(job, ranges[0]), (traffic, ranges[1])]
+            .map(|(value, (low, high))| Times { value, low, high });
         Step { cores: step.cores, traffic, job }
     });
     Ok(Predicted { steps: steps.collect(), domains, copies })
@@ -147,10 +165,10 @@ pub(super) fn of(analysis: &Analysis<'_>, test: &NeighbourTest) -> Result<Predic
 /// The two lines of a picture; none where nothing is predicted.
 pub(super) fn lines(analysis: &Analysis<'_>, test: &NeighbourTest) -> Vec<Line> {
     let Ok(Predicted { steps, .. }) = of(analysis, test) else { return Vec::new() };
-    let line = |name, times: fn(&Step) -> f64| {
+    let line = |name, times: fn(&Step) -> Times| {
         let point = |step: &Step| {
-            let times = times(step);
-            Point { cores: step.cores, times, low: times, high: times }
+            let Times { value, low, high } = times(step);
+            Point { cores: step.cores, times: value, low, high }
         };
         Line { name, points: steps.iter().map(point).collect() }
     };
@@ -166,7 +184,7 @@ pub(super) fn says(analysis: &Analysis<'_>, test: &NeighbourTest) -> String {
         Ok(Predicted { steps, domains, copies }) => {
             let each = steps.iter().map(|step| {
                 let Step { cores, traffic, job } = step;
-                format!("{}: {traffic:.2} x and {job:.2} x", super::plural(*cores))
+                format!("{}: {traffic} and {job}", super::plural(*cores))
             });
             format!(
                 "predicted slowdown of the traffic and of the job, from the published credits of {}, \

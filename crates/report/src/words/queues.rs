@@ -146,11 +146,17 @@ fn counted(
              {THRESHOLDS}",
             100.0 * share
         ),
-        ByCounters::Latency { times, core_gb_s } => format!(
-            "memory latency (blue): a read waits so long in memory's queue that it takes \
-             {times:.1} x as long; a core without prefetch then reads {core_gb_s:.1} GB/s at \
-             most; devices have credits to spare; {THRESHOLDS}"
-        ),
+        ByCounters::Latency { is_blue, times, core_gb_s } => {
+            let (blue, devices) = match is_blue {
+                true => (" (blue)", "devices have credits to spare"),
+                false => ("", "devices write next to nothing"),
+            };
+            format!(
+                "memory latency{blue}: a read waits so long in memory's queue that it takes \
+                 {times:.1} x as long as unloaded; a core without prefetch then reads \
+                 {core_gb_s:.1} GB/s at most; {devices}; {THRESHOLDS}"
+            )
+        }
         ByCounters::Room => format!("no queue holds up cores or devices; {THRESHOLDS}"),
         ByCounters::Untold(why) if is_of_host(&why) => return None,
         ByCounters::Untold(why) => format!("no regime told: {why}"),
