@@ -342,7 +342,7 @@ fn about(wanted: &Wanted, cores: &Cores, steps: &[u32]) -> String {
     }
     let most = cores.job.len();
     if let Some(asked) = wanted.cores.filter(|asked| *asked as usize > most) {
-        let _ = write!(text, " Of the {asked} cores that were asked for the job can have {most}.");
+        let _ = write!(text, " {asked} cores were asked for; the job can have {most}.");
     }
     text
 }

@@ -8,7 +8,8 @@ use beside::{EVEN, Planted, known, red, simulated};
 use narrows_model::host::{Host, Module, Node, Slot, SlotPlace};
 use narrows_model::load::Role;
 use narrows_model::{Bytes, Fact};
-use narrows_report::Analysis;
+use narrows_report::{Analysis, neighbours};
+use narrows_stats::{Open, Regime};
 
 /// A Cascade Lake with these channels of DDR4-2933 on each processor.
 fn cascade_lake(host: &mut Host, sockets: &[&[&str]]) {
@@ -59,9 +60,9 @@ fn a_prediction_stands_beside_both_curves_or_says_why_not() {
         let word = five.split_whitespace().nth(at).expect("a figure");
         word.parse().unwrap_or_else(|why| panic!("{word}: {why}"))
     };
-    assert!(of(0) > 1.05 && of(3) > 1.1, "{five}");
+    assert!(of(0) > 1.05 && of(6) > 1.1, "{five}");
     let sent = says(from("TCP, sent: "));
-    assert!(sent.contains("5 cores: 1.00 x and "), "{sent}");
+    assert!(sent.contains("5 cores: 1.00 x (1.00 to 1.11) and "), "{sent}");
     // One channel does not carry what receivers would copy; six do, and copies suffer.
     assert!(received.contains("which memory could not carry at this rate: 1 core"), "{received}");
     assert!(sent.contains("and without the kernel's copies: 1 core"), "{sent}");
@@ -140,4 +141,30 @@ fn the_report_says_it_in_a_sentence_a_table_and_a_picture() {
     let picture = drawn.iter().find(|(name, _)| name.starts_with("neighbours-tcp-sent"));
     let (_, svg) = picture.expect("a picture");
     assert_eq!(svg.matches("<circle").count(), 10, "two lines of five: {svg}");
+}
+
+/// What was left open is no part of a claim, and no number of cores is named that was not measured.
+#[test]
+fn a_sentence_claims_what_was_measured_alone() {
+    let study = simulated(12, &Planted { job: |_| 1.3, ..EVEN }, 11);
+    let analysis = Analysis::of(&study);
+    let mut test = analysis.neighbours[0].clone();
+    test.steps[4].regime = Regime::Open(Open::Unclear);
+    let blue = neighbours::answer(&analysis, &test);
+    assert!(blue.contains("not slower with up to 4 cores that copy memory"), "{blue}");
+    let open = "; inconclusive with 5 cores: the intervals are too wide";
+    assert!(blue.ends_with(open), "{blue}");
+    let red = Regime::Traffic { from_cores: 3, with_job: true };
+    (test.steps[1].regime, test.steps[3].regime) = (Regime::Open(Open::Unclear), red);
+    (test.steps[2].regime, test.regime) = (red, red);
+    let some = neighbours::answer(&analysis, &test);
+    assert!(some.contains("slower with 3 and 4 cores that copy memory"), "{some}");
+    let spared = neighbours::remedy(&test).expect("a remedy");
+    assert!(spared.starts_with("such a job on 1 core at most"), "{spared}");
+    test.steps[4].regime = red;
+    let all = neighbours::answer(&analysis, &test);
+    assert!(all.contains("slower with 3 cores or more that copy memory"), "{all}");
+    test.steps[0].regime = Regime::Open(Open::Unclear);
+    let none = neighbours::remedy(&test).expect("a remedy");
+    assert!(none.starts_with("no such job on this node"), "{none}");
 }

@@ -156,7 +156,14 @@ fn a_place_of_loss_has_its_word_and_its_count() {
 #[test]
 fn what_is_open_and_what_is_missing_say_why() {
     for (open, says) in [
-        (Open::CpuShared, "the job and the traffic share CPUs"),
+        (
+            Open::CpuShared,
+            "the job's threads waited for their CPUs, or share a core with the traffic",
+        ),
+        (
+            Open::OneStep,
+            "one number of cores was measured, which does not tell whether the job loads memory",
+        ),
         (Open::InterruptsShared, "interrupts of the traffic take the job's CPU time"),
         (Open::NotLoaded, "the job does not load memory: more cores move as much more"),
         (Open::JobUnknown, "the job was not measured alone, or was lost"),

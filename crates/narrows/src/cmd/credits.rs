@@ -93,7 +93,7 @@ impl Held {
     fn words(self) -> &'static str {
         match self {
             Self::Cache => "from a cache that the buffer fits: for memory ask for a larger --size",
-            Self::Memory => "from anywhere in memory",
+            Self::Memory => "from memory, at random addresses",
             Self::Unknown => "from a cache or memory: how large the caches are was not read",
         }
     }
@@ -165,9 +165,9 @@ impl Told {
             Some(found) => of_reads(found, self.held),
             None if self.curve.is_empty() => "lines in flight: nothing was measured\n".to_owned(),
             None if alone.is_none() => {
-                "lines in flight: unknown, since one chain alone was not measured\n".to_owned()
+                "lines in flight: unknown: the run with a single chain is missing\n".to_owned()
             }
-            None => "lines in flight: unknown, since one chain alone was measured\n".to_owned(),
+            None => "lines in flight: unknown: only a single chain was measured\n".to_owned(),
         };
         text += "\nchains   ns a load   lines in flight\n";
         for point in &self.curve {
@@ -247,8 +247,11 @@ mod tests {
     #[test]
     fn without_one_chain_alone_no_lines_are_counted() {
         for (curve, says) in [
-            (vec![load_ns(8, 2.0), load_ns(64, 1.0)], "unknown, since one chain alone was not"),
-            (vec![load_ns(1, 10.0)], "unknown, since one chain alone was measured"),
+            (
+                vec![load_ns(8, 2.0), load_ns(64, 1.0)],
+                "unknown: the run with a single chain is missing",
+            ),
+            (vec![load_ns(1, 10.0)], "unknown: only a single chain was measured"),
             (vec![], "nothing was measured"),
         ] {
             let core_reads = plateau(&curve);
@@ -268,7 +271,11 @@ mod tests {
     fn the_sentence_and_the_document_say_from_where_it_reads() {
         for (held, words, json) in [
             (Held::Cache, "64.0 GB/s from a cache that the buffer fits", r#""read_from": "cache""#),
-            (Held::Memory, "64.0 GB/s from anywhere in memory", r#""read_from": "memory""#),
+            (
+                Held::Memory,
+                "64.0 GB/s from memory, at random addresses",
+                r#""read_from": "memory""#,
+            ),
             (Held::Unknown, "64.0 GB/s from a cache or memory", r#""read_from": null"#),
         ] {
             let curve = vec![load_ns(1, 10.0), load_ns(12, 1.0), load_ns(64, 1.0)];

@@ -30,11 +30,17 @@ pub fn worst<'a>(analysis: &'a Analysis<'_>) -> Option<&'a NeighbourTest> {
 /// What spares the traffic, where it is slower.
 pub fn remedy(test: &NeighbourTest) -> Option<String> {
     let Regime::Traffic { from_cores, .. } = test.regime else { return None };
-    let fewer = match from_cores {
-        0 | 1 => "no such job on this node".to_owned(),
-        cores => format!("such a job on {} at most", plural(cores - 1)),
+    let spared = test.steps.iter().filter(|step| step.cores < from_cores && spares(step));
+    let fewer = match spared.map(|step| step.cores).max() {
+        None => "no such job on this node".to_owned(),
+        Some(cores) => format!("such a job on {} at most", plural(cores)),
     };
     Some(format!("{fewer} while the network matters, or its cores and memory on another node"))
+}
+
+/// Whether the traffic was shown not to be slower beside so many cores.
+fn spares(step: &NeighbourStep) -> bool {
+    matches!(step.regime, Regime::Job | Regime::Neither)
 }
 
 /// What a test shows, in one sentence.
@@ -43,9 +49,7 @@ pub fn answer(analysis: &Analysis<'_>, test: &NeighbourTest) -> String {
     let cores = at_work(test, most.map_or(0, |step| step.cores));
     let says = match test.regime {
         Regime::Traffic { from_cores, with_job } => traffic(analysis, test, from_cores, with_job),
-        Regime::Job => {
-            format!("not slower with up to {cores}; the job is, {}: blue by rates", job(test))
-        }
+        Regime::Job => blue(test),
         Regime::Neither => {
             let moved = rate(most.and_then(|step| step.job_alone));
             format!("neither is slower by more than 5 % with {cores} at {moved}")
@@ -55,14 +59,38 @@ pub fn answer(analysis: &Analysis<'_>, test: &NeighbourTest) -> String {
     format!("{}: {says}", test.name)
 }
 
-/// From how many cores on the traffic is slower, and how much at the worst.
+/// Up to how many cores the job alone is slower, and what is open beyond.
+fn blue(test: &NeighbourTest) -> String {
+    let most = test.steps.iter().rev().find(|step| spares(step)).map_or(0, |step| step.cores);
+    let open = test.steps.iter().filter(|step| step.cores > most).find_map(|step| {
+        let Regime::Open(why) = step.regime else { return None };
+        Some(format!("; inconclusive with {}: {why}", plural(step.cores)))
+    });
+    let (cores, job) = (at_work(test, most), job(test));
+    let open = open.unwrap_or_default();
+    format!("not slower with up to {cores}; the job is, {job}: blue by rates{open}")
+}
+
+/// With how many cores the traffic is slower, and how much at the worst.
 fn traffic(analysis: &Analysis<'_>, test: &NeighbourTest, from: u32, with_job: bool) -> String {
     let worst = slowest(test).map_or(String::new(), |step| {
         format!("{} with {}", times(&step.traffic.times), plural(step.cores))
     });
     let jobs = if with_job { "the job is slower too" } else { "the job is not shown to be slower" };
-    let (from, work, red) = (plural(from), work(test, false), red(analysis, test));
-    format!("slower with {from} or more that {work}: {worst}; {jobs}{red}")
+    let (with, work, red) = (slower_with(test, from), work(test, false), red(analysis, test));
+    format!("slower with {with} that {work}: {worst}; {jobs}{red}")
+}
+
+/// `4 cores or more`, where it is with each larger number that was measured; else those with which
+/// it is.
+fn slower_with(test: &NeighbourTest, from: u32) -> String {
+    let is_slower = |step: &&NeighbourStep| matches!(step.regime, Regime::Traffic { .. });
+    if test.steps.iter().filter(|step| step.cores >= from).all(|step| is_slower(&step)) {
+        return format!("{} or more", plural(from));
+    }
+    let with: Vec<String> =
+        test.steps.iter().filter(is_slower).map(|step| step.cores.to_string()).collect();
+    format!("{} {}", with.join(" and "), if with == ["1"] { "core" } else { "cores" })
 }
 
 /// How much slower the job is that alone is.
@@ -111,7 +139,11 @@ fn red(analysis: &Analysis<'_>, test: &NeighbourTest) -> &'static str {
     let is_by_nic = kind.is_some_and(|kind| {
         *kind == Workload::Packets || matches!(kind.transport(), Some(Transport::Rdma(_)))
     });
-    if is_by_nic { ": red by rates" } else { "; the copies of the kernel's own cores wait as well" }
+    if is_by_nic {
+        ": red by rates"
+    } else {
+        "; without counters the NIC's writes are not told from the kernel's copies"
+    }
 }
 
 fn plural(cores: u32) -> String {
@@ -134,9 +166,10 @@ fn shows(step: &NeighbourStep) -> &'static str {
         Regime::Job => "job slower",
         Regime::Traffic { with_job: true, .. } => "both slower",
         Regime::Traffic { with_job: false, .. } => "traffic slower",
-        Regime::Open(Open::CpuShared) => "open: CPUs shared",
+        Regime::Open(Open::CpuShared) => "open: CPUs",
         Regime::Open(Open::InterruptsShared) => "open: interrupts",
         Regime::Open(Open::NotLoaded) => "open: not loaded",
+        Regime::Open(Open::OneStep) => "open: one step",
         Regime::Open(Open::JobUnknown) => "open: job unknown",
         Regime::Open(Open::FewRuns) => "open: few runs",
         Regime::Open(Open::Unclear) => "open: unclear",

@@ -104,12 +104,14 @@ impl Regime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Open {
-    /// Threads of the job or of the traffic waited for a CPU, or both were on one core.
+    /// Threads of the job waited for a CPU, or both were on one core.
     CpuShared,
     /// The traffic's interrupts took CPU time of the job's cores.
     InterruptsShared,
     /// Neither is slower, and more cores move as much more: memory was not loaded.
     NotLoaded,
+    /// Neither is slower, and one number of cores does not tell whether memory was loaded.
+    OneStep,
     /// The job did not last through its runs, or was not measured alone.
     JobUnknown,
     /// Too few runs for intervals that hold together.
@@ -121,9 +123,14 @@ pub enum Open {
 impl fmt::Display for Open {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::CpuShared => "the job and the traffic share CPUs",
+            Self::CpuShared => {
+                "the job's threads waited for their CPUs, or share a core with the traffic"
+            }
             Self::InterruptsShared => "interrupts of the traffic take the job's CPU time",
             Self::NotLoaded => "the job does not load memory: more cores move as much more",
+            Self::OneStep => {
+                "one number of cores was measured, which does not tell whether the job loads memory"
+            }
             Self::JobUnknown => "the job was not measured alone, or was lost",
             Self::FewRuns => "too few runs for intervals that hold together",
             Self::Unclear => "the intervals are too wide",
@@ -146,10 +153,11 @@ fn judged(study: &StoredStudy, found: &Found, claims: usize) -> NeighbourTest {
     let first = &study.trials[found.alone];
     let mut steps: Vec<NeighbourStep> =
         found.steps.iter().filter_map(|pair| step(study, found.alone, pair, claims)).collect();
+    let why = if steps.len() == 1 { Open::OneStep } else { Open::NotLoaded };
     let is_loaded = is_loaded(&steps);
     for step in &mut steps {
         if step.regime == Regime::Neither && !is_loaded {
-            step.regime = Regime::Open(Open::NotLoaded);
+            step.regime = Regime::Open(why);
         }
     }
     let job = found.steps.first().and_then(|pair| Job::of(&study.trials[pair.both]));

@@ -35,6 +35,8 @@ pub struct Planted {
     pub waited: f64,
     /// Share of a job's CPU that interrupts take.
     pub softirq: f64,
+    /// How far a run is off for reasons of its own, as a share.
+    pub noise: f64,
 }
 
 /// Memory is full from three cores on, and nobody is slower for the other.
@@ -44,6 +46,7 @@ pub const EVEN: Planted = Planted {
     scale: |cores| f64::from(cores).min(3.0),
     waited: 0.01,
     softirq: 0.0,
+    noise: 0.012,
 };
 
 pub fn known<T>(value: T) -> Fact<T> {
@@ -63,7 +66,7 @@ pub fn host() -> Host {
 }
 
 /// The study that the command makes of such a host, with its runs simulated: a block is slow or
-/// quick as a whole, and each run by 1 % of its own.
+/// quick as a whole, and each run by noise of its own.
 pub fn simulated(repeats: u32, planted: &Planted, seed: u64) -> StoredStudy {
     let host = host();
     let wanted = Wanted {
@@ -93,7 +96,8 @@ pub fn simulated(repeats: u32, planted: &Planted, seed: u64) -> StoredStudy {
     for block in 0..repeats {
         let slow = chance.around(0.1);
         for trial in &study.trials {
-            let chance = [slow * chance.around(0.012), slow * chance.around(0.012)];
+            let noise = planted.noise;
+            let chance = [slow * chance.around(noise), slow * chance.around(noise)];
             study.records.push(record(trial, block, planted, chance));
         }
     }
