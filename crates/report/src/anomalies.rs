@@ -8,6 +8,10 @@ use maud::{Markup, html};
 use narrows_model::units::Unit;
 use narrows_stats::{Anomalies, Anomaly, AnomalyKind, Suspicion};
 
+/// What happens to packets, or pause frames to the link: a search knows the larger share alone.
+const TROUBLE: &str =
+    "lost, sent again or refused (or so much of the time pause frames can have held the link)";
+
 /// One sentence: what is off, beside what, and in how many pairs.
 pub fn sentence(anomaly: &Anomaly) -> String {
     let with = listed(&anomaly.with);
@@ -26,8 +30,8 @@ pub fn sentence(anomaly: &Anomaly) -> String {
             )
         }
         AnomalyKind::Troubled => format!(
-            "of {traffic} with {with} {} of the packets are lost, sent again or refused, with \
-             {plain} {} ({pairs} of {pairs} pairs)",
+            "of {traffic} with {with} {} of the packets are {TROUBLE}, with {plain} {} ({pairs} of \
+             {pairs} pairs)",
             percent(anomaly.odd_trouble_share),
             percent(anomaly.plain_trouble_share),
         ),
@@ -44,11 +48,11 @@ fn suspicion(one: &Suspicion) -> String {
             format!("{odd} for {usual} as usual")
         }
         AnomalyKind::Troubled => {
-            format!("{} of the packets lost, sent again or refused", percent(one.odd_trouble_share))
+            format!("{} of the packets {TROUBLE}", percent(one.odd_trouble_share))
         }
     };
     format!(
-        "suspected, and not confirmed before the time was over: {traffic} with {with} ({odd}); \
+        "suspected, and not confirmed before the search ended: {traffic} with {with} ({odd}); \
          search longer (--minutes)"
     )
 }

@@ -163,16 +163,19 @@ fn words(claim: &Claim) -> (Vec<String>, String) {
     (with, back.collect())
 }
 
-/// In how many of ten searches an anomaly is found, by the options that it must be named with.
-/// Nothing else may be claimed.
+/// In how many of ten searches an anomaly is found, by the options that it must be named with. What
+/// else is claimed must have them too: it is the same anomaly among other options.
 fn found(plant: Plant, runs: u32, of: &str, with: &[&str]) -> usize {
     let mut count = 0;
     for seed in 0..10 {
         let claims = search(plant, runs, seed);
         let named: Vec<_> = claims.iter().map(words).collect();
         println!("{of}, seed {seed}: {named:?}");
-        let wanted = |(own, _): &&(Vec<String>, String)| own == with;
-        count += usize::from(named.iter().any(|own| wanted(&own)));
+        count += usize::from(named.iter().any(|(own, _)| own == with));
+        for (own, _) in &named {
+            let is_same = with.iter().all(|one| own.iter().any(|own| own == one));
+            assert!(is_same, "{of}, seed {seed}: {own:?} is no part of {with:?}");
+        }
     }
     println!("{of}: found in {count} of 10");
     count

@@ -66,7 +66,7 @@ pub struct Anomaly {
     /// Its choice in the anomaly.
     pub odd: String,
     pub plain: String,
-    /// Figure of the anomaly by that beside it, of each pair; of trouble those of the anomaly.
+    /// Rate of the anomaly by that beside it, of each pair, whichever of the two is off.
     pub ratios: Vec<f64>,
     /// The least that was expected of the ratio.
     pub ratio_expected: f64,
@@ -272,9 +272,13 @@ fn suspicion(known: &Known, point: &Point) -> Option<Suspicion> {
 }
 
 impl Anomaly {
-    /// What it has, as a share of the least that was expected.
+    /// What it has, as a share of the least that was expected; of trouble that beside it, as a share
+    /// of its own.
     fn by_expected(&self) -> f64 {
-        median(&self.ratios).unwrap_or(1.0) / self.ratio_expected.max(1e-9)
+        match self.kind {
+            Kind::Slow => median(&self.ratios).unwrap_or(1.0) / self.ratio_expected.max(1e-9),
+            Kind::Troubled => self.plain_trouble_share / self.odd_trouble_share.max(1e-9),
+        }
     }
 }
 
