@@ -24,7 +24,7 @@ const DROPPED_LEAST: u64 = 20;
 const HELD_SHARE: f64 = 0.01;
 /// Share of its rate from which on a wire or a slot may be what is full: runs are means over
 /// bursts, and small packets leave less of both.
-const FULL_SHARE: f64 = 0.85;
+pub(crate) const FULL_SHARE: f64 = 0.85;
 /// Share of its time from which on a thread, or a CPU with packets, may be what is full.
 const BUSY_SHARE: f64 = 0.85;
 /// The same in software interrupts alone, as in `softirq-bound`.
@@ -243,13 +243,14 @@ struct Room {
 impl Room {
     /// What has no room; `None` where everything has.
     fn full(&self) -> Option<Inside> {
+        // Faster CPUs get no more out of a full wire.
+        if self.wire >= FULL_SHARE {
+            return Some(Inside::Wire);
+        }
         let of_cpus =
             [(self.thread, BUSY_SHARE), (self.softirq, SOFTIRQ_SHARE), (self.handling, BUSY_SHARE)];
         if of_cpus.into_iter().any(|(share, least)| share.is_some_and(|share| share >= least)) {
             return Some(Inside::Cpu);
-        }
-        if self.wire >= FULL_SHARE {
-            return Some(Inside::Wire);
         }
         (self.slot >= FULL_SHARE).then_some(Inside::Slot)
     }

@@ -3,15 +3,12 @@
 //! What these do not tell is named, with what would.
 
 use crate::Case;
-use crate::inside::{Inside, testimony, wire_share};
+use crate::inside::{FULL_SHARE, Inside, testimony, wire_share};
 use crate::measured::{Blind, Cell, cells};
 use crate::rules::host_congestion::is_asked_of;
 use narrows_model::BitsPerSecond;
 use serde::Serialize;
 use std::fmt;
-
-/// Share of its rate from which on a wire is full.
-const WIRE_FULL: f64 = 0.85;
 
 /// A cell's regime.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -80,7 +77,7 @@ fn told(cell: &Cell<'_>) -> (Part, String) {
         return (part, format!("by the receiver's {}, {}", told.nic, told.by));
     }
     let wire = wire_share(cell);
-    if let Some((share, rate)) = wire.filter(|(share, _)| *share >= WIRE_FULL) {
+    if let Some((share, rate)) = wire.filter(|(share, _)| *share >= FULL_SHARE) {
         let says = format!("{:.0} % of the receiver's {}", 100.0 * share, BitsPerSecond(rate));
         return (Part::Wire, says);
     }

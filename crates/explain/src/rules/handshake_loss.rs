@@ -73,6 +73,7 @@ fn look(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
 /// What was lost or refused of a load of connections, and what to do.
 fn told(cell: &Cell<'_>, again: f64, refused: f64, made: Option<f64>) -> (String, &'static str) {
     let label = &cell.trial.label;
+    let thirds = lost_thirds(cell);
     match refused >= REFUSED_MIN {
         true => (
             format!(
@@ -105,6 +106,14 @@ fn told(cell: &Cell<'_>, again: f64, refused: f64, made: Option<f64>) -> (String
                  more; {again:.0} SYN were sent again"
             ),
             DROPS_ANSWERS,
+        ),
+        false if thirds >= ANSWERS_SHARE * again => (
+            format!(
+                "The first packets of connections were lost on the way there in {label}, SYN and \
+                 those that follow: {again:.0} SYN were sent again, each after a second or more, and \
+                 the third packet of {thirds:.0} connections never came"
+            ),
+            DROPS_FIRST,
         ),
         false => (
             format!(
@@ -152,10 +161,17 @@ fn is_every_first(cell: &Cell<'_>, again: f64, made: Option<f64>) -> bool {
 }
 
 /// Whether the end that listens sent so many answers again: it had the first packets then, and what
-/// was lost is the answers. The kernel counts either as `TCPSynRetrans` (`tcp_rtx_synack`).
+/// was lost is the answers. The kernel counts either as `TCPSynRetrans` (`tcp_rtx_synack`). Where as
+/// many third packets were lost, answers to those that came are sent again too.
 fn are_answers(cell: &Cell<'_>, lost: f64) -> bool {
     let again = cell.received_count(keys::SYN_RETRANSMITTED);
-    again.is_some_and(|again| again >= ANSWERS_SHARE * lost)
+    again.is_some_and(|again| again - lost_thirds(cell) >= ANSWERS_SHARE * lost)
+}
+
+/// Connections of which the third packet was lost, at least: the load resets each one as soon as
+/// the answer has come, and the reset found none that was made.
+fn lost_thirds(cell: &Cell<'_>) -> f64 {
+    cell.received_count(keys::EMBRYONIC_RESETS).unwrap_or(0.0)
 }
 
 /// Which of the places it is where a load of connections loses handshakes, in a few words.
@@ -209,6 +225,10 @@ const ASKS_FOR_ECN: &str = "let SYN with the flags of ECN (ECE, CWR) pass the fi
 const DROPS_SYN: &str = "look for what drops SYN between the ends: a firewall's limit on new \
                          connections (nft list ruleset, iptables -S: limit, hashlimit, connlimit), \
                          a full connection table, SYN protection; then for loss on the path";
+
+const DROPS_FIRST: &str = "look for what drops the first packets of a connection on the way there \
+                           and lets later ones pass: a firewall, balancer or inspection that sets \
+                           up each connection, its table and CPU; then for loss on the way there";
 
 /// Handshakes that probes made, beside what other packets lose on the same path.
 fn look_at_probe(case: &Case<'_>, cell: &Cell<'_>) -> Looked {
@@ -313,6 +333,24 @@ mod tests {
         assert!(of("1", 2).contains("tcp_ecn=2"));
         assert!(!of("2", 2).contains("tcp_ecn=2"), "nothing asks for marks");
         assert!(!of("1", 20).contains("tcp_ecn=2"), "most first packets pass");
+    }
+
+    #[test]
+    fn lost_third_packets_are_told_from_lost_answers() {
+        for (again, thirds, says) in [
+            (10, 0, "(SYN-ACK) were lost"),
+            (10, 9, "SYN and those that follow"),
+            (10, 4, "(SYN-ACK) were lost"),
+            (3, 19, "the third packet of 19 connections never came"),
+            (0, 4, "10 SYN were sent again"),
+        ] {
+            let mut study = stream("tcp-connect");
+            read(&mut study, "netstat", "TcpExt.TCPSynRetrans_events", 10);
+            read_receiver(&mut study, "netstat", "TcpExt.EmbryonicRsts_events", thirds);
+            read_receiver(&mut study, "netstat", "TcpExt.TCPSynRetrans_events", again);
+            let told = format!("{:?}", of_study(&RULE, &study));
+            assert!(told.contains(says), "{again} {thirds}: {told}");
+        }
     }
 
     #[test]

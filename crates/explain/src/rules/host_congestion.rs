@@ -70,14 +70,15 @@ fn whose(of: Inside) -> &'static str {
 }
 
 fn says(cell: &Cell<'_>, told: &Testimony, is_likely: bool) -> String {
-    let (sure, more) = if is_likely {
-        ("Likely", "")
+    let (sure, more, waits) = if is_likely {
+        ("Likely", "", "its writes to memory wait")
     } else {
-        ("Possibly", ", or the NIC itself is slow: its driver does not tell")
+        let slow = ", or the NIC itself is slow: its driver does not tell";
+        ("Possibly", slow, "its writes to memory may be waiting")
     };
     format!(
         "{sure} the inside of the receiver's host holds {} back{more}: its NIC {} had no room for \
-         what came ({}), with wire, slot and CPUs not full; its writes to memory wait",
+         what came ({}), with wire, slot and CPUs not full; {waits}",
         cell.trial.label, told.nic, told.by
     )
 }

@@ -130,7 +130,13 @@ fn shaped(case: &Case<'_>, nic: &Nic, qdisc: &str) -> Finding {
     let bucket = SmallBucket::of_all(case, name);
     let small = bucket.as_ref().map_or(String::new(), |bucket| format!("; {bucket}"));
     let raise = bucket.map_or_else(
-        || "raise its rate".to_owned(),
+        || match is_of_classes(qdisc) {
+            true => format!(
+                "raise the rate and priority of the class that this traffic falls into (tc -s class \
+                 show dev {name}; tc filter show dev {name})"
+            ),
+            false => "raise its rate".to_owned(),
+        },
         |bucket| {
             let enough = bucket.rate_bps / 8.0 * FILLS_NS / 1e9;
             format!(
@@ -150,6 +156,11 @@ fn shaped(case: &Case<'_>, nic: &Nic, qdisc: &str) -> Finding {
              {name}), or {raise}"
         ),
     }
+}
+
+/// Disciplines that share a rate among classes.
+fn is_of_classes(qdisc: &str) -> bool {
+    matches!(qdisc, "cbq" | "hfsc" | "htb")
 }
 
 /// Disciplines that count each packet that has to wait for their rate; others delay without.

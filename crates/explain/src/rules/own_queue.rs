@@ -200,7 +200,9 @@ fn words(does: Does, queue: &Queue, at: &str, lost: f64) -> (String, String) {
                 queue.held
             ),
             format!(
-                "{at}: tc -s qdisc show dev {name}; raise its rate, or tc qdisc del dev {name} root"
+                "{at}: tc -s qdisc show dev {name}; raise its rate (of htb and hfsc that of the \
+                 class which this traffic falls into: tc -s class show dev {name}), or tc qdisc del \
+                 dev {name} root"
             ),
         ),
         Does::Filters => (

@@ -103,6 +103,8 @@ pub const LISTEN_OVERFLOWS: Counter = kernel("TcpExt.ListenOverflows");
 pub const LISTEN_DROPS: Counter = kernel("TcpExt.ListenDrops");
 /// First packets of connections sent again.
 pub const SYN_RETRANSMITTED: Counter = kernel("TcpExt.TCPSynRetrans");
+/// Connections that were reset before their third packet came: it was lost, or they were given up.
+pub const EMBRYONIC_RESETS: Counter = kernel("TcpExt.EmbryonicRsts");
 /// Segments that came twice: those that were received already.
 pub const CAME_TWICE: Counter = kernel("TcpExt.TCPDSACKOldSent");
 /// The same, of segments that were received out of order.
