@@ -50,8 +50,13 @@ pub fn answer(analysis: &Analysis<'_>) -> Option<String> {
 fn named(analysis: &Analysis<'_>, slow: &SlowPath) -> String {
     let tests = slow.tests.iter().filter_map(|(of, at)| {
         let test = analysis.paths.get(*of)?;
-        let Standing::Slow { compared, .. } = &test.cells.get(*at)?.standing else { return None };
-        Some(format!("{} {}", test.name, change(compared)))
+        let Standing::Slow { than, compared } = &test.cells.get(*at)?.standing else {
+            return None;
+        };
+        // Of several likes each test has the one that it is slower than by most.
+        let like = test.cells.get(*than).map(|cell| &cell.path).filter(|like| **like != slow.like);
+        let than = like.map_or(String::new(), |like| format!(" beside {}", path_name(like)));
+        Some(format!("{} {}{than}", test.name, change(compared)))
     });
     let tests = tests.collect::<Vec<_>>().join(", ");
     let (path, like) = (path_name(&slow.path), path_name(&slow.like));
