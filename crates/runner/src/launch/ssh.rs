@@ -29,7 +29,7 @@ const PROGRAM: &str = "NARROWS_SSH";
 /// What is run there; `PORT` is put in.
 const REMOTE: &str = include_str!("remote.sh");
 /// How often the agent hears that this side is there. It gives up after thirty seconds.
-const HEARTBEAT: Duration = Duration::from_secs(5);
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(5);
 /// How long the other side may take to clear up.
 const CLEAR_UP_WITHIN: Duration = Duration::from_secs(5);
 /// What a login may say before the agent does.
@@ -174,11 +174,16 @@ fn meet_each<'a>(
 
 /// Words for an agent that let it meet these addresses.
 fn meets(all: &BTreeSet<IpAddr>) -> String {
-    let all: Vec<String> = all.iter().map(IpAddr::to_string).collect();
-    if all.is_empty() { String::new() } else { format!("--peers {}", all.join(",")) }
+    if all.is_empty() { String::new() } else { format!("--peers {}", listed(all)) }
 }
 
-fn look_up(name: &str) -> Vec<IpAddr> {
+/// Addresses as `serve --peers` takes them.
+pub(super) fn listed(all: &BTreeSet<IpAddr>) -> String {
+    all.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// All addresses of a name; none of one that does not resolve.
+pub(super) fn look_up(name: &str) -> Vec<IpAddr> {
     let found = (name, 0).to_socket_addrs();
     found.map(|all| all.map(|at| at.ip().to_canonical()).collect()).unwrap_or_default()
 }
@@ -361,7 +366,7 @@ impl Drop for Brought {
 }
 
 /// Tells the agent that this side is there, until the sender is dropped.
-fn beat(mut told: impl Write, ended: &std::sync::mpsc::Receiver<()>, every: Duration) {
+pub(super) fn beat(mut told: impl Write, ended: &std::sync::mpsc::Receiver<()>, every: Duration) {
     while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
         if told.write_all(b"\n").and_then(|()| told.flush()).is_err() {
             return;
