@@ -9,6 +9,7 @@ use narrows_interop::iperf3::Iperf3Error;
 use narrows_rdma::NativeError;
 use narrows_runner::RunError;
 use narrows_runner::launch::SshError;
+use narrows_runner::launch::srun::StepError;
 use narrows_store::StoreError;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -137,6 +138,23 @@ impl From<SshError> for Failure {
             SshError::NoProgram { .. } => Cause::NO_PROGRAM,
             SshError::Program { .. } => Cause::NO_PROC,
             SshError::Panicked { .. } => Cause::FAULT,
+        };
+        Self::of(cause, error.to_string())
+    }
+}
+
+impl From<StepError> for Failure {
+    fn from(error: StepError) -> Self {
+        let cause = match error {
+            StepError::NoJob
+            | StepError::Nodes(_)
+            | StepError::Count { .. }
+            | StepError::NotOfJob(_) => Cause::SLURM_JOB,
+            StepError::NoSrun(_) => Cause::NO_SRUN,
+            StepError::NoAddress(_) | StepError::Ended { .. } | StepError::NoAgent { .. } => {
+                Cause::SRUN_ENDED
+            }
+            StepError::Stopped => Cause::STOPPED,
         };
         Self::of(cause, error.to_string())
     }

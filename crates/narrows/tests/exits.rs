@@ -470,6 +470,7 @@ fn what_a_command_cannot_be_asked_is_told() {
         ("mesh a b a", Cause::HOST_SET),
         ("mesh a", Cause::HOST_SET),
         ("mesh a b", Cause::NO_KEY),
+        ("mesh --start srun", Cause::SLURM_JOB),
         ("fabric --hosts 28000 --speed 10G --switch 7148SX", Cause::NO_FABRIC),
         ("fabric --hosts 9 --speed 10G --switch Catalyst", Cause::NO_FABRIC),
         ("rdma h --provider tcp", Cause::RDMA_WORDS),

@@ -4,7 +4,9 @@
 mod common;
 
 use common::starved::patiently;
-use common::{Served, err, folder, is_root, out, run, skip};
+use common::{Served, err, fails, folder, is_root, narrows, out, run, skip};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -249,6 +251,18 @@ fn ranks_are_pairs(launcher: &str) {
     assert!(cells.iter().all(|cell| cell["looks"][0]["value"].is_f64()), "{trips}");
 }
 
+/// Agents by their port in the command line. A shell that started one has the words in one.
+fn serving(port: &str) -> Vec<i32> {
+    let all = fs::read_dir("/proc").expect("/proc").flatten();
+    let pid = |one: fs::DirEntry| {
+        let line = fs::read(one.path().join("cmdline")).ok()?;
+        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+        let is_ours = words.contains(&b"serve".as_slice()) && words.contains(&port.as_bytes());
+        is_ours.then(|| one.file_name().to_string_lossy().parse().ok()).flatten()
+    };
+    all.filter_map(pid).collect()
+}
+
 /// Real servers of ssh in namespaces, which end with the test, and what is left of agents there.
 struct Servers {
     all: Vec<Child>,
@@ -301,18 +315,9 @@ impl Servers {
         command
     }
 
-    /// The agents that ssh brought, by their port in the command line.
+    /// The agents that ssh brought.
     fn agents() -> Vec<i32> {
-        let all = fs::read_dir("/proc").expect("/proc").flatten();
-        let pid = |one: fs::DirEntry| {
-            let line = fs::read(one.path().join("cmdline")).ok()?;
-            let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
-            let is_ours =
-                words.contains(&b"serve".as_slice()) && words.contains(&b"7481".as_slice());
-            // The shell that started it has the words in one.
-            is_ours.then(|| one.file_name().to_string_lossy().parse().ok()).flatten()
-        };
-        all.filter_map(pid).collect()
+        serving("7481")
     }
 
     fn are_cleared(&self) {
@@ -369,7 +374,7 @@ fn meet_and_leave_nothing() {
     let mut mesh = servers.mesh(&hosts, &[BY_SSH[0], BY_SSH[1], "ssh:198.51.100.5"]);
     let long = mesh.args(["-b", "8M", "-t", "60"]).stdout(Stdio::null()).stderr(Stdio::null());
     let mut running = long.spawn().expect("starts");
-    have_come(3);
+    have_come("7481", 3);
     // They may meet each other, and nobody else.
     for pid in Servers::agents() {
         let line = fs::read(format!("/proc/{pid}/cmdline")).expect("an agent");
@@ -377,8 +382,7 @@ fn meet_and_leave_nothing() {
         let peers = " --peers 198.51.100.2,198.51.100.3,198.51.100.5 ";
         assert!(line.contains(peers), "{line}");
     }
-    let pid = nix::unistd::Pid::from_raw(running.id() as i32);
-    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("signal");
+    kill(Pid::from_raw(running.id() as i32), Signal::SIGINT).expect("signal");
     assert_eq!(running.wait().expect("wait").code(), Some(130));
     servers.are_cleared();
 
@@ -386,15 +390,14 @@ fn meet_and_leave_nothing() {
     let mut mesh = servers.mesh(&hosts, &[BY_SSH[0], BY_SSH[1], "ssh:198.51.100.5"]);
     let short = mesh.args(["-b", "8M", "-t", "4", "--once", "-J"]);
     let running = short.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
-    have_come(3);
+    have_come("7481", 3);
     let within = |pid: &i32| fs::read_link(format!("/proc/{pid}/ns/net")).ok();
     let own =
         run(Command::new("nsenter").arg(hosts.inside(2)).args(["readlink", "/proc/self/ns/net"]));
     let own = PathBuf::from(out(&own).trim());
     let doomed = Servers::agents().into_iter().filter(|pid| within(pid).as_ref() == Some(&own));
     for pid in doomed {
-        let pid = nix::unistd::Pid::from_raw(pid);
-        let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL);
+        let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
     }
     let ran = running.wait_with_output().expect("wait");
     let json: Value = serde_json::from_str(&out(&ran)).expect("JSON");
@@ -408,11 +411,143 @@ fn meet_and_leave_nothing() {
 }
 
 /// Waits for so many agents, and until they have begun to exchange data.
-fn have_come(count: usize) {
+fn have_come(port: &str, count: usize) {
     let until = Instant::now() + Duration::from_secs(120);
-    while Servers::agents().len() < count {
-        assert!(Instant::now() < until, "{:?}", Servers::agents());
+    while serving(port).len() < count {
+        assert!(Instant::now() < until, "{:?}", serving(port));
         sleep(Duration::from_millis(50));
     }
     sleep(Duration::from_secs(3));
+}
+
+/// A stand-in for srun, in namespaces: each node's task has standard input as all others have, and
+/// lines with its number. It cannot reach the node that `unreached` names, and the last has no
+/// program; what it was told and could read is kept.
+fn stand_in(hosts: &Bridged, dir: &Path, unreached: &str) {
+    let at = hosts.0[0].trim_end_matches("hub").to_owned();
+    let (own, script) = (dir.display(), dir.join("srun"));
+    let text = format!(
+        r#"#!/bin/bash
+echo "$*" "$(env)" >>{own}/told
+while [ "$1" != sh ]; do case $1 in --nodelist=*) list=${{1#*=}} ;; esac; shift; done
+case ,$list, in *,{unreached},*)
+  echo "srun: error: Task launch for StepId=1.0 failed on node {unreached}: Connection refused" >&2
+  exit 1 ;;
+esac
+IFS=, read -ra nodes <<<"$list"
+pipes=$(mktemp -d {own}/pipes.XXXXXX)
+trap 'rm -r "$pipes"' EXIT
+for n in "${{!nodes[@]}}"; do
+  mkfifo "$pipes/$n"
+  host=$((${{nodes[n]##*.}} - 2))
+  [ "$host" = 3 ] && set -- "$1" "$2" "$3" /nowhere/narrows "${{@:5}}"
+  SLURMD_NODENAME=${{nodes[n]}} nsenter --net=/run/netns/{at}"$host" "$@" <"$pipes/$n" |
+    sed -u "s/^/ $n: /" &
+done
+tee "$pipes"/* >/dev/null
+wait
+"#
+    );
+    program(&script, &text);
+}
+
+/// narrows as in a job of these nodes, with that srun.
+fn in_job(hosts: &Bridged, dir: &Path, nodes: &str, words: &[&str]) -> Command {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new("nsenter");
+    command.arg(hosts.inside(0)).arg(env!("CARGO_BIN_EXE_narrows"));
+    command.args(["mesh", "--start", "srun", "-p", "7483", "--out"]).arg(dir).args(words);
+    command.env("PATH", format!("{}:{path}", dir.display())).env_remove("NARROWS_KEY");
+    command.env("SLURM_JOB_NODELIST", nodes);
+    command
+}
+
+/// Whether all that was started has ended and nothing of it is left.
+fn is_cleared(dir: &Path) {
+    let left = || {
+        let all = fs::read_dir(dir).expect("folder").flatten();
+        all.filter(|one| one.file_name().to_string_lossy().contains("pipes")).count()
+    };
+    let until = Instant::now() + Duration::from_secs(45);
+    while !serving("7483").is_empty() || left() > 0 {
+        assert!(Instant::now() < until, "{:?}, {} folders", serving("7483"), left());
+        sleep(Duration::from_millis(50));
+    }
+}
+
+/// One test, since agents are told by their port.
+#[test]
+fn agents_that_srun_starts_meet_and_leave_nothing() {
+    patiently("agents_that_srun_starts", started_meet_and_leave_nothing);
+}
+
+fn started_meet_and_leave_nothing() {
+    if !is_root() {
+        return skip("agents_that_srun_starts", "needs root and ip");
+    }
+    let hosts = Bridged::new("meshsrun", 4);
+    let dir = folder("mesh-srun");
+    stand_in(&hosts, &dir, "198.51.100.3");
+    let words = ["-b", "8M", "-t", "0.3", "--once", "-J"];
+    let ran = run(&mut in_job(&hosts, &dir, "198.51.100.[2-5]", &words));
+    let json: Value = serde_json::from_str(&out(&ran)).unwrap_or_else(|_| panic!("{}", err(&ran)));
+    let gone = |n: usize| json["gone"][n].as_str().unwrap_or_default().to_owned();
+    assert_eq!((gone(0), gone(2)), (String::new(), String::new()), "{json}");
+    assert_eq!(gone(1), "srun does not reach it: Connection refused");
+    assert!(gone(3).contains("/nowhere/narrows: not found"), "{}", gone(3));
+    for cell in json["mesh"]["cells"].as_array().expect("cells") {
+        let is_of_gone = [1, 3].iter().any(|n| cell["from"] == *n || cell["to"] == *n);
+        assert_eq!(cell["looks"][0]["value"].is_f64(), !is_of_gone, "{cell}");
+    }
+    is_cleared(&dir);
+    // The key is neither in the words nor in the environment; whom agents may meet is.
+    let told = fs::read_to_string(dir.join("told")).expect("what srun was told");
+    assert!(!told.contains("NARROWS_KEY="), "{told}");
+    assert!(told.contains("198.51.100.2,198.51.100.3,198.51.100.4,198.51.100.5 "), "{told}");
+    let hex = |word: &str| word.len() == 64 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    assert!(!told.split(|c: char| !c.is_ascii_alphanumeric()).any(hex), "{told}");
+
+    for (signal, code) in [(Signal::SIGINT, Some(130)), (Signal::SIGKILL, None)] {
+        let mut mesh = in_job(&hosts, &dir, "198.51.100.[2,4]", &["-b", "8M", "-t", "60"]);
+        let mesh = mesh.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut running = mesh.spawn().expect("starts");
+        have_come("7483", 2);
+        kill(Pid::from_raw(running.id() as i32), signal).expect("signal");
+        assert_eq!(running.wait().expect("wait").code(), code);
+        is_cleared(&dir);
+    }
+}
+
+/// What keeps agents from being started is told with what srun says, and a launcher that hangs is
+/// ended when the user wishes so.
+#[test]
+fn a_step_that_does_not_begin_is_told() {
+    let dir = folder("mesh-no-srun");
+    let mesh = |words: &[&str]| {
+        let mut command = narrows();
+        command.args(["mesh", "--start", "srun"]).args(words).env("PATH", dir.as_os_str());
+        command.env("SLURM_JOB_NODELIST", "192.0.2.[1-2]").current_dir(&dir);
+        command
+    };
+    fails(&mut mesh(&[]), 5, "srun cannot be run");
+    fails(&mut mesh(&["192.0.2.7", "192.0.2.1"]), 2, "192.0.2.7 is no node of this job");
+    fails(
+        mesh(&[]).env("SLURM_JOB_NUM_NODES", "3"),
+        2,
+        "names 2 nodes, and SLURM_JOB_NUM_NODES is 3",
+    );
+    program(&dir.join("srun"), "#!/bin/sh\necho 'srun: fatal: a fault' >&2; exit 7\n");
+    let failed = fails(&mut mesh(&[]), 3, "srun ended (exit status: 7) before an agent listened");
+    assert!(err(&failed).contains("srun: fatal: a fault\n"), "{}", err(&failed));
+    program(&dir.join("srun"), "#!/bin/sh\necho $$ >begun; exec /bin/sleep 600\n");
+    let hung = mesh(&[]).stderr(Stdio::piped()).spawn().expect("starts");
+    let until = Instant::now() + Duration::from_secs(60);
+    let begun = || fs::read_to_string(dir.join("begun")).unwrap_or_default().trim().to_owned();
+    while begun().is_empty() {
+        assert!(Instant::now() < until, "srun was not started");
+        sleep(Duration::from_millis(20));
+    }
+    kill(Pid::from_raw(hung.id() as i32), Signal::SIGINT).expect("signal");
+    assert_eq!(hung.wait_with_output().expect("wait").status.code(), Some(130));
+    assert!(!Path::new("/proc").join(begun()).exists(), "srun is left behind");
 }

@@ -18,8 +18,12 @@ use std::path::PathBuf;
 pub struct MeshArgs {
     /// Hosts that run `narrows serve --peers NET`, by name or address: n1 n2, or n[1-512]; they
     /// share one key
-    #[arg(value_name = "HOST", required = true, num_args = 1..)]
+    #[arg(value_name = "HOST", required_unless_present = "start", num_args = 1..)]
     pub hosts: Vec<String>,
+    /// Start the agents too, with a key of their own, and end them with this command. `srun`: on
+    /// the nodes of the Slurm job that this runs in, or on those of them that are named
+    #[arg(long, value_name = "STARTER", value_enum, conflicts_with = "mpi")]
+    pub start: Option<Starter>,
     /// Which pairs: all, quick (each host of one half with one of the other), ring, or bisection
     /// (random matchings of two halves)
     #[arg(
@@ -102,6 +106,13 @@ pub enum Pairs {
     Quick,
     Ring,
     Bisection,
+}
+
+/// What starts agents that are not there yet.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Starter {
+    /// A step of the Slurm job.
+    Srun,
 }
 
 impl MeshArgs {

@@ -34,7 +34,7 @@ pub use direct::{PacketsArgs, PeerArgs, RdmaArgs, SearchArgs, SocketArgs, TcpArg
 pub use fabric::FabricArgs;
 pub use key::KeyArgs;
 pub use latency::LatencyArgs;
-pub use mesh::MeshArgs;
+pub use mesh::{MeshArgs, Starter};
 pub use mpi::MpiArgs;
 pub use neighbours::NeighboursArgs;
 pub use out::OutArgs;

@@ -97,6 +97,21 @@ impl Cause {
         "put a narrows for that processor there under that name, or start `narrows serve` by hand",
     );
 
+    /// Agents that are to be started on the nodes of a Slurm job, outside one or elsewhere.
+    pub const SLURM_JOB: Self = Self::usage(
+        "run it inside `salloc -N 8` or a script of `sbatch`; without hosts it takes all nodes of the \
+        job, or name some of them as SLURM_JOB_NODELIST does",
+    );
+    /// Slurm's srun is not there.
+    pub const NO_SRUN: Self = Self::machine(
+        "Slurm's srun has to be on the PATH; or start `narrows serve` on each host by hand",
+    );
+    /// No agent could be started on a node of the job.
+    pub const SRUN_ENDED: Self = Self::connect(
+        "lines above may be from srun; does `srun hostname` work in this job? narrows has to be in the \
+        same place on every node; -p takes another port",
+    );
+
     /// A generator that is not installed, or that this kernel lacks.
     pub const NO_GENERATOR: Self = Self::machine(
         "trafgen is in netsniff-ng, testpmd in dpdk-dev with librte-net-af-packet23, librte-net-af-xdp23 \

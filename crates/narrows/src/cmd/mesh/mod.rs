@@ -1,15 +1,18 @@
 //! `narrows mesh HOSTS`: pairs among many hosts, and who of them is slow. Their ends are workers of
 //! agents, or ranks of an MPI.
 
+mod agents;
 mod rounds;
 
+use self::agents::Held;
+use self::rounds::Rounds;
 use super::launcher::Launcher;
-use super::{calling, demands, measurement};
+use super::{demands, measurement};
 use crate::args::MeshArgs;
 use crate::cause::Cause;
 use crate::failure::{CONNECT, Failure, STOPPED, VERDICT};
 use crate::{output, screen, stop};
-use narrows_control::{Calling, ControlError, Peer, Reached, key, reach, wire};
+use narrows_control::{Peer, key};
 use narrows_host::Root;
 use narrows_model::host::Host;
 use narrows_model::load::Params;
@@ -21,11 +24,10 @@ use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_plan::mesh::{self as plan, Pair};
 use narrows_plan::{direct as timing, hostset};
 use narrows_report::mesh as report;
-use narrows_runner::launch::{Brought, is_ssh};
+use narrows_runner::launch::{is_ssh, srun};
 use narrows_runner::{Crowd, RANK_PAIRS_AT_ONCE, Ranks};
 use narrows_stats::mesh::{Figures, Limits, Mesh, lie_apart};
 use narrows_store::Store;
-use rounds::Rounds;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -37,15 +39,16 @@ const BESIDE_WINDOW: Duration = Duration::from_secs(1);
 const SUSPECTS_MAX: usize = 512;
 
 pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
-    let names = hostset::expand(&args.hosts)
+    let named = hostset::expand(&args.hosts)
         .map_err(|why| Failure::of(Cause::HOST_SET, why.to_string()))?;
+    let names = if args.start.is_some() { srun::nodes(named)? } else { named };
     if names.len() < 2 {
         return Err(Failure::of(Cause::HOST_SET, "a mesh needs two hosts or more"));
     }
     output::check_folder(&args.out)?;
     let stop = stop::flag()?;
-    let (mut crew, hosts, _brought) =
-        if args.mpi { ranks(names, &stop)? } else { agents(args, names)? };
+    let (mut crew, hosts, _held) =
+        if args.mpi { ranks(names, &stop)? } else { agents::call(args, names, &stop)? };
     let mut meshed = Meshed::open(args, &crew, &hosts)?;
     let measured = meshed.measure(&mut crew, &stop);
     let stopped = measured.inspect_err(|_| output::kept(meshed.store.path(), ""))?;
@@ -110,8 +113,8 @@ impl Crew {
     }
 }
 
-/// Who makes the ends, what their hosts are, and agents that ssh brought, which go with this.
-type Called = (Crew, Vec<Host>, Vec<Brought>);
+/// Who makes the ends, what their hosts are, and the agents that were started, which go with this.
+type Called = (Crew, Vec<Host>, Held);
 
 /// Sees which hosts the launcher of the MPI that there is reaches.
 fn ranks(names: Vec<String>, stop: &AtomicBool) -> Result<Called, Failure> {
@@ -129,48 +132,8 @@ fn ranks(names: Vec<String>, stop: &AtomicBool) -> Result<Called, Failure> {
     }
     match ranks.gone.iter().flatten().next() {
         Some(why) if !ranks.is_enough() => Err(Failure::of(Cause::MPI_HOSTS, why.to_string())),
-        _ => Ok((Crew::Ranks(ranks), hosts, Vec::new())),
+        _ => Ok((Crew::Ranks(ranks), hosts, Held::Nobody)),
     }
-}
-
-/// Reaches all agents at once; those that cannot be had cost their own pairs.
-fn agents(args: &MeshArgs, names: Vec<String>) -> Result<Called, Failure> {
-    let key = args.key.given()?;
-    let key = calling::key_for(&names, key)?;
-    let calling = Calling { port: args.port.unwrap_or(wire::PORT), family: None, key };
-    let (called, brought) = calling::bring_each(&names, &calling)?;
-    let there: Vec<String> = called.iter().flatten().cloned().collect();
-    let mut reached = reach(&there, &calling).into_iter();
-    let (mut peers, mut hosts, mut gone) = (Vec::new(), Vec::new(), Vec::new());
-    let mut first: Option<Failure> = None;
-    for (name, called) in names.iter().zip(called) {
-        let met = called.map_err(Failure::from).and_then(|_| met(reached.next()));
-        let (peer, host, why) = match met {
-            Ok(Reached { peer, host }) => (Some(peer), host, None),
-            Err(why) => {
-                // ssh's own words name the host.
-                let says = why.says().trim_start_matches(&format!("{name}: ")).to_owned();
-                note!("{name}: {says}");
-                first.get_or_insert(why);
-                (None, Host::default(), Some(says))
-            }
-        };
-        peers.push(peer);
-        hosts.push(host);
-        gone.push(why);
-    }
-    let crowd = Crowd { names, peers, gone };
-    match first {
-        Some(why) if !crowd.is_enough() => Err(why),
-        _ => Ok((Crew::Agents(crowd), hosts, brought)),
-    }
-}
-
-/// An agent that was called, which may exchange data with others.
-fn met(reached: Option<Result<Reached, ControlError>>) -> Result<Reached, Failure> {
-    let one = reached.ok_or_else(|| Failure::of(Cause::RUNS_FAILED, "it was not called"))??;
-    one.peer.can_meet()?;
-    Ok(one)
 }
 
 /// A mesh while it is measured.

@@ -1,0 +1,102 @@
+//! The agents of a mesh: those that are there already, that ssh brings, or that a step of the Slurm
+//! job starts; and who of them cannot be had.
+
+use super::{Called, Crew};
+use crate::args::{MeshArgs, Starter};
+use crate::cause::Cause;
+use crate::cmd::{calling, own_binary};
+use crate::failure::Failure;
+use narrows_control::key::Key;
+use narrows_control::{Calling, ControlError, Reached, reach, wire};
+use narrows_model::host::Host;
+use narrows_runner::Crowd;
+use narrows_runner::launch::Brought;
+use narrows_runner::launch::srun::{self, Order, Seen, Step};
+use std::sync::atomic::AtomicBool;
+
+/// Agents that end when this is dropped.
+pub enum Held {
+    /// They are not ours to end, or there are none.
+    Nobody,
+    #[allow(dead_code)]
+    Ssh(Vec<Brought>),
+    #[allow(dead_code)]
+    Step(Step),
+}
+
+/// What each host is called by, or why nobody is to be called there.
+type Names = Vec<Result<String, Failure>>;
+
+/// Reaches all agents at once; those that cannot be had cost their own pairs.
+pub fn call(args: &MeshArgs, names: Vec<String>, stop: &AtomicBool) -> Result<Called, Failure> {
+    let given = args.key.given()?;
+    let key = match (args.start, given) {
+        // One that nobody has seen, for these agents alone.
+        (Some(Starter::Srun), given) => given.map_or_else(Key::random, Ok)?,
+        (None, given) => calling::key_for(&names, given)?,
+    };
+    let calling = Calling { port: args.port.unwrap_or(wire::PORT), family: None, key };
+    let (called, held) = match args.start {
+        Some(Starter::Srun) => by_srun(&names, &calling, stop)?,
+        None => by_ssh(&names, &calling)?,
+    };
+    let there: Vec<String> = called.iter().flatten().cloned().collect();
+    let mut reached = reach(&there, &calling).into_iter();
+    let (mut peers, mut hosts, mut gone) = (Vec::new(), Vec::new(), Vec::new());
+    let mut first: Option<Failure> = None;
+    for (name, called) in names.iter().zip(called) {
+        let met = called.and_then(|_| met(reached.next()));
+        let (peer, host, why) = match met {
+            Ok(Reached { peer, host }) => (Some(peer), host, None),
+            Err(why) => {
+                // The words of who started it name the host.
+                let says = why.says().trim_start_matches(&format!("{name}: ")).to_owned();
+                note!("{name}: {says}");
+                first.get_or_insert(why);
+                (None, Host::default(), Some(says))
+            }
+        };
+        peers.push(peer);
+        hosts.push(host);
+        gone.push(why);
+    }
+    let crowd = Crowd { names, peers, gone };
+    match first {
+        Some(why) if !crowd.is_enough() => Err(why),
+        _ => Ok((Crew::Agents(crowd), hosts, held)),
+    }
+}
+
+/// Those that are there, and those that ssh brings.
+fn by_ssh(names: &[String], calling: &Calling) -> Result<(Names, Held), Failure> {
+    let (called, brought) = calling::bring_each(names, calling)?;
+    let called = called.into_iter().map(|one| one.map_err(Failure::from));
+    Ok((called.collect(), Held::Ssh(brought)))
+}
+
+/// One on each node of the job, all by one step.
+fn by_srun(
+    names: &[String],
+    calling: &Calling,
+    stop: &AtomicBool,
+) -> Result<(Names, Held), Failure> {
+    let binary = own_binary()?;
+    let order = Order { binary: &binary, key: &calling.key, port: calling.port, stop };
+    let (called, step) = srun::start(names, &order, &mut tell)?;
+    let called = called.into_iter().map(|one| one.map_err(Failure::from));
+    Ok((called.collect(), Held::Step(step)))
+}
+
+fn tell(seen: Seen<'_>) {
+    match seen {
+        Seen::Come(come, count) => note!("{come} of {count} agents listen"),
+        Seen::Srun(line) => note!("{line}"),
+    }
+}
+
+/// An agent that was called, which may exchange data with others.
+fn met(reached: Option<Result<Reached, ControlError>>) -> Result<Reached, Failure> {
+    let one = reached.ok_or_else(|| Failure::of(Cause::RUNS_FAILED, "it was not called"))??;
+    one.peer.can_meet()?;
+    Ok(one)
+}
