@@ -551,3 +551,27 @@ fn a_step_that_does_not_begin_is_told() {
     assert_eq!(hung.wait_with_output().expect("wait").status.code(), Some(130));
     assert!(!Path::new("/proc").join(begun()).exists(), "srun is left behind");
 }
+
+/// What Kubernetes is told is one document, whose fields its API has; what to do is told beside it.
+#[test]
+fn a_manifest_is_one_document_and_holds_no_key() {
+    let mesh = |words: &[&str]| {
+        let mut command = narrows();
+        command.args(["mesh", "--k8s", "registry.example/narrows:1"]).args(words);
+        command.env("NARROWS_KEY", "5a".repeat(32));
+        command
+    };
+    let ran = run(&mut mesh(&["--peers", "10.0.0.0/16,fd00::/64", "-p", "7500"]));
+    assert_eq!(ran.status.code(), Some(0), "{}", err(&ran));
+    let text = out(&ran);
+    let json: Value = serde_json::from_str(&text).expect("one JSON document");
+    assert_eq!(json["kind"], "DaemonSet");
+    let words = &json["spec"]["template"]["spec"]["containers"][0]["args"];
+    assert_eq!(words[4], "10.0.0.0/16,fd00::/64");
+    assert!(!text.contains("5a5a") && !err(&ran).contains("5a5a"), "{text}");
+    assert!(err(&ran).contains("kubectl create secret generic"), "{}", err(&ran));
+    // Whom agents may meet is the user's to say.
+    for words in [&[][..], &["--peers", "0.0.0.0/0"], &["--peers", "10.0.0.0/8", "n1"]] {
+        assert_eq!(run(&mut mesh(words)).status.code(), Some(2), "{words:?}");
+    }
+}

@@ -3,6 +3,7 @@
 use super::untaken::Untaken;
 use super::{DemandArgs, KeyArgs};
 use clap::{Args as ClapArgs, ValueEnum};
+use narrows_control::net::Net;
 use narrows_model::options::{flows, runs};
 use narrows_model::trial::Engine;
 use narrows_model::workload::{RdmaVerb, Transport, Workload};
@@ -11,6 +12,7 @@ use narrows_mpi::fabric::Fabric;
 use narrows_mpi::pattern::Pattern;
 use narrows_plan::mesh::Shape;
 use narrows_plan::study::Settings;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
 /// Options of `mesh`.
@@ -18,12 +20,19 @@ use std::path::PathBuf;
 pub struct MeshArgs {
     /// Hosts that run `narrows serve --peers NET`, by name or address: n1 n2, or n[1-512]; they
     /// share one key
-    #[arg(value_name = "HOST", required_unless_present = "start", num_args = 1..)]
+    #[arg(value_name = "HOST", required_unless_present_any = ["start", "k8s"], num_args = 1..)]
     pub hosts: Vec<String>,
     /// Start the agents too, with a key of their own, and end them with this command. `srun`: on
     /// the nodes of the Slurm job that this runs in, or on those of them that are named
     #[arg(long, value_name = "STARTER", value_enum, conflicts_with = "mpi")]
     pub start: Option<Starter>,
+    /// Measure nothing, and print what makes Kubernetes run an agent of this image on every node
+    #[arg(long, value_name = "IMAGE", requires = "peers",
+        conflicts_with_all = ["hosts", "start", "mpi"])]
+    pub k8s: Option<String>,
+    /// Addresses of the nodes: whom the agents of --k8s may exchange data with
+    #[arg(long, value_name = "NET", value_delimiter = ',', requires = "k8s", value_parser = some)]
+    pub peers: Vec<String>,
     /// Which pairs: all, quick (each host of one half with one of the other), ring, or bisection
     /// (random matchings of two halves)
     #[arg(
@@ -175,6 +184,20 @@ impl MeshArgs {
     }
 }
 
+/// The text of some addresses, and not of all that there are.
+fn some(text: &str) -> Result<String, Untaken> {
+    let net: Net =
+        text.parse().map_err(|_| Untaken::form(text, "a network such as 10.0.0.0/16"))?;
+    let first_and_last: [[IpAddr; 2]; 2] = [
+        [Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::BROADCAST.into()],
+        [Ipv6Addr::UNSPECIFIED.into(), Ipv6Addr::from([0xff; 16]).into()],
+    ];
+    if first_and_last.iter().any(|ends| ends.iter().all(|end| net.has(*end))) {
+        return Err(Untaken::Beyond("fewer than all addresses"));
+    }
+    Ok(text.to_owned())
+}
+
 fn times(text: &str) -> Result<f64, Untaken> {
     let times: f64 = text.parse().map_err(|_| Untaken::number(text))?;
     Some(times).filter(|times| (1.0..=1e6).contains(times)).ok_or(Untaken::Beyond("1 or more"))
@@ -183,4 +206,19 @@ fn times(text: &str) -> Result<f64, Untaken> {
 fn share(text: &str) -> Result<f64, Untaken> {
     let share: f64 = text.parse().map_err(|_| Untaken::number(text))?;
     Some(share).filter(|share| (0.0..=1.0).contains(share)).ok_or(Untaken::Beyond("0 to 1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_are_opened_to_some_addresses_and_never_to_all() {
+        for net in ["10.0.0.0/16", "192.0.2.7", "fd00::/8", "0.0.0.0/1"] {
+            assert_eq!(some(net), Ok(net.to_owned()));
+        }
+        for net in ["0.0.0.0/0", "10.0.0.0/0", "::/0", "everybody", "10.0.0.0/33"] {
+            assert!(some(net).is_err(), "{net}");
+        }
+    }
 }

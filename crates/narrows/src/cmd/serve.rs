@@ -1,6 +1,6 @@
 //! `narrows serve`: the agent on the other host.
 
-use crate::args::ServeArgs;
+use crate::args::{KeyArgs, ServeArgs};
 use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::{cmd, output, stop};
@@ -86,10 +86,16 @@ fn says(args: &ServeArgs, key: &Key, port: u16) -> String {
         wire::PORT => String::new(),
         port => format!(" -p {port}"),
     };
-    // A key that its owner keeps in a file is not shown again.
-    let command = match &args.key.key_file {
-        Some(file) => format!("narrows tcp {host}{at} --key-file {}", file.display()),
-        None => format!("NARROWS_KEY={} narrows tcp {host}{at}", key.show()),
+    // A key that its owner has is not shown again: logs of services and of pods keep what is said
+    // here.
+    let command = match &args.key {
+        KeyArgs { key_file: Some(file), .. } => {
+            format!("narrows tcp {host}{at} --key-file {}", file.display())
+        }
+        KeyArgs { key: Some(_), .. } => {
+            format!("narrows tcp {host}{at}    # with its NARROWS_KEY")
+        }
+        _ => format!("NARROWS_KEY={} narrows tcp {host}{at}", key.show()),
     };
     format!(
         "listening on {} port {port}; run on the other host:\n\n    {command}\n\n\

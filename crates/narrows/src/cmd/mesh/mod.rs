@@ -2,6 +2,7 @@
 //! agents, or ranks of an MPI.
 
 mod agents;
+mod manifest;
 mod rounds;
 
 use self::agents::Held;
@@ -39,6 +40,9 @@ const BESIDE_WINDOW: Duration = Duration::from_secs(1);
 const SUSPECTS_MAX: usize = 512;
 
 pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
+    if let Some(image) = &args.k8s {
+        return manifest::print(image, args);
+    }
     let named = hostset::expand(&args.hosts)
         .map_err(|why| Failure::of(Cause::HOST_SET, why.to_string()))?;
     let names = if args.start.is_some() { srun::nodes(named)? } else { named };
