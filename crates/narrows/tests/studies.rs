@@ -195,7 +195,8 @@ fn a_dead_agent_stops_a_study_and_a_new_one_goes_on() {
         &["env", &format!("NARROWS_KEY={key}")],
         &["-p", &port, "-B", "127.0.0.1", "--key", &key],
     );
-    let output = run(resume(&file).args(["-p", &port]).env("NARROWS_KEY", &again.key));
+    assert_eq!(again.key, "", "one that was given is not printed again");
+    let output = run(resume(&file).args(["-p", &port]).env("NARROWS_KEY", &key));
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert_eq!(records(&file)[..before.len()], before[..]);
     is_whole(&file, 2, 6);

@@ -171,6 +171,10 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 25] = [
             ("narrows mesh n[1-32]", "all pairs, both ways, TCP"),
             ("narrows mesh n[1-512] --pairs quick -t 1", "one look at every host"),
             ("narrows mesh n[1-32] --rr", "round trips"),
+            (
+                "narrows mesh --start srun",
+                "all nodes of a Slurm job, whose agents it starts and ends",
+            ),
             ("narrows mesh n[1-32] --mpi --fabric ucx:mlx5_0:1", "ranks of MPI, no agents"),
         ],
     ),

@@ -120,7 +120,8 @@ impl Come {
         }
     }
 
-    /// `srun: error: Task launch for StepId=1.0 failed on node n5: Communication connection failure`
+    /// `srun: error: Task launch for StepId=1.0 failed on node n5: Communication connection
+    /// failure`
     fn hear_srun(&mut self, line: String) {
         let failed = line.split_once(" failed on node ").and_then(|(_, rest)| rest.split_once(':'));
         if let Some((node, why)) = failed {
