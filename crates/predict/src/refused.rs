@@ -29,6 +29,8 @@ pub enum Refused {
     BeyondSockets(&'static str, usize, usize),
     /// The first key says something of what the second one says, which was not said.
     Alone(&'static str, &'static str),
+    /// As many neighbours as the host has CPUs, or more: of these so many.
+    Neighbours(f64, f64),
     /// One port with a slot on every processor, on a host with one processor.
     DirectNeedsTwo,
     /// As many NICs were counted and so many others named.
@@ -76,6 +78,10 @@ impl fmt::Display for Refused {
                 write!(f, "{key}={socket}: there are {sockets} processors, from 0 on")
             }
             Self::Alone(key, needed) => write!(f, "{key} needs {needed}, which was not said"),
+            Self::Neighbours(cores, cpus) => {
+                let most = cpus - 1.0;
+                write!(f, "neighbours={cores}: of {cpus} CPUs {most} at most can be neighbours")
+            }
             Self::DirectNeedsTwo => write!(f, "nic.direct=yes needs two processors"),
             Self::NicCount(count, named) => {
                 write!(f, "nic.count={count}, and nic.socket names {named}")

@@ -127,6 +127,12 @@ pub(crate) fn server_of(host: &Host, nic: Option<&Nic>, said: &Said) -> Result<S
         None => platform::of(host),
     };
     let Told { link, mtu, mts, cpus } = told(host, nic, said)?;
+    let asked = Asked::of(host, nic, said)?;
+    if let (Some((cores, _)), Some(cpus)) = (asked.neighbours, &cpus)
+        && cores >= cpus.value
+    {
+        return Err(Refused::Neighbours(cores, cpus.value));
+    }
     let memory = populated(host, said, platform, mts.is_some())?;
     let assumed = |value: f64, why: &str| Known::new(value, Provenance::Assumed(why.to_owned()));
     let direct = word(said, "nic.direct", &["yes", "no"])? == Some("yes");
@@ -146,7 +152,7 @@ pub(crate) fn server_of(host: &Host, nic: Option<&Nic>, said: &Said) -> Result<S
             Some("imix") => imix(),
             _ => number("frame")?.unwrap_or_else(|| assumed(64.0, "")),
         },
-        asked: Asked::of(host, nic, said)?,
+        asked,
         clock_ghz: number("cpu.ghz")?,
         cpus,
         exits_us: exits_us(host),

@@ -25,6 +25,8 @@ pub struct Change<'a> {
     pub measured: &'a Calibration,
     /// What it costs, where there are prices.
     pub cost: Option<&'a Cost>,
+    /// Keys that were said and change no figure.
+    pub unmoved: &'a [String],
 }
 
 /// As text: a table of all paths with bars, then what every resource has left, then where the
@@ -33,6 +35,11 @@ pub fn text(change: &Change<'_>) -> String {
     let mut text = server(change);
     text += &table(change);
     text += &conditions(change);
+    match change.unmoved {
+        [] => {}
+        [one] => text += &format!("{one} changes no figure\n"),
+        many => text += &format!("{} change no figure\n", many.join(", ")),
+    }
     text += &each_alone(change.engine);
     text += &verdicts(change.after);
     let few = change.after.len() <= DETAILED;

@@ -69,6 +69,7 @@ fn a_change_stands_beside_today_with_its_worth_and_its_numbers() {
         after: &after,
         measured: &measured,
         cost: Some(&cost),
+        unmoved: &[],
     };
     let told = text(&change);
     let family = &engine.server.platform.expect("a family").name;
@@ -99,7 +100,7 @@ fn a_change_stands_beside_today_with_its_worth_and_its_numbers() {
 
 fn asked(engine: &Predictor, after: &[Reach]) -> String {
     let measured = Calibration::default();
-    text(&Change { engine, before: None, after, measured: &measured, cost: None })
+    text(&Change { engine, before: None, after, measured: &measured, cost: None, unmoved: &[] })
 }
 
 /// Packets of a slot ask neither a family nor modules; streams do.
@@ -161,8 +162,14 @@ fn many_paths_have_a_line_each_and_what_is_missing_is_named() {
     let trip = Reach { is_sum: true, ..reach("tcp-rr", "us", vec![tcp(20.0).resources.remove(0)]) };
     let after = [packets, trip, tcp(40.0), Reach { path: "udp".into(), ..tcp(30.0) }];
     let measured = Calibration::default();
-    let change =
-        Change { engine: &engine, before: None, after: &after, measured: &measured, cost: None };
+    let change = Change {
+        engine: &engine,
+        before: None,
+        after: &after,
+        measured: &measured,
+        cost: None,
+        unmoved: &[],
+    };
     let told = text(&change);
     for line in [
         "packets at the wire's rate, 14.88 M packets/s: yes\n",
@@ -188,6 +195,7 @@ fn a_picture_has_a_bar_to_its_value_and_a_line_at_today() {
         after: &after,
         measured: &measured,
         cost: None,
+        unmoved: &[],
     };
     let drawn = svg(&change);
     assert!(drawn.contains("tcp: memory") && drawn.contains("40.0 Gb/s, today 20.0"), "{drawn}");
@@ -219,8 +227,14 @@ fn said_of(cpu: &str, more: &[(&str, &str)]) -> String {
     let measured = Calibration::default();
     let engine = of_nic(&Host::default(), None, &said, &measured).expect("an engine");
     let after = engine.reaches();
-    let change =
-        Change { engine: &engine, before: None, after: &after, measured: &measured, cost: None };
+    let change = Change {
+        engine: &engine,
+        before: None,
+        after: &after,
+        measured: &measured,
+        cost: None,
+        unmoved: &[],
+    };
     text(&change)
 }
 

@@ -98,7 +98,10 @@ impl Cause {
     pub const NO_CELL: Self = Self::usage("name one of its cells, as `narrows report` prints them");
 
     /// A server that cannot be predicted as it is described.
-    pub const NO_PREDICTION: Self = Self::usage(
+    pub const NO_PREDICTION: Self =
+        Self::usage("docs/predict.md lists the keys, and what each can be");
+    /// Memory, a rate or a family that nobody told.
+    pub const NO_SERVER_KNOWN: Self = Self::usage(
         "docs/predict.md lists the keys; `--calibrate FILE`, a file of `narrows check`, stands in \
          for the modules",
     );

@@ -10,8 +10,9 @@ use narrows_model::host::Host;
 use narrows_predict::calibration::Calibration;
 use narrows_predict::description::{self, Description};
 use narrows_predict::prices::{PARTS, cost};
+
 use narrows_predict::wire_rate::verdict;
-use narrows_predict::{Found, Kit, Predictor, Said, of_host, search};
+use narrows_predict::{Found, Kit, Predictor, Refused, Said, of_host, search};
 use narrows_report::whatif::{Change, population, svg, text};
 use narrows_report::{Analysis, bus};
 use std::path::Path;
@@ -55,8 +56,7 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
         );
     let mut all = given.clone();
     all.extend(args.set.iter().cloned());
-    let mut engine =
-        of_host(&base.host, &all, &base.measured).map_err(|why| wrong(why.to_string()))?;
+    let mut engine = of_host(&base.host, &all, &base.measured).map_err(|why| refused(&why))?;
     let today = of_host(&base.host, &given, &base.measured).ok();
     match &today {
         Some(today) => {
@@ -79,8 +79,32 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
         today.server.paths.clone_from(&engine.server.paths);
         today
     });
-    answer(args, &base, &engine, today.as_ref())
+    let unmoved = unmoved(args, &base, &all, &engine);
+    answer(args, &base, &engine, today.as_ref(), &unmoved)
 }
+
+/// Keys that somebody said and that change nothing of any figure: nobody is to take them for
+/// considered. `work.socket` has a line of its own.
+fn unmoved(args: &PredictArgs, base: &Base, all: &Said, engine: &Predictor) -> Vec<String> {
+    let reaches = engine.reaches();
+    let said = args.given.iter().chain(&args.set).map(|(key, _)| key);
+    let said = said.filter(|key| !OF_THEIR_OWN.contains(&key.as_str()));
+    let is_unmoved = |key: &&String| {
+        let mut without = all.clone();
+        without.remove(*key);
+        // What neighbours do needs some.
+        without.retain(|other, _| *key != "neighbours" || other != "neighbours.work");
+        let other = of_host(&base.host, &without, &base.measured);
+        other.is_ok_and(|mut other| {
+            other.parameters = engine.parameters.clone();
+            other.reaches() == reaches
+        })
+    };
+    said.filter(is_unmoved).cloned().collect()
+}
+
+/// Keys that choose what is asked, and those whose effect is told elsewhere.
+const OF_THEIR_OWN: [&str; 2] = ["path", "work.socket"];
 
 /// What must cross the memory bus, beside what a study counted.
 fn traffic(args: &PredictArgs) -> Result<u8, Failure> {
@@ -113,6 +137,15 @@ fn once(option: &str, pairs: &[(String, String)]) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// What is missing may be measured instead; what is wrong has to be said in another way.
+fn refused(why: &Refused) -> Failure {
+    let cause = match why {
+        Refused::Missing(_) => Cause::NO_SERVER_KNOWN,
+        _ => Cause::NO_PREDICTION,
+    };
+    Failure::of(cause, why.to_string())
 }
 
 fn wrong(why: String) -> Failure {
@@ -182,6 +215,7 @@ fn answer(
     base: &Base,
     engine: &Predictor,
     today: Option<&Predictor>,
+    unmoved: &[String],
 ) -> Result<u8, Failure> {
     let (before, after) = (today.map(Predictor::reaches), engine.reaches());
     if after.is_empty() {
@@ -197,6 +231,7 @@ fn answer(
         after: &after,
         measured: &base.measured,
         cost: cost.as_ref(),
+        unmoved,
     };
     if let Some(file) = &args.svg {
         output::write_whole(file, &svg(&change))?;
@@ -215,6 +250,7 @@ fn answer(
                 "wire_rate": after.iter().find_map(verdict),
                 "measured": base.measured,
                 "unused": engine.parameters.unused,
+                "unmoved": unmoved,
                 "cost": cost,
             });
             serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"

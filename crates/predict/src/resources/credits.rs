@@ -9,6 +9,9 @@ use crate::engine::Predictor;
 use crate::traffic::Traffic;
 use narrows_model::result::{Provenance, ResourceName};
 
+/// The most cores beside a device of which slowdowns were published.
+const PUBLISHED_CORES: f64 = 6.0;
+
 impl Predictor {
     /// Of a family whose credits were published; of others only where somebody asked, by saying
     /// whether the cache takes a device's writes or who else loads memory.
@@ -36,13 +39,15 @@ impl Predictor {
 
     fn credits(&self, domains: &Domains, traffic: Traffic, group: &Group) -> Stated {
         let writes = domains.of_devices(group.nics as f64).device_write;
-        if group.work != group.socket && self.server.asked.neighbours.is_some() {
-            let why = "how long lines wait beside other cores on their way to another processor was \
-                       not published";
-            return Err(Gap::new(ResourceName::DeviceWrites, why));
+        let mut detours = self.detours(domains, group);
+        let mut wait_ns = self.wait_ns(domains, traffic, group)?;
+        if group.work != group.socket && wait_ns > 0.0 {
+            // Neighbours load their own processor's memory. Whether lines to another's wait behind
+            // them all the same was not published.
+            detours.most_ns += wait_ns;
+            detours.says += "; the neighbours load the NIC's own processor, and not the other";
+            wait_ns = 0.0;
         }
-        let detours = self.detours(domains, group);
-        let wait_ns = self.wait_ns(domains, traffic, group)?;
         let to_memory_ns = writes.unloaded_ns + wait_ns + detours.ns;
         let to_cache_ns = domains.device_write_to_cache_ns + detours.ns;
         let (ns, where_to) = match self.server.asked.ddio {
@@ -64,7 +69,7 @@ impl Predictor {
             "{} lines of 64 B in flight, {ns:.0} ns each to {where_to}; {:.0} ns is enough for 100 Gb/s{}",
             domains.device_write.credits,
             domains.device_write.break_even_ns(100.0),
-            detours.says
+            detours.says + self.beyond_the_published()
         );
         let source = Provenance::DataSheet(domains.source.clone());
         let mut with = vec![
@@ -100,12 +105,23 @@ impl Predictor {
     /// end is the worst of the published slowdowns; cores that only read were never seen to
     /// cause it.
     fn off(&self, to_memory_gbps: f64, group: &Group) -> (f64, f64) {
-        let Some((_, work)) = self.server.asked.neighbours else { return (1.0, 1.0) };
+        let Some((cores, work)) = self.server.asked.neighbours else { return (1.0, 1.0) };
         let (low, high) = ends(HALF);
         let link_gbps = self.server.link.as_ref().map_or(f64::INFINITY, |link| link.value);
         let may_be_red = RED_LEAST * to_memory_gbps < link_gbps * group.nics as f64;
-        let is_red = work == CoreWork::ReadsAndWrites && may_be_red;
-        (if is_red { RED_LEAST } else { low }, high)
+        // Readers were never seen to cause it, as far as anybody looked.
+        let could = work == CoreWork::ReadsAndWrites || cores > PUBLISHED_CORES;
+        (if could && may_be_red { RED_LEAST } else { low }, high)
+    }
+
+    /// What is said of more neighbours than anybody has measured.
+    fn beyond_the_published(&self) -> &'static str {
+        match self.server.asked.neighbours {
+            Some((cores, _)) if cores > PUBLISHED_CORES => {
+                "; more neighbours than the six that were published: extrapolated"
+            }
+            _ => "",
+        }
     }
 
     /// How long a line waits behind what else loads the memory, in nanoseconds. Copies of TCP's
