@@ -110,8 +110,8 @@ fn told(cell: &Cell<'_>, again: f64, refused: f64, made: Option<f64>) -> (String
         false if thirds >= ANSWERS_SHARE * again => (
             format!(
                 "The first packets of connections were lost on the way there in {label}, SYN and \
-                 those that follow: {again:.0} SYN were sent again, each after a second or more, and \
-                 the third packet of {thirds:.0} connections never came"
+                 those that follow: {again:.0} SYN were sent again, each after a second or more, \
+                 and the third packet of {thirds:.0} connections never came"
             ),
             DROPS_FIRST,
         ),
@@ -161,8 +161,8 @@ fn is_every_first(cell: &Cell<'_>, again: f64, made: Option<f64>) -> bool {
 }
 
 /// Whether the end that listens sent so many answers again: it had the first packets then, and what
-/// was lost is the answers. The kernel counts either as `TCPSynRetrans` (`tcp_rtx_synack`). Where as
-/// many third packets were lost, answers to those that came are sent again too.
+/// was lost is the answers. The kernel counts either as `TCPSynRetrans` (`tcp_rtx_synack`). Where
+/// as many third packets were lost, answers to those that came are sent again too.
 fn are_answers(cell: &Cell<'_>, lost: f64) -> bool {
     let again = cell.received_count(keys::SYN_RETRANSMITTED);
     again.is_some_and(|again| again - lost_thirds(cell) >= ANSWERS_SHARE * lost)
