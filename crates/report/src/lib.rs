@@ -11,6 +11,7 @@ pub mod applications;
 pub mod brief;
 mod built;
 pub mod bus;
+pub mod credits;
 pub mod data;
 pub mod diagnosis;
 pub mod drawn;

@@ -4,8 +4,8 @@
 use super::Format;
 use crate::study::text::tables;
 use crate::{
-    Analysis, anomalies, applications, judged, latency, neighbours, paths, placement, probed,
-    profiled, searched, sessions, wire, words,
+    Analysis, anomalies, applications, credits, judged, latency, neighbours, paths, placement,
+    probed, profiled, searched, sessions, wire, words,
 };
 use narrows_explain::Judged;
 use narrows_model::result::{Answer, Verdict, Weight};
@@ -28,6 +28,10 @@ const COLUMNS: usize = 80;
 fn write(analysis: &Analysis<'_>) -> String {
     let mut out = String::new();
     head(&mut out, analysis);
+    if let Some(counted) = credits::of(analysis.stored) {
+        title(&mut out, "Lines in flight");
+        out.push_str(&counted.text());
+    }
     if analysis.anomalies.is_some() {
         title(&mut out, "Anomalies");
         for line_of in anomalies::text(analysis).lines() {
