@@ -86,7 +86,12 @@ pub fn lines(all: &Anomalies) -> Vec<String> {
             true => "no anomaly was found",
             false => "no anomaly was confirmed",
         };
-        lines.push(none.to_owned());
+        lines.push(match &all.stopped {
+            Some(why) => format!("{none} before the search ended early ({why}): inconclusive"),
+            None => none.to_owned(),
+        });
+    } else if let Some(why) = &all.stopped {
+        lines.push(format!("the search ended early ({why}): there may be more"));
     }
     lines.extend(all.suspected.iter().map(suspicion));
     let mut looked = format!(
@@ -164,6 +169,26 @@ mod tests {
     }
 
     #[test]
+    fn a_search_that_ended_early_finds_nothing_clear() {
+        let all = |found, stopped: Option<&str>| Anomalies {
+            found,
+            unconfirmed: 0,
+            suspected: Vec::new(),
+            points: 4,
+            runs: 20,
+            refused: 0,
+            noise_share: 0.06,
+            stopped: stopped.map(str::to_owned),
+        };
+        assert_eq!(lines(&all(Vec::new(), None))[0], "no anomaly was found");
+        let early = lines(&all(Vec::new(), Some("stopped by Ctrl-C")));
+        let says = "no anomaly was found before the search ended early (stopped by Ctrl-C)";
+        assert_eq!(early[0], format!("{says}: inconclusive"));
+        let more = lines(&all(vec![anomaly(AnomalyKind::Slow)], Some("not ended")));
+        assert_eq!(more[1], "the search ended early (not ended): there may be more");
+    }
+
+    #[test]
     fn where_nothing_was_found_it_is_said_of_how_much() {
         let all = Anomalies {
             found: Vec::new(),
@@ -173,6 +198,7 @@ mod tests {
             runs: 61,
             refused: 2,
             noise_share: 0.05,
+            stopped: None,
         };
         let looked = "61 runs at 40 points; usual runs differ by 5.0 %; 1 suspicion not confirmed \
                       by all three pairs; 2 points refused by a host or its limits";

@@ -2,7 +2,7 @@
 
 use crate::plots::{ceilings, pipe};
 use crate::study::text;
-use crate::{Analysis, answer, applications, words};
+use crate::{Analysis, anomalies, answer, applications, credits, words};
 use maud::{Markup, PreEscaped, html};
 use narrows_model::result::Prediction;
 use narrows_model::trial::Trial;
@@ -23,6 +23,16 @@ fn said(analysis: &Analysis<'_>) -> Markup {
         let answers = applications::answers(&analysis.applications);
         return html! { section class="card answer" {
             @for line in answers { p class="figure" { (line) } }
+        } };
+    }
+    let lines = match (&analysis.anomalies, credits::of(analysis.stored)) {
+        (Some(all), _) => anomalies::lines(all),
+        (None, Some(counted)) => counted.answer(),
+        (None, None) => Vec::new(),
+    };
+    if !lines.is_empty() {
+        return html! { section class="card answer" {
+            @for line in lines { p class="figure" { (line) } }
         } };
     }
     let asks_of_levels = analysis.placements.is_empty()

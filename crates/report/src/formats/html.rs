@@ -6,7 +6,7 @@ use crate::plots::curve::{self, Axis};
 use crate::plots::{BOX_RUNS_MIN, boxes, ceilings, host, percentiles};
 use crate::study::{faceted, page};
 use crate::{
-    Analysis, anomalies, applications, hardware, headline, judged, latency, neighbours, paths,
+    Analysis, applications, credits, hardware, headline, judged, latency, neighbours, paths,
     placement, profiled, searched, sessions, tested, tidy, wire, words,
 };
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -248,7 +248,7 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
         (Metric::LoadToUse, "Memory latency (load to use)"),
     ];
     html! {
-        (anomalies::section(analysis))
+        @if let Some(counted) = credits::of(analysis.stored) { (counted.section()) }
         (searched::section(analysis))
         (wire::text::page(analysis))
         h2 id="measured" { "Measured" }

@@ -18,7 +18,7 @@ use narrows_model::load::EndReport;
 use narrows_model::pause::{LINK_BPS, held_share};
 use narrows_model::reading::{Scope, Source, keys};
 use narrows_model::record::{Outcome, Record};
-use narrows_model::study::StoredStudy;
+use narrows_model::study::{Ended, StoredStudy};
 use narrows_model::trial::Trial;
 use narrows_model::units::Unit;
 use serde::Serialize;
@@ -118,6 +118,9 @@ pub struct Anomalies {
     pub refused: u32,
     /// Standard deviation of usual runs, as a share of their rate.
     pub noise_share: f64,
+    /// Why it ended before its time was over, where it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
 }
 
 /// What a run says of its point; `None` where it did not run.
@@ -213,6 +216,11 @@ pub fn anomalies(study: &StoredStudy) -> Option<Anomalies> {
         runs: runs as u32,
         refused: tried.count() as u32,
         noise_share: known.noise(),
+        stopped: match &study.ended {
+            Some(Ended::Complete) => None,
+            Some(Ended::Interrupted { why }) => Some(why.clone()),
+            None => Some("not ended".to_owned()),
+        },
     })
 }
 
