@@ -16,6 +16,7 @@ mod cmd;
 #[cfg_attr(not(feature = "parquet"), path = "without/columns.rs")]
 mod columns;
 mod failure;
+mod input;
 #[cfg(test)]
 mod kept;
 mod live;

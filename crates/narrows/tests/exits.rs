@@ -434,7 +434,7 @@ fn what_is_asked_of_files_that_they_do_not_have_is_told() {
         (&format!("{import} --tool netperf @"), &text, Cause::BROKEN_TOOL_OUTPUT),
         (&format!("{import} @"), &bad.at("packed.gz"), Cause::NO_TOOL_OUTPUT),
         ("predict --published @", &bad.at("table.toml"), Cause::NO_TABLE),
-        ("predict --from @", &bad.at("table.toml"), Cause::NO_PREDICTION),
+        ("predict --from @", &bad.at("table.toml"), Cause::NO_SERVER_KNOWN),
     ] {
         ends(&mut with(words, file), cause);
     }
@@ -461,7 +461,7 @@ fn what_a_command_cannot_be_asked_is_told() {
         ("predict --from @ --set mtu=20", Cause::NO_PREDICTION),
         ("report --servers @ --set nic.gbps=0", Cause::NO_SERVER),
         ("report --servers @ --format jsonl", Cause::SERVERS_FORMAT),
-        ("predict --from @ --search dimms=95", Cause::NO_PREDICTION),
+        ("predict --from @ --search dimms=95", Cause::NO_SERVER_KNOWN),
         ("fabric --hosts 1 --speed 10G", Cause::NO_FABRIC),
         ("mesh n[1-", Cause::HOST_SET),
         ("mpi --hosts n[1-", Cause::HOST_SET),

@@ -135,7 +135,7 @@ impl Traffic {
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum NoSearch {
     /// The time is too short.
-    #[error("{minutes} minutes are too short: {RUNS_MIN} runs take {least:.1}")]
+    #[error("{minutes} minutes are too short: {RUNS_MIN} runs take {least:.2}")]
     TooShort {
         minutes: f64,
         /// Minutes that the fewest runs take.

@@ -125,7 +125,7 @@ pub struct Wanted {
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum NoNeighbours {
     /// The time is too short for the job alone, the traffic alone, and both.
-    #[error("{minutes} minutes are too short: {cells} cells take {least:.1}")]
+    #[error("{minutes} minutes are too short: {cells} cells take {least:.2}")]
     TooShort {
         minutes: f64,
         /// How many cells are the least that say something.

@@ -49,7 +49,7 @@ pub struct Wanted {
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum NoPaths {
     /// The time is too short for two paths, or for the only one.
-    #[error("{minutes} minutes are too short: {} take {least:.1}", paths_of(*.paths))]
+    #[error("{minutes} minutes are too short: {} take {least:.2}", paths_of(*.paths))]
     TooShort {
         minutes: f64,
         /// How many are the least that say something.

@@ -120,7 +120,7 @@ impl Fixed {
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum NoMatrix {
     /// The time is too short for two placements, or for the only one.
-    #[error("{minutes} minutes are too short: {placements} placements take {least:.1}")]
+    #[error("{minutes} minutes are too short: {placements} placements take {least:.2}")]
     TooShort {
         minutes: f64,
         /// How many are the least that say something.

@@ -107,7 +107,7 @@ fn what_does_not_fit_the_time_is_left_out_but_the_first_and_the_last() {
     assert_eq!(of(&wanted(3.4), &big, false).steps, [1, 31]);
     let short = Neighbours::of(&wanted(3.2), &big, Some("eth0"), false);
     let says = short.expect_err("too short").to_string();
-    assert_eq!(says, "3.2 minutes are too short: 11 cells take 3.3");
+    assert_eq!(says, "3.2 minutes are too short: 11 cells take 3.30");
 }
 
 #[test]

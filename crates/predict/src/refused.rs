@@ -57,7 +57,11 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Key(key, known) => write!(f, "{key}: it is none of {}", known.join(", ")),
-            Self::Processor(name) => write!(f, "cpu: '{name}' is not a processor of platforms/"),
+            Self::Processor(name) => write!(
+                f,
+                "cpu: no family is known of '{name}': a name such as Xeon Gold 6234, EPYC 9654 or \
+                 Ampere Altra"
+            ),
             Self::Missing(all) => {
                 for missing in all {
                     write!(f, "{missing}; ")?;

@@ -1,6 +1,7 @@
 //! Words of a study's file that name nothing: no machine could run their cells.
 
 use crate::study::Defined;
+use narrows_hostctl::namespaces::{HUGE_PAGES, sysctl_path};
 use narrows_interop::engines::ENGINES;
 use narrows_model::nearest;
 use narrows_model::options::{Opt, flows, runs};
@@ -101,9 +102,26 @@ pub fn check_words(defined: &Defined) -> Result<(), UnknownWord> {
         for names in &LOOKED_UP {
             names.check(settings, defined)?;
         }
+        check_sysctl(settings)?;
     }
     Ok(())
 }
+
+/// Settings that no narrows sets: those of other parts of the kernel.
+fn check_sysctl(settings: &Settings) -> Result<(), UnknownWord> {
+    match settings.sysctl.keys().find(|name| sysctl_path(name).is_err()) {
+        None => Ok(()),
+        Some(name) => Err(UnknownWord {
+            position: settings.position(SYSCTL),
+            key: SYSCTL,
+            what: "setting of the network",
+            word: name.clone(),
+            known: vec!["those that begin with net.".to_owned(), HUGE_PAGES.to_owned()],
+        }),
+    }
+}
+
+const SYSCTL: &str = "sysctl";
 
 impl Names {
     fn check(&self, settings: &Settings, defined: &Defined) -> Result<(), UnknownWord> {

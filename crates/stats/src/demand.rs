@@ -168,8 +168,13 @@ impl Demand {
     /// (`tcp` of `tcp-stream`).
     pub fn fits(&self, summary: &Summary) -> bool {
         let of = self.of.as_str();
-        let is_named = summary.label == of || summary.kind.as_str() == of;
-        is_named || summary.kind.family() == Some(of)
+        let is_kind = summary.kind.as_str() == of || summary.kind.family() == Some(of);
+        self.names(summary) || is_kind
+    }
+
+    /// Whether it speaks of a cell by its label.
+    pub fn names(&self, summary: &Summary) -> bool {
+        summary.label == self.of
     }
 
     /// Whether a cell's figure meets it.

@@ -215,6 +215,9 @@ pub fn is_sender_idle(cell: &Cell<'_>) -> bool {
 /// The pace that was asked for, where the stream held it.
 pub fn pace(cell: &Cell<'_>) -> Option<Answer> {
     let asked = cell.trial.params.rate_bps.filter(|rate| *rate > 0)? as f64;
-    let held = cell.rates()?.middle >= HELD_SHARE * asked;
+    // A window has whole messages: of a slow pace one more or less is no other rate.
+    let seconds = cell.trial.timeline.window_ns.0 as f64 / 1e9;
+    let one = 8.0 * cell.trial.params.message_bytes.0 as f64 / seconds.max(1e-9);
+    let held = cell.rates()?.middle >= (HELD_SHARE * asked).min(asked - one);
     held.then(|| Answer::counted(PACE.to_owned(), PACE_ACTION))
 }

@@ -114,21 +114,34 @@ fn hint(argument: &str, is_udp: bool) -> Option<&'static str> {
 }
 
 /// Ends with what is wrong with the command line and one hint: usage errors with 2, help with 0.
-pub fn exit(error: clap::Error) -> ! {
+pub fn exit(mut error: clap::Error) -> ! {
     if error.exit_code() == 0 {
         error.exit();
     }
     let command = std::env::args().nth(1);
     let known = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(argument)) if error.kind() == ErrorKind::UnknownArgument => {
-            hint(argument, command.as_deref() == Some("udp"))
+            match value_of_option(argument) {
+                true => Some("a value that begins with a hyphen follows an equals sign: --seed=-1"),
+                false => hint(argument, command.as_deref() == Some("udp")),
+            }
         }
         _ => None,
     };
+    // That it could be a value leads away from what was meant.
+    error.remove(ContextKind::Suggested);
     let (says, hint) = with_hint(&error.to_string(), known, command.as_deref());
     // Where standard error is gone the exit code still says it.
     said::say_usage(&says, &hint);
     std::process::exit(error.exit_code())
+}
+
+/// Whether a number below zero stands where an option's value is due, as in `--minutes -1`.
+fn value_of_option(argument: &str) -> bool {
+    let is_number = argument.parse::<f64>().is_ok();
+    let all: Vec<String> = std::env::args().collect();
+    let option = all.windows(2).find(|pair| pair[1] == argument).map(|pair| &pair[0]);
+    is_number && option.is_some_and(|option| option.starts_with("--"))
 }
 
 /// How the parser begins a line that suggests something.

@@ -8,7 +8,8 @@ use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
 use narrows_model::units::Unit;
 use narrows_report::words;
-use narrows_stats::{Demand, Met, Summary, summarise};
+use narrows_stats::{Demand, Met, Summary, is_job_alone, summarise};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// How a demand came out.
@@ -32,7 +33,7 @@ pub fn judged_of(stored: &StoredStudy, demands: &DemandArgs, code: u8) -> Result
     if demands.fail_if.is_empty() && demands.expect.is_none() {
         return Ok(code);
     }
-    let summaries = summarise(stored);
+    let summaries = Summaries { all: summarise(stored), aside: aside(&stored.trials) };
     let mut all = Vec::new();
     for demand in &demands.fail_if {
         all.push(one(demand, &summaries, None)?);
@@ -46,6 +47,26 @@ pub fn judged_of(stored: &StoredStudy, demands: &DemandArgs, code: u8) -> Result
         (false, false) => Exit::Ok.code(),
     };
     Ok(if code == Exit::Ok.code() { worst } else { code })
+}
+
+/// Summaries, and the labels of those that are meant by their label alone.
+struct Summaries<'a> {
+    all: Vec<Summary>,
+    aside: BTreeSet<&'a str>,
+}
+
+impl Summaries<'_> {
+    /// Those that a demand speaks of.
+    fn of<'a>(&'a self, demand: &'a Demand) -> impl Iterator<Item = &'a Summary> {
+        let fit = self.all.iter().filter(|cell| demand.fits(cell));
+        fit.filter(|cell| demand.names(cell) || !self.aside.contains(cell.label.as_str()))
+    }
+}
+
+/// Cells whose traffic marks a job and measures nothing: `tcp` does not mean them.
+fn aside(trials: &[Trial]) -> BTreeSet<&str> {
+    let alone = trials.iter().filter(|trial| is_job_alone(trial));
+    alone.map(|trial| trial.label.as_str()).collect()
 }
 
 /// Refuses a demand that none of the planned cells which it speaks of can meet for its unit, before
@@ -98,8 +119,8 @@ fn of_other_unit(demand: &Demand, label: &str, unit: Unit) -> Failure {
 
 /// Holds one demand beside every cell that it speaks of, and says so. With a name it is expected;
 /// without one it must not be.
-fn one(demand: &Demand, summaries: &[Summary], name: Option<&str>) -> Result<Outcome, Failure> {
-    let fit = summaries.iter().filter(|cell| demand.fits(cell));
+fn one(demand: &Demand, summaries: &Summaries<'_>, name: Option<&str>) -> Result<Outcome, Failure> {
+    let fit = summaries.of(demand);
     let cells: Vec<(&Summary, Met)> = fit.map(|cell| (cell, demand.met(cell))).collect();
     if cells.is_empty() {
         return Err(of_no_cell(demand));
@@ -160,8 +181,8 @@ fn figure(cell: &Summary, met: Met) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::load::{Params, Timeline};
-    use narrows_model::trial::{EndSpec, NetworkPath, TrialId};
+    use narrows_model::load::{Params, Role, Timeline};
+    use narrows_model::trial::{EndSpec, MemoryLoad, NetworkPath, Placement, TrialId};
     use narrows_model::{Bytes, Nanos};
 
     fn stream() -> Trial {
@@ -177,6 +198,29 @@ mod tests {
             notes: Vec::new(),
             engine: None,
         }
+    }
+
+    /// As `neighbours` makes them: traffic with a job, and 1 Mb/s that marks the job alone.
+    #[test]
+    fn a_stream_that_marks_a_job_is_meant_by_its_label_alone() {
+        let (mut beside, mut alone) = (stream(), stream());
+        let working_set_bytes = Bytes(1 << 20);
+        let load = MemoryLoad { kind: "memory-copy".into(), threads: 1, working_set_bytes };
+        for trial in [&mut beside, &mut alone] {
+            let mut end = EndSpec::of_memory(Placement::default()).remove(0);
+            (end.role, end.load) = (Role::Background, Some(load.clone()));
+            trial.ends.push(end);
+        }
+        alone.params.rate_bps = Some(1_000_000);
+        (alone.id, alone.label) = (TrialId("alone".into()), "the job alone".into());
+        let trials = [beside, alone];
+        let summaries = Summaries { all: planned(&trials), aside: aside(&trials) };
+        let labels = |text: &str| -> Vec<String> {
+            let demand = text.parse().expect("a demand");
+            summaries.of(&demand).map(|cell| cell.label.clone()).collect()
+        };
+        assert_eq!(labels("tcp.median < 9 Gbit/s"), ["up"]);
+        assert_eq!(labels("the job alone.median < 9 Gbit/s"), ["the job alone"]);
     }
 
     #[test]

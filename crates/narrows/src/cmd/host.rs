@@ -5,7 +5,7 @@ use super::{bmc, fleet};
 use crate::args::{BmcArgs, HostArgs};
 use crate::cause::Cause;
 use crate::failure::{Failure, VERDICT};
-use crate::{output, screen};
+use crate::{input, output, screen};
 use narrows_dimm::placement::{self, Trace};
 use narrows_dimm::rule::{self, Confidence, Rule};
 use narrows_host::Root;
@@ -98,8 +98,7 @@ fn slot_maps(paths: &[PathBuf]) -> Result<Vec<Rule>, Failure> {
     let mut rules = Vec::new();
     for path in paths {
         for file in map_files(path)? {
-            let text =
-                std::fs::read_to_string(&file).map_err(|error| Failure::unread(&file, &error))?;
+            let text = input::text(&file)?;
             let given = rule::given(&text).map_err(|error| {
                 Failure::of(Cause::NO_SLOT_MAP, format!("{}: {error}", file.display()))
             })?;

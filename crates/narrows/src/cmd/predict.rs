@@ -4,6 +4,7 @@
 use crate::args::PredictArgs;
 use crate::cause::Cause;
 use crate::failure::Failure;
+use crate::input;
 use crate::output;
 use narrows_host::Root;
 use narrows_model::host::Host;
@@ -206,7 +207,7 @@ pub(super) fn description(path: &Path, cause: Cause) -> Result<Option<Descriptio
     if size > DESCRIPTION_BYTES_MAX {
         return Err(unread(format!("{size} bytes are not a description of a server")));
     }
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::unread(path, &error))?;
+    let text = input::text(path)?;
     description::parse(&text).map(Some).map_err(|why| unread(why.to_string()))
 }
 

@@ -3,6 +3,7 @@
 
 use crate::cause::Cause;
 use crate::failure::Failure;
+use crate::input;
 use crate::output;
 use narrows_report::{published, score};
 use narrows_validate::{ServerRow, TEMPLATE, Table, predict};
@@ -68,7 +69,7 @@ fn print(json: bool, document: &serde_json::Value, text: &str) -> Result<u8, Fai
 }
 
 fn read(file: &Path) -> Result<Table, Failure> {
-    let text = std::fs::read_to_string(file).map_err(|error| Failure::unread(file, &error))?;
+    let text = input::text(file)?;
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     Table::parse(&name, &text).map_err(|why| Failure::of(Cause::NO_TABLE, why.to_string()))
 }

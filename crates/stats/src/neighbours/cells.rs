@@ -79,6 +79,11 @@ fn alone(study: &StoredStudy, job: &Job) -> Option<usize> {
     study.trials.iter().position(|trial| is_idle(trial) && Job::of(trial).as_ref() == Some(job))
 }
 
+/// Whether a trial is there for its job alone: the traffic beside it is next to nothing.
+pub fn is_job_alone(trial: &Trial) -> bool {
+    trial.background().is_some() && is_idle(trial)
+}
+
 /// A paced stream that uses next to nothing of a host.
 fn is_idle(trial: &Trial) -> bool {
     trial.params.rate_bps.is_some_and(|rate| (1..=IDLE_BPS_MAX).contains(&rate))

@@ -13,6 +13,7 @@ use crate::order::rank;
 use crate::placement::{Cost, cost};
 use crate::summarise::value_of;
 use crate::{background, median_interval};
+pub use cells::is_job_alone;
 use cells::{Found, Job, Step, found};
 use narrows_model::record::Record;
 use narrows_model::result::Estimate;

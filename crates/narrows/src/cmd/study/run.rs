@@ -8,7 +8,7 @@ use crate::cause::Cause;
 use crate::cmd::{calling, demands, own_binary};
 use crate::failure::{Failure, PRECISION, VERDICT};
 use crate::live::{Lines, Live};
-use crate::{output, stop, watch};
+use crate::{input, output, stop, watch};
 use narrows_control::{Calling, key};
 use narrows_hostctl::container::Launcher;
 use narrows_hostctl::guard;
@@ -35,8 +35,7 @@ const BETWEEN_NAMES: &str = ", ";
 /// `narrows study run FILE`.
 pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     check_terminal(&args.session)?;
-    let text =
-        std::fs::read_to_string(&args.file).map_err(|error| Failure::unread(&args.file, &error))?;
+    let text = input::text(&args.file)?;
     let defined = parse(&text, args.quick, &args.file)?;
     output::check_folder(&args.out)?;
     let end = if args.quick { "-quick" } else { "" };
