@@ -219,7 +219,8 @@ fn what_goes_to_another_processor_takes_the_link_longer() {
     assert_near(cached, in_ns([205.0 + 2.0 * longer, 205.0 + longer, 205.0]));
     let unsaid = device_writes(&two);
     assert_near(unsaid, in_ns([300.0 + 2.0 * longer, 205.0 + longer, 205.0]));
-    // Neighbours load their own processor's memory: at the worst lines wait behind them all the same.
+    // Neighbours load their own processor's memory: at the worst lines wait behind them all the
+    // same.
     let four = [("neighbours", "4"), ("ddio", "no")];
     let beside = device_writes(&[&two[..], &four].concat());
     assert!((beside[1] - past[1]).abs() < 1e-6 && beside[0] < past[0], "{beside:?} {past:?}");
@@ -294,8 +295,8 @@ fn work_of_neighbours_without_any_is_refused() {
     assert_eq!(why.as_deref(), Some("neighbours.work needs neighbours, which was not said"));
 }
 
-/// Slowdowns beside up to six cores were published; more are extrapolated, and may turn red whatever
-/// they do.
+/// Slowdowns beside up to six cores were published; more are extrapolated, and may turn red
+/// whatever they do.
 #[test]
 fn more_neighbours_than_were_published_are_extrapolated() {
     for (cores, least, is_said) in [("6", (-0.10f64).exp(), false), ("9", 0.72, true)] {

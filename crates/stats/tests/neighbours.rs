@@ -101,9 +101,9 @@ fn healthy_hosts_are_not_said_to_be_slower() {
     assert_eq!(wrong.count(), 0, "of 100 simulated hosts");
 }
 
-/// Of 100 even hosts whose runs differ by 6 %, those of which any interval leaves out the truth: 5 in
-/// the mean, where all intervals of a study hold together, and more than half where each holds by
-/// itself.
+/// Of 100 even hosts whose runs differ by 6 %, those of which any interval leaves out the truth: 5
+/// in the mean, where all intervals of a study hold together, and more than half where each holds
+/// by itself.
 #[test]
 fn the_intervals_of_a_study_hold_together() {
     let wrong = (0..100).filter(|seed| {

@@ -201,8 +201,8 @@ fn words(does: Does, queue: &Queue, at: &str, lost: f64) -> (String, String) {
             ),
             format!(
                 "{at}: tc -s qdisc show dev {name}; raise its rate (of htb and hfsc that of the \
-                 class which this traffic falls into: tc -s class show dev {name}), or tc qdisc del \
-                 dev {name} root"
+                 class which this traffic falls into: tc -s class show dev {name}), or tc qdisc \
+                 del dev {name} root"
             ),
         ),
         Does::Filters => (

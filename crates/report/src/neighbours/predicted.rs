@@ -1,6 +1,6 @@
 //! What credits and latencies say of the two beside what was measured of them, or why they say
-//! nothing: only of a NIC's own writes and reads and of what TCP's receivers copy, and only where the
-//! family's credits are published.
+//! nothing: only of a NIC's own writes and reads and of what TCP's receivers copy, and only where
+//! the family's credits are published.
 
 use super::Line;
 use crate::Analysis;

@@ -280,8 +280,8 @@ fn suspicion(known: &Known, point: &Point) -> Option<Suspicion> {
 }
 
 impl Anomaly {
-    /// What it has, as a share of the least that was expected; of trouble that beside it, as a share
-    /// of its own.
+    /// What it has, as a share of the least that was expected; of trouble that beside it, as a
+    /// share of its own.
     fn by_expected(&self) -> f64 {
         match self.kind {
             Kind::Slow => median(&self.ratios).unwrap_or(1.0) / self.ratio_expected.max(1e-9),
