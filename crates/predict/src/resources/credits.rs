@@ -9,6 +9,9 @@ use crate::engine::Predictor;
 use crate::traffic::Traffic;
 use narrows_model::result::{Provenance, ResourceName};
 
+/// Half the 80 % range without neighbours, as a logarithm: credits and latencies are of one machine
+/// and were published to two digits (assumed).
+const ALONE_HALF: f64 = 0.06;
 /// The most cores beside a device of which slowdowns were published.
 const PUBLISHED_CORES: f64 = 6.0;
 
@@ -105,7 +108,7 @@ impl Predictor {
     /// end is the worst of the published slowdowns; cores that only read were never seen to
     /// cause it.
     fn off(&self, to_memory_gbps: f64, group: &Group) -> (f64, f64) {
-        let Some((cores, work)) = self.server.asked.neighbours else { return (1.0, 1.0) };
+        let Some((cores, work)) = self.server.asked.neighbours else { return ends(ALONE_HALF) };
         let (low, high) = ends(HALF);
         let link_gbps = self.server.link.as_ref().map_or(f64::INFINITY, |link| link.value);
         let may_be_red = RED_LEAST * to_memory_gbps < link_gbps * group.nics as f64;
