@@ -230,15 +230,11 @@ pub fn present_asked(
 }
 
 /// The results of an experiment: of tables and figures the answer last, else what was asked for.
-/// What a study of placements, neighbours, paths or anomalies says has a shape of its own.
+/// What a search says has a shape of its own.
 pub fn present_study(file: &Path, named: &str, analysis: &Analysis<'_>) -> Result<(), Failure> {
     let format = format(named);
     let is_text = std::ptr::eq(format, &formats::text::FORMAT);
-    let is_plain = analysis.placements.is_empty()
-        && analysis.neighbours.is_empty()
-        && analysis.paths.is_empty()
-        && !analysis.only_searches()
-        && analysis.anomalies.is_none();
+    let is_plain = !analysis.only_searches() && analysis.anomalies.is_none();
     match &analysis.study {
         Some(results) if is_text && is_plain => {
             print(&brief::study(analysis, results, &screen::of_output(), &details(file)))

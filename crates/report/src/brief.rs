@@ -8,7 +8,10 @@ use crate::formats::text::{details, styled};
 use crate::sentences::Answer;
 use crate::study::StudyResults;
 use crate::study::text::tables;
-use crate::{Analysis, judged, latency, probed, profiled, searched, wire, words};
+use crate::{
+    Analysis, judged, latency, neighbours, paths, placement, probed, profiled, searched, wire,
+    words,
+};
 use narrows_model::result::{Finding, Prediction, Weight};
 use narrows_model::shown;
 use narrows_model::trial::NetworkPath;
@@ -65,7 +68,7 @@ pub fn study(
     lines.truncate(HEAD_LINES);
     lines.push(String::new());
     let searched = searched::answer_table(analysis);
-    for line in styled(&(searched + &tables(analysis, results))).lines() {
+    for line in styled(&(searched + &body(analysis, results))).lines() {
         // Columns of a table are kept beside each other, however wide.
         let is_row = line.trim_start().contains("  ");
         lines.extend(if is_row { vec![line.to_owned()] } else { wrap(line, columns, "    ") });
@@ -93,6 +96,20 @@ pub fn study(
     }
     lines.extend(said("details", rest, columns));
     on_screen(&lines, screen)
+}
+
+/// What a study asks has tables of its own; of any other its panels.
+fn body(analysis: &Analysis<'_>, results: &StudyResults) -> String {
+    if !analysis.placements.is_empty() {
+        placement::text::tables(analysis)
+    } else if !analysis.neighbours.is_empty() {
+        neighbours::text::tables(analysis)
+    } else if !analysis.paths.is_empty() {
+        let around = [paths::text::head(analysis), paths::text::foot(analysis)].concat();
+        around.join("\n") + "\n\n" + &paths::text::tables(analysis)
+    } else {
+        tables(analysis, results)
+    }
 }
 
 fn on_screen(lines: &[String], screen: &Screen) -> String {
