@@ -38,7 +38,7 @@ pub(crate) fn populated(
         return match (asked, platform) {
             (true, _) => Err(Refused::Interleaving),
             (false, Some(one)) => {
-                let gap = format!("how {} interleaves is not known", one.name);
+                let gap = format!("how {} interleaves is not known: memory.copy_gb_s=20", one.name);
                 Ok(Populated::not_known(vec![gap]))
             }
             (false, None) => {

@@ -29,6 +29,7 @@ pub fn run(args: &NeighboursArgs) -> Result<u8, Failure> {
     let new = New {
         defined: &defined,
         text: &study.definition,
+        written_in: None,
         file: &file,
         quick: false,
         seed: args.seed,

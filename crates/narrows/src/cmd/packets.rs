@@ -156,6 +156,7 @@ fn searched(args: &PacketsArgs, mut settings: Settings) -> Result<u8, Failure> {
     let new = New {
         defined: &defined,
         text: &text,
+        written_in: None,
         file: &file,
         quick: false,
         seed: None,

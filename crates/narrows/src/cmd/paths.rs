@@ -34,6 +34,7 @@ pub fn run(args: &PathsArgs) -> Result<u8, Failure> {
     let new = New {
         defined: &defined,
         text: &paths.definition,
+        written_in: None,
         file: &file,
         quick: false,
         seed: args.seed,

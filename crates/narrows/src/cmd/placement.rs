@@ -26,6 +26,7 @@ pub fn run(args: &PlacementArgs) -> Result<u8, Failure> {
     let new = New {
         defined: &defined,
         text: &matrix.definition,
+        written_in: None,
         file: &file,
         quick: false,
         seed: args.seed,

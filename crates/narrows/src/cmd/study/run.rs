@@ -2,7 +2,7 @@
 //! machine.
 
 use super::audience::Onlooker;
-use super::{of_results, outlook, parse};
+use super::{of_results, outlook, parse, unparsed};
 use crate::args::{ResumeArgs, RunArgs, SessionArgs};
 use crate::cause::Cause;
 use crate::cmd::{calling, demands, own_binary};
@@ -48,6 +48,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     let new = New {
         defined: &defined,
         text: &text,
+        written_in: Some(&args.file),
         file: &file,
         quick: args.quick,
         seed: args.seed,
@@ -62,6 +63,8 @@ pub struct New<'a> {
     pub defined: &'a Defined,
     /// The definition as it is stored.
     pub text: &'a str,
+    /// The file that somebody wrote it in; `None` of one that a command made.
+    pub written_in: Option<&'a Path>,
     /// The file of results, which must not be there yet.
     pub file: &'a Path,
     /// Whether it is cut short to be tried.
@@ -77,7 +80,7 @@ pub struct New<'a> {
 /// Begins a study on these machines and runs it to its end; the exit code.
 pub fn begin(new: &New<'_>, mut machines: Machines) -> Result<u8, Failure> {
     let New { defined, text, file, quick, session, .. } = *new;
-    let plan = session_plan(defined, &machines, session)?;
+    let plan = session_plan(defined, new.written_in, &machines, session)?;
     let seed = new
         .seed
         .or(defined.definition.seed)
@@ -108,7 +111,7 @@ pub fn resume(args: &ResumeArgs) -> Result<u8, Failure> {
     let stored = narrows_store::read(&args.file)?;
     let defined = of_results(&stored, &args.file)?;
     let mut machines = reach(&defined, &args.session, stored.study.peer.as_deref())?;
-    let plan = session_plan(&defined, &machines, &args.session)?;
+    let plan = session_plan(&defined, Some(&args.file), &machines, &args.session)?;
     if plan.site.path != stored.study.path {
         let (was, now) = (stored.study.path, machines.path_says());
         return Err(Refusal::OtherPath { was, now }.into());
@@ -191,6 +194,7 @@ pub fn reach_hosts(hosts: &[String], args: &SessionArgs) -> Result<Machines, Fai
 
 fn session_plan(
     defined: &Defined,
+    file: Option<&Path>,
     machines: &Machines,
     args: &SessionArgs,
 ) -> Result<SessionPlan, Failure> {
@@ -218,7 +222,10 @@ fn session_plan(
     if stop.load(Ordering::Relaxed) {
         return Err(Failure::of(Cause::STOPPED, Ended::BY_SIGNAL));
     }
-    Ok(plan?)
+    plan.map_err(|refusal| match (refusal, file) {
+        (Refusal::Definition(error), Some(file)) => unparsed(&error, file),
+        (other, _) => other.into(),
+    })
 }
 
 /// What huge pages a trial lacks, where no cell sets them aside itself.
