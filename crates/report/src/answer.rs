@@ -103,7 +103,12 @@ pub fn of_study(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Answe
     let wire = wire::text::sentence(analysis).map(|says| format!("{WIRE}{says}"));
     let mut panels = results.panels.iter().filter(has_figure);
     let of_packets = panels.clone().find(|panel| panel.metric == Metric::PacketRate);
-    let panel = of_packets.filter(|_| wire.is_some()).or_else(|| panels.next())?;
+    let job = neighbours::worst(analysis);
+    let of_job = job.and_then(|test| {
+        let is_of_it = |panel: &&Panel| panel.rows.iter().any(|row| row.trial == test.alone);
+        panels.clone().find(is_of_it)
+    });
+    let panel = of_job.or(of_packets.filter(|_| wire.is_some())).or_else(|| panels.next())?;
     let rows = panel.rows.iter().filter_map(|row| Some((row, row.median?)));
     let (row, median) = if panel.metric.larger_is_better() {
         rows.max_by(|a, b| a.1.total_cmp(&b.1))?
@@ -113,7 +118,6 @@ pub fn of_study(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Answe
     let (row, median) = short_of_pace(analysis, panel, row).unwrap_or((row, median));
     let summary = analysis.summaries.get(row.trial)?;
     let (across, level) = (&results.across, &row.level);
-    let job = neighbours::worst(analysis);
     let place = placement::dearest(analysis);
     let remedy = match (&job, &place) {
         (Some(test), _) => neighbours::remedy(test),

@@ -30,9 +30,10 @@ fn said(analysis: &Analysis<'_>) -> Markup {
         (None, Some(counted)) => counted.answer(),
         (None, None) => Vec::new(),
     };
-    if !lines.is_empty() {
+    if let Some((first, rest)) = lines.split_first() {
         return html! { section class="card answer" {
-            @for line in lines { p class="figure" { (line) } }
+            p class="figure" { (first) }
+            @for line in rest { p { (line) } }
         } };
     }
     let asks_of_levels = analysis.placements.is_empty()

@@ -161,16 +161,7 @@ fn many_paths_have_a_line_each_and_what_is_missing_is_named() {
     (packets.low, packets.high) = (14.88, 14.88);
     let trip = Reach { is_sum: true, ..reach("tcp-rr", "us", vec![tcp(20.0).resources.remove(0)]) };
     let after = [packets, trip, tcp(40.0), Reach { path: "udp".into(), ..tcp(30.0) }];
-    let measured = Calibration::default();
-    let change = Change {
-        engine: &engine,
-        before: None,
-        after: &after,
-        measured: &measured,
-        cost: None,
-        unmoved: &[],
-    };
-    let told = text(&change);
+    let told = asked(&engine, &after);
     for line in [
         "packets at the wire's rate, 14.88 M packets/s: yes\n",
         "tcp-rr   ======================--  20.0 us (18.0 to 22.0), most of it memory\n",
@@ -224,18 +215,9 @@ fn said_of(cpu: &str, more: &[(&str, &str)]) -> String {
     ];
     let said: Said =
         given.iter().chain(more).map(|(key, word)| ((*key).into(), (*word).into())).collect();
-    let measured = Calibration::default();
-    let engine = of_nic(&Host::default(), None, &said, &measured).expect("an engine");
-    let after = engine.reaches();
-    let change = Change {
-        engine: &engine,
-        before: None,
-        after: &after,
-        measured: &measured,
-        cost: None,
-        unmoved: &[],
-    };
-    text(&change)
+    let engine = of_nic(&Host::default(), None, &said, &Calibration::default());
+    let engine = engine.expect("an engine");
+    asked(&engine, &engine.reaches())
 }
 
 #[test]

@@ -190,9 +190,9 @@ fn about_intervals(analysis: &Analysis<'_>) -> String {
     let few = all.into_iter().find(|slowdown| slowdown.verdict == Cost::FewRuns);
     match few {
         Some(few) => format!(
-            "in parentheses the range of {} runs: too few for {claims} intervals that hold together, \
+            "in parentheses the range of {}: too few for {claims} intervals that hold together, \
              which takes {}",
-            few.times.n,
+            words::counted(few.times.n as usize, "run"),
             blocks_for(claims)
         ),
         None => format!(
