@@ -100,6 +100,12 @@ fn interface_counters_agree_with_what_was_received() {
     patiently("interface_counters_agree", counters_agree_with_what_was_received);
 }
 
+/// The largest receive buffer that the kernel gives a TCP flow, in bytes.
+fn receive_buffer() -> u64 {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_rmem").expect("a setting");
+    text.split_whitespace().last().and_then(|most| most.parse().ok()).expect("a number")
+}
+
 fn counters_agree_with_what_was_received() {
     let dir = folder("counters");
     let output = run(&mut check(&dir));
@@ -119,9 +125,13 @@ fn counters_agree_with_what_was_received() {
             .sum();
         let wire =
             receiver["readings"]["interface"]["narrows0.rx_bytes"].as_u64().expect("rx_bytes");
-        // Headers add; what sits in buffers at the edges of the window moves it either way.
-        let ratio = wire as f64 / payload as f64;
-        assert!((0.85..1.25).contains(&ratio), "{label}: {wire} on the wire, {payload} received");
+        // Headers add, and what the kernel holds for each flow when the window ends has crossed
+        // too: in windows of 0.1 s that is much. What it held when the window began was read from
+        // it.
+        let flows = receiver["flows"].as_array().map_or(0, Vec::len) as u64;
+        let most = (payload + payload / 4).max(payload + payload / 10 + flows * receive_buffer());
+        let least = payload * 85 / 100;
+        assert!((least..most).contains(&wire), "{label}: {wire} on the wire, {payload} received");
         let slices = receiver["intervals"].as_array().expect("intervals");
         let sliced: u64 = slices.iter().filter_map(|slice| slice["bytes"].as_u64()).sum();
         assert!(sliced.abs_diff(payload) <= payload / 20, "{sliced} in slices, {payload} in all");
