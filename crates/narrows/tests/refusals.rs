@@ -309,5 +309,13 @@ fn who_types_letters_of_iperf_is_told_what_to_type_here() {
         assert!(!text.contains("as a value"), "{words:?}: {text}");
     }
     let text = err(&run(narrows().args(["tcp", "--no-such-option", "198.51.100.6"])));
-    assert!(text.ends_with("hint: `narrows tcp --help` tells what it takes\n"), "{text}");
+    assert!(text.ends_with("hint: `narrows tcp --help` shows its options\n"), "{text}");
+    // Who names no command reads which there are.
+    for words in [&[][..], &["study"]] {
+        let output = run(narrows().args(words));
+        let text = err(&output);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {text}");
+        assert!(text.contains("Usage: narrows") && !text.contains("error:"), "{words:?}: {text}");
+        assert!(!text.contains("hint:"), "{words:?}: {text}");
+    }
 }

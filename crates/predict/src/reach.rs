@@ -11,7 +11,7 @@ use narrows_model::result::ResourceName;
 use serde::Serialize;
 
 /// What one path should reach.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Reach {
     /// `tcp`, `rdma-write rocev2`.
     pub path: String,

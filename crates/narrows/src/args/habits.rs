@@ -115,7 +115,9 @@ fn hint(argument: &str, is_udp: bool) -> Option<&'static str> {
 
 /// Ends with what is wrong with the command line and one hint: usage errors with 2, help with 0.
 pub fn exit(mut error: clap::Error) -> ! {
-    if error.exit_code() == 0 {
+    // Help is no error, also where it stands for a command that is missing.
+    if error.exit_code() == 0 || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    {
         error.exit();
     }
     let command = std::env::args().nth(1);
@@ -170,8 +172,8 @@ fn with_hint(error: &str, known: Option<&str>, command: Option<&str>) -> (String
 /// Where the options of a command are told, or the commands where there is none of its name.
 fn options_of(command: Option<&str>, error: &str) -> String {
     match command.filter(|word| !word.starts_with('-') && !error.contains("subcommand")) {
-        Some(command) => format!("`narrows {command} --help` tells what it takes"),
-        None => "`narrows --help` tells what it takes".to_owned(),
+        Some(command) => format!("`narrows {command} --help` shows its options"),
+        None => "`narrows --help` lists the commands".to_owned(),
     }
 }
 
@@ -191,12 +193,12 @@ mod tests {
         let value = "error: invalid value 'x' for '--size <SIZE>': not a number\n\nFor more \
                      information, try '--help'.\n";
         let says = "invalid value 'x' for '--size <SIZE>': not a number".to_owned();
-        let tcp = "`narrows tcp --help` tells what it takes".to_owned();
+        let tcp = "`narrows tcp --help` shows its options".to_owned();
         assert_eq!(with_hint(value, None, Some("tcp")), (says, tcp));
         let none = with_hint(value, None, Some("--size")).1;
-        assert_eq!(none, "`narrows --help` tells what it takes");
+        assert_eq!(none, "`narrows --help` lists the commands");
         let command = "error: unrecognized subcommand 'nonsense'\n";
         let hint = with_hint(command, None, Some("nonsense")).1;
-        assert_eq!(hint, "`narrows --help` tells what it takes");
+        assert_eq!(hint, "`narrows --help` lists the commands");
     }
 }

@@ -87,7 +87,7 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
 /// Keys that somebody said and that change nothing of any figure: nobody is to take them for
 /// considered. `work.socket` has a line of its own.
 fn unmoved(args: &PredictArgs, base: &Base, all: &Said, engine: &Predictor) -> Vec<String> {
-    let reaches = engine.reaches();
+    let figures = figures(engine);
     let said = args.given.iter().chain(&args.set).map(|(key, _)| key);
     let said = said.filter(|key| !OF_THEIR_OWN.contains(&key.as_str()));
     let is_unmoved = |key: &&String| {
@@ -98,10 +98,27 @@ fn unmoved(args: &PredictArgs, base: &Base, all: &Said, engine: &Predictor) -> V
         let other = of_host(&base.host, &without, &base.measured);
         other.is_ok_and(|mut other| {
             other.parameters = engine.parameters.clone();
-            other.reaches() == reaches
+            self::figures(&other) == figures
         })
     };
     said.filter(is_unmoved).cloned().collect()
+}
+
+/// A path's figure, a resource's, or what is missing for one: its name, its value and its range.
+type Figure = (String, Option<[f64; 3]>);
+
+/// Every figure of an answer, without its words.
+fn figures(engine: &Predictor) -> Vec<Figure> {
+    let mut all = Vec::new();
+    for reach in engine.reaches() {
+        let own = reach.resources.iter().map(|one| {
+            (format!("{} {:?}", one.name, one.only_if), Some([one.value, one.low, one.high]))
+        });
+        all.extend(own);
+        all.extend(reach.missing.iter().map(|gap| (gap.of.to_string(), None)));
+        all.push((reach.path, Some([reach.value, reach.low, reach.high])));
+    }
+    all
 }
 
 /// Keys that choose what is asked, and those whose effect is told elsewhere.
