@@ -12,7 +12,7 @@ use std::fmt;
 
 /// A cell's regime.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Regime {
+pub struct CellRegime {
     /// The cell's label.
     pub cell: String,
     pub part: Part,
@@ -50,7 +50,7 @@ impl fmt::Display for Part {
     }
 }
 
-impl fmt::Display for Regime {
+impl fmt::Display for CellRegime {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(to, "{}: {}", self.part, self.says)
     }
@@ -60,12 +60,12 @@ impl fmt::Display for Regime {
 const NEEDS: &str = "needs counters of the receiver's memory controllers and root complexes";
 
 /// The regimes of all cells between hosts.
-pub fn regimes(case: &Case<'_>) -> Vec<Regime> {
+pub fn regimes(case: &Case<'_>) -> Vec<CellRegime> {
     let asked = cells(case).filter(is_asked_of);
     asked
         .map(|cell| {
             let (part, says) = told(&cell);
-            Regime { cell: cell.trial.label.clone(), part, says }
+            CellRegime { cell: cell.trial.label.clone(), part, says }
         })
         .collect()
 }

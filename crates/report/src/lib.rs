@@ -62,7 +62,7 @@ use applications::Application;
 use narrows_explain::conditions::{Found, Judgement, Population, sessions};
 use narrows_explain::limits::{Limit, limits};
 use narrows_explain::paths::{SlowPath, slow_paths};
-use narrows_explain::regime::{Regime, regimes};
+use narrows_explain::regime::{CellRegime, regimes};
 use narrows_explain::{Case, Judged};
 use narrows_model::result::{Prediction, Weight};
 use narrows_model::study::StoredStudy;
@@ -119,7 +119,7 @@ pub struct Analysis<'a> {
     /// What holds each network cell, in one sentence each.
     pub limits: Vec<Limit>,
     /// Which part inside the hosts holds each cell between hosts, by their NICs and CPUs.
-    pub regimes: Vec<Regime>,
+    pub regimes: Vec<CellRegime>,
     /// What the machine was in the sessions.
     pub populations: Vec<Population>,
     /// Of studies as one what is said of each; else empty.

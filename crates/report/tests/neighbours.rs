@@ -9,7 +9,7 @@ use narrows_model::host::{Host, Module, Node, Slot, SlotPlace};
 use narrows_model::load::Role;
 use narrows_model::{Bytes, Fact};
 use narrows_report::{Analysis, neighbours};
-use narrows_stats::{Open, Regime};
+use narrows_stats::{Open, Slower};
 
 /// A Cascade Lake with these channels of DDR4-2933 on each processor.
 fn cascade_lake(host: &mut Host, sockets: &[&[&str]]) {
@@ -149,13 +149,13 @@ fn a_sentence_claims_what_was_measured_alone() {
     let study = simulated(12, &Planted { job: |_| 1.3, ..EVEN }, 11);
     let analysis = Analysis::of(&study);
     let mut test = analysis.neighbours[0].clone();
-    test.steps[4].regime = Regime::Open(Open::Unclear);
+    test.steps[4].regime = Slower::Open(Open::Unclear);
     let blue = neighbours::answer(&analysis, &test);
     assert!(blue.contains("not slower with up to 4 cores that copy memory"), "{blue}");
     let open = "; inconclusive with 5 cores: the intervals are too wide";
     assert!(blue.ends_with(open), "{blue}");
-    let red = Regime::Traffic { from_cores: 3, with_job: true };
-    (test.steps[1].regime, test.steps[3].regime) = (Regime::Open(Open::Unclear), red);
+    let red = Slower::Traffic { from_cores: 3, with_job: true };
+    (test.steps[1].regime, test.steps[3].regime) = (Slower::Open(Open::Unclear), red);
     (test.steps[2].regime, test.regime) = (red, red);
     let some = neighbours::answer(&analysis, &test);
     assert!(some.contains("slower with 3 and 4 cores that copy memory"), "{some}");
@@ -164,7 +164,7 @@ fn a_sentence_claims_what_was_measured_alone() {
     test.steps[4].regime = red;
     let all = neighbours::answer(&analysis, &test);
     assert!(all.contains("slower with 3 cores or more that copy memory"), "{all}");
-    test.steps[0].regime = Regime::Open(Open::Unclear);
+    test.steps[0].regime = Slower::Open(Open::Unclear);
     let none = neighbours::remedy(&test).expect("a remedy");
     assert!(none.starts_with("no such job on this node"), "{none}");
 }

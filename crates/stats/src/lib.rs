@@ -68,7 +68,7 @@ pub use loss::{Loss, LossPlace, loss_of};
 pub use memory_queues::{LINE_BYTES, QueueUse};
 pub use memory_use::{CacheMissed, MemoryUse, PerByte};
 pub use neighbours::{
-    NeighbourStep, NeighbourTest, Open, Regime, Slowdown, blocks_for, is_job_alone, neighbours,
+    NeighbourStep, NeighbourTest, Open, Slowdown, Slower, blocks_for, is_job_alone, neighbours,
 };
 pub use noise::{Noise, noise};
 pub use order::{BoxPlot, box_plot, median, median_interval, quantile, ratio_of_medians};

@@ -7,7 +7,7 @@ use beside::{CORE, EVEN, Planted, red, simulated};
 use narrows_model::Nanos;
 use narrows_model::load::Role;
 use narrows_model::trial::Trial;
-use narrows_stats::{NeighbourTest, Open, Regime, neighbours};
+use narrows_stats::{NeighbourTest, Open, Slower, neighbours};
 
 fn of(planted: &Planted) -> Vec<NeighbourTest> {
     neighbours(&simulated(12, planted, 11))
@@ -20,7 +20,7 @@ fn what_is_planted_is_told_with_its_size_and_its_turn() {
     let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
     assert_eq!(names, ["TCP, sent", "TCP, received"]);
     for test in &tests {
-        assert_eq!(test.regime, Regime::Traffic { from_cores: 4, with_job: true });
+        assert_eq!(test.regime, Slower::Traffic { from_cores: 4, with_job: true });
         assert_eq!(test.job.to_string(), "memory-copy");
         for step in &test.steps {
             let job = step.job.expect("a job");
@@ -32,7 +32,7 @@ fn what_is_planted_is_told_with_its_size_and_its_turn() {
             }
         }
         let first = &test.steps[0];
-        assert_eq!((first.cores, first.regime), (1, Regime::Job));
+        assert_eq!((first.cores, first.regime), (1, Slower::Job));
         let alone = first.job_alone.expect("a rate").value / CORE;
         assert!((0.9..1.1).contains(&alone), "what one core moves alone: {alone}");
     }
@@ -41,12 +41,12 @@ fn what_is_planted_is_told_with_its_size_and_its_turn() {
 #[test]
 fn a_job_that_alone_suffers_is_blue_and_nobody_that_suffers_is_neither() {
     let blue = of(&Planted { job: |_| 1.3, ..EVEN });
-    assert!(blue.iter().all(|test| test.regime == Regime::Job), "{blue:?}");
+    assert!(blue.iter().all(|test| test.regime == Slower::Job), "{blue:?}");
     let neither = of(&EVEN);
-    assert!(neither.iter().all(|test| test.regime == Regime::Neither), "{neither:?}");
+    assert!(neither.iter().all(|test| test.regime == Slower::Neither), "{neither:?}");
     // The traffic alone is hurt: it has the smaller share of what waits.
     let traffic = of(&Planted { traffic: |_| 1.4, ..EVEN });
-    let wanted = Regime::Traffic { from_cores: 1, with_job: false };
+    let wanted = Slower::Traffic { from_cores: 1, with_job: false };
     assert!(traffic.iter().all(|test| test.regime == wanted), "{traffic:?}");
 }
 
@@ -54,12 +54,12 @@ fn a_job_that_alone_suffers_is_blue_and_nobody_that_suffers_is_neither() {
 fn what_else_makes_both_slower_leaves_it_open() {
     let both = Planted { traffic: |_| 1.5, job: |_| 1.5, ..EVEN };
     let open = |planted: Planted| of(&planted)[0].regime;
-    assert_eq!(open(Planted { waited: 0.3, ..both }), Regime::Open(Open::CpuShared));
-    assert_eq!(open(Planted { softirq: 0.2, ..both }), Regime::Open(Open::InterruptsShared));
+    assert_eq!(open(Planted { waited: 0.3, ..both }), Slower::Open(Open::CpuShared));
+    assert_eq!(open(Planted { softirq: 0.2, ..both }), Slower::Open(Open::InterruptsShared));
     let idle = Planted { scale: |cores| f64::from(cores), ..EVEN };
-    assert_eq!(open(idle), Regime::Open(Open::NotLoaded), "five cores move what five do");
+    assert_eq!(open(idle), Slower::Open(Open::NotLoaded), "five cores move what five do");
     let few = neighbours(&simulated(4, &both, 3));
-    assert_eq!(few[0].regime, Regime::Open(Open::FewRuns));
+    assert_eq!(few[0].regime, Slower::Open(Open::FewRuns));
     // Two ends of the traffic on one CPU wait for each other, and the job for nobody.
     let mut ends = simulated(12, &both, 5);
     for record in &mut ends.records {
@@ -69,7 +69,7 @@ fn what_else_makes_both_slower_leaves_it_open() {
             }
         }
     }
-    assert_ne!(neighbours(&ends)[0].regime, Regime::Open(Open::CpuShared));
+    assert_ne!(neighbours(&ends)[0].regime, Slower::Open(Open::CpuShared));
     // Where it was lost in the runs beside the traffic nobody knows what it lost.
     let mut lost = simulated(12, &both, 5);
     let loaded: Vec<_> =
@@ -78,7 +78,7 @@ fn what_else_makes_both_slower_leaves_it_open() {
     for record in lost.records.iter_mut().filter(|record| loaded.contains(&record.trial)) {
         record.of_mut(Role::Background).for_each(|load| load.window_ns = Nanos(1));
     }
-    assert_eq!(neighbours(&lost)[0].regime, Regime::Open(Open::JobUnknown));
+    assert_eq!(neighbours(&lost)[0].regime, Slower::Open(Open::JobUnknown));
 }
 
 #[test]
@@ -89,14 +89,14 @@ fn two_threads_on_one_core_share_more_than_memory() {
     for place in &mut study.host.cpu.places {
         place.core = Some(place.cpu / 2);
     }
-    assert_eq!(neighbours(&study)[0].steps[0].regime, Regime::Open(Open::CpuShared));
+    assert_eq!(neighbours(&study)[0].steps[0].regime, Slower::Open(Open::CpuShared));
 }
 
 #[test]
 fn healthy_hosts_are_not_said_to_be_slower() {
     let wrong = (0..100).filter(|seed| {
         let tests = neighbours(&simulated(12, &EVEN, 1000 + seed));
-        tests.iter().any(|test| matches!(test.regime, Regime::Job | Regime::Traffic { .. }))
+        tests.iter().any(|test| matches!(test.regime, Slower::Job | Slower::Traffic { .. }))
     });
     assert_eq!(wrong.count(), 0, "of 100 simulated hosts");
 }
@@ -127,7 +127,7 @@ fn one_number_of_cores_does_not_tell_whether_memory_was_loaded() {
         load.is_none_or(|load| load.threads == 1)
     });
     let tests = neighbours(&study);
-    assert!(tests.iter().all(|test| test.regime == Regime::Open(Open::OneStep)), "{tests:?}");
+    assert!(tests.iter().all(|test| test.regime == Slower::Open(Open::OneStep)), "{tests:?}");
 }
 
 #[test]

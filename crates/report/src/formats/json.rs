@@ -10,7 +10,7 @@ use crate::study::StudyResults;
 use narrows_explain::conditions::{Found, Population};
 use narrows_explain::limits::Limit;
 use narrows_explain::paths::SlowPath;
-use narrows_explain::regime::Regime;
+use narrows_explain::regime::CellRegime;
 use narrows_model::SCHEMA_VERSION;
 use narrows_model::host::Host;
 use narrows_model::result::Prediction;
@@ -78,8 +78,8 @@ struct Document<'a> {
     predictions: &'a [Prediction],
     limits: &'a [Limit],
     /// Of cells between hosts, by their NICs and CPUs.
-    #[serde(skip_serializing_if = "<[Regime]>::is_empty")]
-    regimes: &'a [Regime],
+    #[serde(skip_serializing_if = "<[CellRegime]>::is_empty")]
+    regimes: &'a [CellRegime],
     populations: &'a [Population],
     findings: &'a [Found],
     rules: &'a [narrows_explain::Judged],

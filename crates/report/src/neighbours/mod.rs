@@ -8,16 +8,16 @@ use crate::plots::slowdown::{self, Line, Point};
 use crate::{Analysis, words};
 use narrows_model::result::Estimate;
 use narrows_model::workload::{Kernel, Transport, Workload};
-use narrows_stats::{Cost, NeighbourStep, NeighbourTest, Open, Regime, Slowdown, blocks_for};
+use narrows_stats::{Cost, NeighbourStep, NeighbourTest, Open, Slowdown, Slower, blocks_for};
 
 /// The test in which most is lost: traffic before the job, and either before what is open. None of
 /// a study of anything else.
 pub fn worst<'a>(analysis: &'a Analysis<'_>) -> Option<&'a NeighbourTest> {
     let weight = |test: &&NeighbourTest| match test.regime {
-        Regime::Traffic { .. } => (3, slowest(test).map_or(1.0, |step| step.traffic.times.value)),
-        Regime::Job => (2, 1.0),
-        Regime::Open(_) => (1, 1.0),
-        Regime::Neither => (0, 1.0),
+        Slower::Traffic { .. } => (3, slowest(test).map_or(1.0, |step| step.traffic.times.value)),
+        Slower::Job => (2, 1.0),
+        Slower::Open(_) => (1, 1.0),
+        Slower::Neither => (0, 1.0),
     };
     let by_weight = |a: &&NeighbourTest, b: &&NeighbourTest| {
         let ((a, a_times), (b, b_times)) = (weight(a), weight(b));
@@ -29,7 +29,7 @@ pub fn worst<'a>(analysis: &'a Analysis<'_>) -> Option<&'a NeighbourTest> {
 
 /// What spares the traffic, where it is slower.
 pub fn remedy(test: &NeighbourTest) -> Option<String> {
-    let Regime::Traffic { from_cores, .. } = test.regime else { return None };
+    let Slower::Traffic { from_cores, .. } = test.regime else { return None };
     let spared = test.steps.iter().filter(|step| step.cores < from_cores && spares(step));
     let fewer = match spared.map(|step| step.cores).max() {
         None => "no such job on this node".to_owned(),
@@ -40,7 +40,7 @@ pub fn remedy(test: &NeighbourTest) -> Option<String> {
 
 /// Whether the traffic was shown not to be slower beside so many cores.
 fn spares(step: &NeighbourStep) -> bool {
-    matches!(step.regime, Regime::Job | Regime::Neither)
+    matches!(step.regime, Slower::Job | Slower::Neither)
 }
 
 /// What a test shows, in one sentence.
@@ -48,13 +48,13 @@ pub fn answer(analysis: &Analysis<'_>, test: &NeighbourTest) -> String {
     let most = test.steps.last();
     let cores = at_work(test, most.map_or(0, |step| step.cores));
     let says = match test.regime {
-        Regime::Traffic { from_cores, with_job } => traffic(analysis, test, from_cores, with_job),
-        Regime::Job => blue(test),
-        Regime::Neither => {
+        Slower::Traffic { from_cores, with_job } => traffic(analysis, test, from_cores, with_job),
+        Slower::Job => blue(test),
+        Slower::Neither => {
             let moved = rate(most.and_then(|step| step.job_alone));
             format!("neither is slower by more than 5 % with {cores} at {moved}")
         }
-        Regime::Open(why) => format!("inconclusive with {cores}: {why}"),
+        Slower::Open(why) => format!("inconclusive with {cores}: {why}"),
     };
     format!("{}: {says}", test.name)
 }
@@ -63,7 +63,7 @@ pub fn answer(analysis: &Analysis<'_>, test: &NeighbourTest) -> String {
 fn blue(test: &NeighbourTest) -> String {
     let most = test.steps.iter().rev().find(|step| spares(step)).map_or(0, |step| step.cores);
     let open = test.steps.iter().filter(|step| step.cores > most).find_map(|step| {
-        let Regime::Open(why) = step.regime else { return None };
+        let Slower::Open(why) = step.regime else { return None };
         Some(format!("; inconclusive with {}: {why}", plural(step.cores)))
     });
     let (cores, job) = (at_work(test, most), job(test));
@@ -84,7 +84,7 @@ fn traffic(analysis: &Analysis<'_>, test: &NeighbourTest, from: u32, with_job: b
 /// `4 cores or more`, where it is with each larger number that was measured; else those with which
 /// it is.
 fn slower_with(test: &NeighbourTest, from: u32) -> String {
-    let is_slower = |step: &&NeighbourStep| matches!(step.regime, Regime::Traffic { .. });
+    let is_slower = |step: &&NeighbourStep| matches!(step.regime, Slower::Traffic { .. });
     if test.steps.iter().filter(|step| step.cores >= from).all(|step| is_slower(&step)) {
         return format!("{} or more", plural(from));
     }
@@ -95,7 +95,7 @@ fn slower_with(test: &NeighbourTest, from: u32) -> String {
 
 /// How much slower the job is that alone is.
 fn job(test: &NeighbourTest) -> String {
-    let step = test.steps.iter().rev().find(|step| step.regime == Regime::Job);
+    let step = test.steps.iter().rev().find(|step| step.regime == Slower::Job);
     let slower = step.and_then(|step| Some((step.cores, step.job.as_ref()?)));
     slower.map_or(String::new(), |(cores, job)| {
         format!("{} with {}", times(&job.times), plural(cores))
@@ -128,7 +128,7 @@ fn work(test: &NeighbourTest, is_one: bool) -> String {
 
 /// The step at which the traffic is slowest.
 fn slowest(test: &NeighbourTest) -> Option<&NeighbourStep> {
-    let slower = test.steps.iter().filter(|step| matches!(step.regime, Regime::Traffic { .. }));
+    let slower = test.steps.iter().filter(|step| matches!(step.regime, Slower::Traffic { .. }));
     slower.max_by(|a, b| a.traffic.times.value.total_cmp(&b.traffic.times.value))
 }
 
@@ -162,17 +162,17 @@ fn interval(of: &Estimate) -> String {
 /// What a step shows, in a word or two.
 fn shows(step: &NeighbourStep) -> &'static str {
     match step.regime {
-        Regime::Neither => "neither slower",
-        Regime::Job => "job slower",
-        Regime::Traffic { with_job: true, .. } => "both slower",
-        Regime::Traffic { with_job: false, .. } => "traffic slower",
-        Regime::Open(Open::CpuShared) => "open: CPUs",
-        Regime::Open(Open::InterruptsShared) => "open: interrupts",
-        Regime::Open(Open::NotLoaded) => "open: not loaded",
-        Regime::Open(Open::OneStep) => "open: one step",
-        Regime::Open(Open::JobUnknown) => "open: job unknown",
-        Regime::Open(Open::FewRuns) => "open: few runs",
-        Regime::Open(Open::Unclear) => "open: unclear",
+        Slower::Neither => "neither slower",
+        Slower::Job => "job slower",
+        Slower::Traffic { with_job: true, .. } => "both slower",
+        Slower::Traffic { with_job: false, .. } => "traffic slower",
+        Slower::Open(Open::CpuShared) => "open: CPUs",
+        Slower::Open(Open::InterruptsShared) => "open: interrupts",
+        Slower::Open(Open::NotLoaded) => "open: not loaded",
+        Slower::Open(Open::OneStep) => "open: one step",
+        Slower::Open(Open::JobUnknown) => "open: job unknown",
+        Slower::Open(Open::FewRuns) => "open: few runs",
+        Slower::Open(Open::Unclear) => "open: unclear",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::end_hosts::{facts, host_of};
 use crate::Analysis;
-use narrows_explain::regime::Regime;
+use narrows_explain::regime::CellRegime;
 use narrows_predict::{ByCounters, FULL_LINES, THRESHOLDS, Untold, by_counters};
 use narrows_stats::{MemoryUse, QueueUse, Summary};
 
@@ -51,7 +51,7 @@ pub fn untold(analysis: &Analysis<'_>, summary: &Summary, of: &MemoryUse) -> Opt
 
 /// Which part inside the hosts holds a cell, by NICs and CPUs; `None` where counters of memory tell
 /// it of a processor of either host.
-pub fn regime<'a>(analysis: &'a Analysis<'_>, summary: &Summary) -> Option<&'a Regime> {
+pub fn regime<'a>(analysis: &'a Analysis<'_>, summary: &Summary) -> Option<&'a CellRegime> {
     let is_told = summary.memory.iter().any(|of| {
         facts(analysis, summary, of.end).is_some_and(|host| {
             let mut all = of.queues.iter().map(|one| by_counters(host, one));

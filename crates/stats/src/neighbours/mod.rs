@@ -44,7 +44,7 @@ pub struct NeighbourTest {
     /// The numbers of cores, ascending.
     pub steps: Vec<NeighbourStep>,
     /// What all of them show.
-    pub regime: Regime,
+    pub regime: Slower,
 }
 
 /// Both together, with the job on so many cores.
@@ -62,7 +62,7 @@ pub struct NeighbourStep {
     pub job_alone: Option<Estimate>,
     /// What it moves beside the traffic.
     pub job_beside: Option<Estimate>,
-    pub regime: Regime,
+    pub regime: Slower,
 }
 
 /// How many times slower something is than alone.
@@ -74,9 +74,10 @@ pub struct Slowdown {
     pub verdict: Cost,
 }
 
+/// Which of the two is slower beside the other than alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Regime {
+pub enum Slower {
     /// Neither, by more than 5 %, though the job loads memory.
     Neither,
     /// The job alone: the blue regime.
@@ -91,7 +92,7 @@ pub enum Regime {
     Open(Open),
 }
 
-impl Regime {
+impl Slower {
     /// Why it is not known, where it is not.
     fn why(self) -> Option<Open> {
         match self {
@@ -157,8 +158,8 @@ fn judged(study: &StoredStudy, found: &Found, claims: usize) -> NeighbourTest {
     let why = if steps.len() == 1 { Open::OneStep } else { Open::NotLoaded };
     let is_loaded = is_loaded(&steps);
     for step in &mut steps {
-        if step.regime == Regime::Neither && !is_loaded {
-            step.regime = Regime::Open(why);
+        if step.regime == Slower::Neither && !is_loaded {
+            step.regime = Slower::Open(why);
         }
     }
     let job = found.steps.first().and_then(|pair| Job::of(&study.trials[pair.both]));
@@ -198,7 +199,7 @@ fn step(study: &StoredStudy, alone: usize, pair: &Step, claims: usize) -> Option
     let job = slowdown((&job_alone, &job_both), claims);
     let cores = Job::of(&study.trials[pair.both])?.cores;
     let regime = shared(study, pair.both)
-        .map_or_else(|| regime(&traffic, job.as_ref(), cores), Regime::Open);
+        .map_or_else(|| regime(&traffic, job.as_ref(), cores), Slower::Open);
     Some(NeighbourStep {
         cores,
         trial: pair.both,
@@ -260,14 +261,14 @@ pub fn blocks_for(claims: usize) -> u32 {
     all.find(|blocks| rank(*blocks as usize, confidence).is_some()).unwrap_or(BLOCKS_MAX)
 }
 
-fn regime(traffic: &Slowdown, job: Option<&Slowdown>, cores: u32) -> Regime {
-    let Some(job) = job else { return Regime::Open(Open::JobUnknown) };
+fn regime(traffic: &Slowdown, job: Option<&Slowdown>, cores: u32) -> Slower {
+    let Some(job) = job else { return Slower::Open(Open::JobUnknown) };
     match (traffic.verdict, job.verdict) {
-        (Cost::FewRuns, _) | (_, Cost::FewRuns) => Regime::Open(Open::FewRuns),
-        (Cost::Worse, job) => Regime::Traffic { from_cores: cores, with_job: job == Cost::Worse },
-        (Cost::Alike | Cost::Better, Cost::Worse) => Regime::Job,
-        (Cost::Alike | Cost::Better, Cost::Alike | Cost::Better) => Regime::Neither,
-        (Cost::Unclear, _) | (_, Cost::Unclear) => Regime::Open(Open::Unclear),
+        (Cost::FewRuns, _) | (_, Cost::FewRuns) => Slower::Open(Open::FewRuns),
+        (Cost::Worse, job) => Slower::Traffic { from_cores: cores, with_job: job == Cost::Worse },
+        (Cost::Alike | Cost::Better, Cost::Worse) => Slower::Job,
+        (Cost::Alike | Cost::Better, Cost::Alike | Cost::Better) => Slower::Neither,
+        (Cost::Unclear, _) | (_, Cost::Unclear) => Slower::Open(Open::Unclear),
     }
 }
 
@@ -287,13 +288,13 @@ fn each(step: &NeighbourStep) -> Option<f64> {
 }
 
 /// What all numbers of cores show together: the strongest that any of them does.
-fn overall(steps: &[NeighbourStep]) -> Regime {
+fn overall(steps: &[NeighbourStep]) -> Slower {
     let all = || steps.iter().map(|step| step.regime);
     let strongest = all()
-        .find(|regime| matches!(regime, Regime::Traffic { .. }))
-        .or_else(|| all().find(|regime| *regime == Regime::Job));
-    let open = all().filter_map(Regime::why).min().map(Regime::Open);
-    strongest.or(open).or_else(|| all().next()).unwrap_or(Regime::Open(Open::JobUnknown))
+        .find(|regime| matches!(regime, Slower::Traffic { .. }))
+        .or_else(|| all().find(|regime| *regime == Slower::Job));
+    let open = all().filter_map(Slower::why).min().map(Slower::Open);
+    strongest.or(open).or_else(|| all().next()).unwrap_or(Slower::Open(Open::JobUnknown))
 }
 
 #[cfg(test)]
@@ -317,22 +318,22 @@ mod tests {
     fn who_is_slower_decides_the_regime() {
         use Cost::{Alike, Better, FewRuns, Unclear, Worse};
         let of = |traffic, job| regime(&slowdown_of(traffic), Some(&slowdown_of(job)), 3);
-        let red = |with_job| Regime::Traffic { from_cores: 3, with_job };
+        let red = |with_job| Slower::Traffic { from_cores: 3, with_job };
         for (traffic, job, wanted) in [
             (Worse, Worse, red(true)),
             (Worse, Alike, red(false)),
             (Worse, Unclear, red(false)),
-            (Alike, Worse, Regime::Job),
-            (Better, Worse, Regime::Job),
-            (Alike, Alike, Regime::Neither),
-            (Unclear, Worse, Regime::Open(Open::Unclear)),
-            (Alike, Unclear, Regime::Open(Open::Unclear)),
-            (Worse, FewRuns, Regime::Open(Open::FewRuns)),
+            (Alike, Worse, Slower::Job),
+            (Better, Worse, Slower::Job),
+            (Alike, Alike, Slower::Neither),
+            (Unclear, Worse, Slower::Open(Open::Unclear)),
+            (Alike, Unclear, Slower::Open(Open::Unclear)),
+            (Worse, FewRuns, Slower::Open(Open::FewRuns)),
         ] {
             assert_eq!(of(traffic, job), wanted, "{traffic:?} {job:?}");
         }
         let unknown = regime(&slowdown_of(Worse), None, 3);
-        assert_eq!(unknown, Regime::Open(Open::JobUnknown));
+        assert_eq!(unknown, Slower::Open(Open::JobUnknown));
     }
 
     #[test]
@@ -344,7 +345,7 @@ mod tests {
             job: None,
             job_alone: Some(Estimate { value: moved, ..slowdown_of(Cost::Alike).times }),
             job_beside: None,
-            regime: Regime::Neither,
+            regime: Slower::Neither,
         };
         assert!(is_loaded(&[step(1, 10.0), step(2, 19.0), step(4, 33.0)]));
         assert!(!is_loaded(&[step(1, 10.0), step(4, 35.0)]), "four move 3.5 times as much");
@@ -353,7 +354,7 @@ mod tests {
 
     #[test]
     fn the_strongest_that_any_number_of_cores_shows_is_the_answer() {
-        let of = |regimes: &[Regime]| {
+        let of = |regimes: &[Slower]| {
             let steps: Vec<NeighbourStep> = (1..)
                 .zip(regimes)
                 .map(|(cores, regime)| NeighbourStep {
@@ -368,14 +369,14 @@ mod tests {
                 .collect();
             overall(&steps)
         };
-        let red = |from_cores| Regime::Traffic { from_cores, with_job: true };
-        assert_eq!(of(&[Regime::Job, red(2), red(3)]), red(2), "from the fewest on");
-        assert_eq!(of(&[Regime::Neither, Regime::Job]), Regime::Job);
-        let open = Regime::Open(Open::Unclear);
-        assert_eq!(of(&[Regime::Neither, open]), open, "one of them is not known");
-        assert_eq!(of(&[Regime::Open(Open::CpuShared), open]), Regime::Open(Open::CpuShared));
-        assert_eq!(of(&[Regime::Neither]), Regime::Neither);
-        assert_eq!(of(&[]), Regime::Open(Open::JobUnknown));
+        let red = |from_cores| Slower::Traffic { from_cores, with_job: true };
+        assert_eq!(of(&[Slower::Job, red(2), red(3)]), red(2), "from the fewest on");
+        assert_eq!(of(&[Slower::Neither, Slower::Job]), Slower::Job);
+        let open = Slower::Open(Open::Unclear);
+        assert_eq!(of(&[Slower::Neither, open]), open, "one of them is not known");
+        assert_eq!(of(&[Slower::Open(Open::CpuShared), open]), Slower::Open(Open::CpuShared));
+        assert_eq!(of(&[Slower::Neither]), Slower::Neither);
+        assert_eq!(of(&[]), Slower::Open(Open::JobUnknown));
     }
 
     #[test]
