@@ -2,11 +2,12 @@
 //! what one stream's busiest CPU allows, and what TCP and UDP reached through the NIC.
 
 use crate::measured::Measured;
+use crate::root_lines::RootLines;
 use crate::server::fastest;
 use crate::stream_cost::{Point, StreamCost};
 use crate::streams::{Adding, Crowd, has_cpus};
 use crate::traffic::Traffic;
-use crate::under_load::UnderLoad;
+use crate::under_load::{BesideReads, NoCurve, UnderLoad};
 use narrows_model::host::Host;
 use narrows_model::load::Role;
 use narrows_model::study::StoredStudy;
@@ -31,6 +32,11 @@ pub struct Calibration {
     pub remote_over_local: Option<Measured>,
     /// How long lines wait under load.
     pub under_load: Option<UnderLoad>,
+    /// The same where the peak of the study's host is not known, and may be said.
+    #[serde(skip)]
+    pub beside_reads: Option<BesideReads>,
+    /// Lines that devices had in flight in the root complex.
+    pub root_lines: Option<RootLines>,
     /// TCP that one stream's busiest CPU could carry, by message size.
     pub tcp_stream: StreamCost,
     /// UDP that one stream's busiest CPU could carry, by message size.
@@ -68,6 +74,7 @@ impl Calibration {
         }
         one.node = study.study.memory_node;
         one.memory(study, all);
+        one.root_lines = RootLines::of(study, all);
         one.round_trip_us = inside(all);
         one.streams_add = Adding::of(study, all, Crowd::OneToACpu);
         one.inside_add = Adding::of(study, all, Crowd::Inside);
@@ -117,6 +124,9 @@ impl Calibration {
                 (name, "x", &point.over_one)
             })
         });
+        let credits = self.root_lines.as_ref().and_then(RootLines::credits);
+        let credits =
+            credits.map(|lines| ("a device's writes in flight at most".to_owned(), "lines", lines));
         let memory = [
             one("copy over the bus", "GB/s", &self.copy_gb_s),
             one("remote over local latency", "x", &self.remote_over_local),
@@ -130,7 +140,7 @@ impl Calibration {
             let used = 100.0 * point.used;
             (format!("a load with {used:.0} % of the channels used"), "ns", &point.latency)
         });
-        let memory = memory.into_iter().flatten().chain(under_load);
+        let memory = memory.into_iter().flatten().chain(credits).chain(under_load);
         let all = memory.chain(streams).chain(adding);
         all.chain(through.into_iter().flatten()).collect()
     }
@@ -152,10 +162,20 @@ impl Calibration {
             }
         }
         self.remote_over_local = latencies(study, all);
-        match UnderLoad::of(study, all) {
-            Some(Ok(curve)) => self.under_load = Some(curve),
-            Some(Err(why)) => self.unused.push(format!("latency under load: {why}")),
+        match BesideReads::of(study, all) {
+            Some(Ok(reads)) => match reads.of_host(&study.host) {
+                Err(NoCurve::Peak) => self.beside_reads = Some(reads),
+                curve => self.curve(curve),
+            },
+            Some(Err(why)) => self.curve(Err(why)),
             None => {}
+        }
+    }
+
+    fn curve(&mut self, curve: Result<UnderLoad, NoCurve>) {
+        match curve {
+            Ok(curve) => self.under_load = Some(curve),
+            Err(why) => self.unused.push(why.unused()),
         }
     }
 

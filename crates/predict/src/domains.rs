@@ -59,6 +59,20 @@ pub fn of(platform: Option<&Platform>) -> Option<&'static Domains> {
 }
 
 impl Domains {
+    /// What was published of the family, in words.
+    pub fn published(&self) -> String {
+        format!(
+            "published for {}: {} reads and {} writes of a core, {} writes and over {} reads of a \
+             device ({})",
+            self.family,
+            self.core_read.credits,
+            self.core_write.credits,
+            self.device_write.credits,
+            self.device_read_credits_least,
+            self.source
+        )
+    }
+
     /// The same on a host that was measured under load.
     pub fn with(&self, under_load: Option<&UnderLoad>) -> Self {
         Self { under_load: under_load.cloned(), ..self.clone() }

@@ -33,6 +33,7 @@ mod reach;
 mod refused;
 mod reproduce;
 mod resources;
+pub mod root_lines;
 mod round_trip;
 mod said;
 mod search;

@@ -3,6 +3,7 @@
 
 use crate::calibration::Calibration;
 use crate::measured::Measured;
+use crate::root_lines::RootLines;
 use crate::said::Known;
 use crate::sockets::{ETA, Theta};
 use crate::stream_cost::StreamCost;
@@ -78,6 +79,8 @@ pub struct Parameters {
     pub copy_gb_s: Option<Known>,
     /// How long lines wait under load, where that was measured.
     pub under_load: Option<UnderLoad>,
+    /// Lines that devices had in flight, where that was counted.
+    pub root_lines: Option<RootLines>,
     /// What work on the other socket costs, as a factor.
     pub remote_loss: Known,
     /// Latency of the other socket's memory over that of the own.
@@ -128,6 +131,7 @@ impl Parameters {
                 .as_ref()
                 .map(|figure| Known::new(figure.value, figure.origin()))),
             under_load: measured.under_load.clone(),
+            root_lines: measured.root_lines.clone(),
             remote_loss: match ratio {
                 // Noise can have the other processor's memory nearer.
                 Some(ratio) => Known::new(loss(ratio.value.max(1.0)), ratio.origin()),

@@ -38,6 +38,11 @@ impl Parameters {
     /// then is the bottleneck that the model sees, and its parameter takes the difference.
     pub fn calibrated(mut self, then: &Server, measured: &Calibration) -> Self {
         self.measured_eta(then, measured);
+        match measured.beside_reads.as_ref().map(|reads| then.loaded(reads)) {
+            Some(Ok(curve)) => self.under_load = Some(curve),
+            Some(Err(why)) => self.unused.push(why.unused()),
+            None => {}
+        }
         for traffic in [Traffic::Tcp, Traffic::Udp] {
             let figure = match traffic {
                 Traffic::Tcp => &measured.tcp_gbps,

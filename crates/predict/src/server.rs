@@ -9,6 +9,7 @@ use crate::processors::{self, Processor};
 use crate::refused::Refused;
 use crate::said::{KEYS, Known, Said, given, number, of_socket, socket_of, word, words};
 use crate::sockets::ways;
+use crate::under_load::{BesideReads, NoCurve, UnderLoad};
 use narrows_dimm::platform::{self, Platform};
 use narrows_model::host::{Host, Nic};
 use narrows_model::result::Provenance;
@@ -410,6 +411,16 @@ impl Server {
         let known = |at: usize| self.known_sets.get(at).filter(|sets| !sets.is_empty()).cloned();
         let each = self.modules.iter().enumerate();
         each.map(|(at, modules)| known(at).unwrap_or_else(|| self.ways(modules))).collect()
+    }
+
+    /// What memory does under load, of reads on a host whose nodes are its sockets, by the modules
+    /// that are known or were said.
+    pub fn loaded(&self, reads: &BesideReads) -> Result<UnderLoad, NoCurve> {
+        let modules = self.modules.get(reads.node.unwrap_or(0) as usize);
+        let modules = modules.filter(|_| reads.nodes == self.modules.len());
+        let channels = modules.map_or(0, |all| all.iter().filter(|one| **one > 0).count());
+        let peak_gb_s = channels as f64 * self.channel_gb_s();
+        if peak_gb_s > 0.0 { reads.of_peak(1e9 * peak_gb_s) } else { Err(NoCurve::Peak) }
     }
 
     /// Peak of a channel in GB/s.

@@ -82,11 +82,60 @@ impl fmt::Display for NoCurve {
     }
 }
 
+/// Latencies beside reads at each rate, before it is known what share of the channels that is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BesideReads {
+    /// The node whose memory was read; `None` where it is not known.
+    pub node: Option<u32>,
+    /// Nodes of the host.
+    pub nodes: usize,
+    /// Bytes a second that the reads moved, and the latency of a load.
+    points: Vec<(f64, Measured)>,
+}
+
+impl BesideReads {
+    /// Of a study with latencies under load; `None` without any, or why they tell nothing.
+    pub fn of(study: &StoredStudy, all: &[Summary]) -> Option<Result<Self, NoCurve>> {
+        let cells: Vec<&Summary> = all.iter().filter(|one| is_under_load(study, one)).collect();
+        let first = cells.first()?;
+        if cells.iter().any(|cell| cell.labels.contains(&Label::CacheResident)) {
+            return Some(Err(NoCurve::Cached));
+        }
+        let points = cells
+            .iter()
+            .filter_map(|cell| Some((cell.background?.value, Measured::of(cell, 1.0)?)))
+            .collect();
+        let nodes = study.host.nodes.len();
+        Some(Ok(Self { node: node_of(study, first), nodes, points }))
+    }
+
+    /// The curve where the node's channels have this peak, in bytes a second.
+    pub fn of_peak(&self, peak_bytes_per_second: f64) -> Result<UnderLoad, NoCurve> {
+        let shares = self
+            .points
+            .iter()
+            .map(|(bytes, latency)| (bytes / (READS * peak_bytes_per_second), latency.clone()));
+        UnderLoad::at(shares.collect())
+    }
+
+    /// The same by the peak that a host's own modules have.
+    pub fn of_host(&self, host: &Host) -> Result<UnderLoad, NoCurve> {
+        let peak = peaks::peak_of_node(host, self.node).ok_or(NoCurve::Peak)?;
+        self.of_peak(peak.rate_bytes_per_second.0)
+    }
+}
+
+impl NoCurve {
+    /// As what was measured and is not used.
+    pub fn unused(self) -> String {
+        format!("latency under load: {self}")
+    }
+}
+
 impl UnderLoad {
     /// Of a study with latencies under load; `None` without any, or why they are no curve.
     pub fn of(study: &StoredStudy, all: &[Summary]) -> Option<Result<Self, NoCurve>> {
-        let cells: Vec<&Summary> = all.iter().filter(|one| is_under_load(study, one)).collect();
-        (!cells.is_empty()).then(|| curve(study, &cells))
+        Some(BesideReads::of(study, all)?.and_then(|reads| reads.of_host(&study.host)))
     }
 
     /// The curve at these points, in any order.
@@ -142,20 +191,6 @@ fn is_under_load(study: &StoredStudy, summary: &Summary) -> bool {
     let memory = trial.and_then(|trial| trial.params.memory.as_ref());
     let is_paced = memory.is_some_and(|memory| memory.pause_ns.is_some());
     summary.kind == Workload::MemoryLatency && is_paced
-}
-
-fn curve(study: &StoredStudy, cells: &[&Summary]) -> Result<UnderLoad, NoCurve> {
-    if cells.iter().any(|cell| cell.labels.contains(&Label::CacheResident)) {
-        return Err(NoCurve::Cached);
-    }
-    let measured = cells.iter().filter_map(|cell| {
-        Some((cell.background?.value, node_of(study, cell), Measured::of(cell, 1.0)?))
-    });
-    let points = measured.map(|(bytes, node, latency)| {
-        let peak = peaks::peak_of_node(&study.host, node).ok_or(NoCurve::Peak)?;
-        Ok((bytes / (READS * peak.rate_bytes_per_second.0), latency))
-    });
-    UnderLoad::at(points.collect::<Result<_, _>>()?)
 }
 
 /// The node whose memory is read: the one asked for, else that of the CPU that follows the chain.

@@ -131,11 +131,37 @@ fn what_is_no_curve_is_named_and_not_used() {
     assert_eq!(weak.under_load, None);
     let said = ["latency under load: its reads used less than 30 % of the channels"];
     assert_eq!(weak.unused, said);
-    let mut nowhere = study(&points);
-    nowhere.host.memory.slots = Fact::default();
-    let nowhere = Calibration::of(&nowhere, &summarise(&nowhere));
-    assert_eq!(
-        nowhere.unused,
-        ["latency under load: the peak of the memory channels is not known"]
-    );
+}
+
+/// The same beside cores, once what was measured is held against the server that was said.
+fn calibrated(measured: &Calibration, memory: &[(&str, &str)]) -> (Option<f64>, Vec<String>) {
+    let cpu = [("cpu", "Xeon Gold 6234"), ("nic.gbps", "100")];
+    let said = [&cpu[..], memory].concat();
+    let said: Said = said.iter().map(|(key, word)| ((*key).into(), (*word).into())).collect();
+    let engine = of_nic(&Host::default(), None, &said, measured).expect("an engine");
+    let parameters = engine.parameters.calibrated(&engine.server, measured);
+    (parameters.under_load.map(|curve| curve.wait_ns(0.5)), parameters.unused)
+}
+
+#[test]
+fn modules_that_are_said_make_a_curve_of_a_host_that_does_not_tell_them() {
+    let mut study = study(&[(0.01, 80.0), (0.1, 380.0), (0.6, 380.0), (1.0, 380.0)]);
+    study.host.memory.slots = Fact::default();
+    let measured = Calibration::of(&study, &summarise(&study));
+    assert_eq!((&measured.under_load, measured.unused.len()), (&None, 0));
+    let mts = ("memory.mts", "2933");
+    let (wait_ns, unused) = calibrated(&measured, &[mts, ("memory.socket0", "1,0,0/1,0,0")]);
+    assert!(unused.is_empty(), "{unused:?}");
+    let wait_ns = wait_ns.expect("a curve");
+    assert!((wait_ns - 300.0).abs() < 1e-3, "{wait_ns}");
+    // Six channels would hardly be loaded by it, and of two sockets the one node's is not known.
+    let (curve, unused) = calibrated(&measured, &[mts, ("memory.socket0", "2,2,2/2,2,2")]);
+    assert!(curve.is_some() && unused.is_empty(), "33 % of six channels: {unused:?}");
+    let two = [mts, ("memory.socket0", "1,0,0/1,0,0"), ("memory.socket1", "1,0,0/1,0,0")];
+    for memory in [&two[..], &[mts], &[]] {
+        let (curve, unused) = calibrated(&measured, memory);
+        assert_eq!(curve, None);
+        let why = "latency under load: the peak of the memory channels is not known";
+        assert_eq!(unused, [why], "{memory:?}");
+    }
 }

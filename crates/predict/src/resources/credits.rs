@@ -1,13 +1,16 @@
 //! `device-writes`: what the root complex's credits carry while a line takes as long as it does.
 //! No link is full where it is the bottleneck.
 
-use super::{Gap, Group, Stated, assumed, ends, of, resource};
+use super::{Gap, Group, Resource, Stated, assumed, ends, of, resource};
 use crate::asked::Translated;
 use crate::contention::{Contention, Copies, CoreWork, DeviceWork, HALF, RED_LEAST};
 use crate::domains::{self, Domains};
 use crate::engine::Predictor;
+use crate::measured::Measured;
+use crate::root_lines::RootLines;
 use crate::traffic::Traffic;
 use narrows_model::result::{Provenance, ResourceName};
+use narrows_stats::LINE_BYTES;
 
 /// Half the 80 % range without neighbours, as a logarithm: credits and latencies are of one machine
 /// and were published to two digits (assumed).
@@ -15,29 +18,68 @@ const ALONE_HALF: f64 = 0.06;
 /// The most cores beside a device of which slowdowns were published.
 const PUBLISHED_CORES: f64 = 6.0;
 
+/// What credits carry at the shortest time of a line that was counted, on a processor of which
+/// nothing was published.
+fn as_counted(all: &RootLines, credits: &Measured, group: &Group) -> Resource {
+    let ns = all.shortest_ns();
+    let lines = credits.value * group.nics as f64;
+    let gbps = lines * LINE_BYTES * 8.0 / ns;
+    let (least, most) = ends(ALONE_HALF);
+    let says =
+        format!("{lines:.0} lines of 64 B in flight, {ns:.0} ns each, both counted on this host");
+    let from = Provenance::Measured("device writes in this host's root complex".to_owned());
+    let with =
+        vec![of("credits", credits.value, "", &credits.origin()), of("latency", ns, "ns", &from)];
+    resource(ResourceName::DeviceWrites, gbps, (least * credits.low / credits.value, most), says)
+        .with(with)
+}
+
 impl Predictor {
-    /// Of a family whose credits were published; of others only where somebody asked, by saying
-    /// whether the cache takes a device's writes or who else loads memory.
+    /// Of a family whose credits were published, or counted on this host; of others only where
+    /// somebody asked, by saying whether the cache takes a device's writes or who else loads
+    /// memory.
     pub(super) fn device_writes(&self, traffic: Traffic, group: &Group) -> Option<Stated> {
+        if let Some(domains) = self.domains() {
+            return Some(self.credits(&domains, traffic, group));
+        }
         let asked = &self.server.asked;
-        let Some(domains) = self.domains() else {
-            let of = self.server.platform.map_or("this processor", |of| of.name.as_str());
-            let why = format!(
-                "credits of {of} for a device's writes were not published, and narrows measures \
-                 none: `narrows credits` counts those of a core's reads alone"
-            );
-            let is_asked = asked.ddio.is_some()
-                || asked.neighbours.is_some()
-                || asked.iommu.as_ref().is_some_and(Translated::is_said);
-            return is_asked.then(|| Err(Gap::new(ResourceName::DeviceWrites, why)));
+        let is_asked = asked.ddio.is_some()
+            || asked.neighbours.is_some()
+            || asked.iommu.as_ref().is_some_and(Translated::is_said);
+        let why = match self.counted_credits() {
+            Some((all, credits)) if !is_asked && group.work == group.socket => {
+                return Some(Ok(as_counted(all, credits, group)));
+            }
+            Some(_) => "lines were counted on this host as it is: what neighbours, DDIO, an IOMMU \
+                        or the other socket change of them was not"
+                .to_owned(),
+            None => {
+                let of = self.server.platform.map_or("this processor", |of| of.name.as_str());
+                format!(
+                    "credits of {of} for a device's writes were not published, and none were counted \
+                     here (`narrows credits --from`, where the root complex has counters)"
+                )
+            }
         };
-        Some(self.credits(&domains, traffic, group))
+        is_asked.then(|| Err(Gap::new(ResourceName::DeviceWrites, why)))
     }
 
-    /// The family's, with what this host's memory was measured to do under load.
+    /// The family's, with what this host's memory was measured to do under load and the credits
+    /// that were counted on it.
     fn domains(&self) -> Option<Domains> {
         let under_load = self.parameters.under_load.as_ref();
-        domains::of(self.server.platform).map(|family| family.with(under_load))
+        let mut domains = domains::of(self.server.platform)?.with(under_load);
+        if let Some((_, credits)) = self.counted_credits() {
+            domains.device_write.credits = credits.value;
+        }
+        Some(domains)
+    }
+
+    /// What was counted of a processor of this family.
+    fn counted_credits(&self) -> Option<(&RootLines, &Measured)> {
+        let family = self.server.platform?.name.as_str();
+        let all = self.parameters.root_lines.as_ref().filter(|all| all.is_of(family))?;
+        Some((all, all.credits()?))
     }
 
     fn credits(&self, domains: &Domains, traffic: Traffic, group: &Group) -> Stated {
@@ -76,7 +118,7 @@ impl Predictor {
         );
         let source = Provenance::DataSheet(domains.source.clone());
         let mut with = vec![
-            of("credits", domains.device_write.credits, "", &source),
+            of("credits", domains.device_write.credits, "", &self.credits_from(domains)),
             // The wait is none of what was published.
             of("latency", self.least_ns(domains), "ns", &source),
         ];
@@ -85,6 +127,11 @@ impl Predictor {
         }
         with.extend(detours.with);
         Ok(resource(ResourceName::DeviceWrites, gbps, range, says).with(with))
+    }
+
+    fn credits_from(&self, domains: &Domains) -> Provenance {
+        let published = || Provenance::DataSheet(domains.source.clone());
+        self.counted_credits().map_or_else(published, |(_, credits)| credits.origin())
     }
 
     /// Where the waits under load are from.
