@@ -561,6 +561,7 @@ fn studies_that_cannot_be_run_are_told() {
     let stored = dir.join("study-quick.narrows");
     let other = Bad::make("exits-other").study;
     ends(with("compare @", &stored).arg(other), Cause::NOTHING_IN_COMMON);
+    ends(&mut with("credits --from @", &stored), Cause::NO_ROOT_LINES);
     ends(with("study merge @ @ -o", &stored).arg(&stored), Cause::EXISTS);
     ends(with("study merge @ @ -o", &stored).arg("/proc/self/x"), Cause::UNWRITABLE);
     ends(&mut with("import --into @ @", &stored), Cause::NOT_IMPORTED);

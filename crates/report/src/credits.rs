@@ -81,8 +81,11 @@ const UNMEASURED: [(&str, &str); 3] = [
         "core writes",
         "a store that misses first reads its line; what follows cannot be seen from here",
     ),
-    ("device writes", "needs the counters of the root complex"),
-    ("device reads", "needs the counters of the root complex"),
+    (
+        "device writes",
+        "needs the counters of the root complex beside traffic: `narrows credits --from` tells them",
+    ),
+    ("device reads", "no counter tells their lines apart from those of writes"),
 ];
 
 impl Credits {
@@ -207,10 +210,7 @@ impl Credits {
         }
         notes.extend(UNMEASURED.map(|(domain, why)| format!("not measured: {domain}: {why}")));
         notes.push(match self.published {
-            Some(of) => format!(
-                "published for {}: {} reads of a core, {} writes of a device ({})",
-                of.family, of.core_read.credits, of.device_write.credits, of.source
-            ),
+            Some(of) => of.published(),
             None => "published for this processor's family: nothing".to_owned(),
         });
         notes

@@ -41,6 +41,7 @@ pub mod profiled;
 pub mod published;
 mod rdma;
 pub mod results;
+pub mod root_lines;
 pub mod score;
 mod searched;
 pub mod sentences;

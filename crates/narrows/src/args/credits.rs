@@ -8,6 +8,10 @@ use std::path::PathBuf;
 /// Options of `credits`.
 #[derive(ClapArgs)]
 pub struct CreditsArgs {
+    /// Measure nothing: tell the device writes that a study counted on its own host, such as one of
+    /// `narrows neighbours` over RDMA where the counters of root complexes may be read
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["node", "size", "repeats", "seed", "out"])]
+    pub from: Option<PathBuf>,
     /// Node whose first CPU reads; without it that of the fastest NIC
     #[arg(long, value_name = "N")]
     pub node: Option<u32>,

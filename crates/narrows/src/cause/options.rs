@@ -89,6 +89,11 @@ impl Cause {
 
     /// No study file where they are looked for.
     pub const NO_FILES: Self = Self::usage("name folders or files that narrows wrote (*.narrows)");
+    /// A study that counted nothing of a root complex.
+    pub const NO_ROOT_LINES: Self = Self::usage(
+        "name a study of `narrows neighbours HOST` over RDMA or packets, run where the counters of \
+         root complexes may be read: `narrows report FILE -v` says why they were not",
+    );
     /// Nothing of one side of a comparison is on the other.
     pub const NOTHING_IN_COMMON: Self =
         Self::usage("cells are matched by workload, parameters and levels");

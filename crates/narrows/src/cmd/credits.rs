@@ -10,9 +10,38 @@ use narrows_control::key;
 use narrows_host::Root;
 use narrows_model::study_kind::StudyKind;
 use narrows_plan::memory as plan;
-use narrows_report::credits;
+use narrows_report::{credits, root_lines};
+use serde_json::Value;
+use std::path::Path;
 
 pub fn run(args: &CreditsArgs) -> Result<u8, Failure> {
+    match &args.from {
+        Some(file) => counted(args, file),
+        None => measured(args),
+    }
+}
+
+/// What a study counted of device writes.
+fn counted(args: &CreditsArgs, file: &Path) -> Result<u8, Failure> {
+    let told = root_lines::of(&narrows_store::read(file)?).ok_or_else(|| {
+        let why = format!("{} counted no writes of devices on its own host", file.display());
+        Failure::of(Cause::NO_ROOT_LINES, why)
+    })?;
+    print(args, told.json(), &told.text())?;
+    Ok(0)
+}
+
+/// One document, or text.
+fn print(args: &CreditsArgs, mut document: Value, text: &str) -> Result<(), Failure> {
+    if !args.json {
+        return output::print(text);
+    }
+    document["schema_version"] = narrows_model::SCHEMA_VERSION.into();
+    let text = serde_json::to_string_pretty(&document).unwrap_or_default();
+    output::print_exact(&(text + "\n"))
+}
+
+fn measured(args: &CreditsArgs) -> Result<u8, Failure> {
     let out = args.results();
     output::check_folder(&out.out)?;
     let host = narrows_host::read(&Root::live());
@@ -38,14 +67,7 @@ pub fn run(args: &CreditsArgs) -> Result<u8, Failure> {
     let (file, end) = measurement.run()?;
     let stored = narrows_store::read(&file)?;
     let Some(told) = credits::of(&stored) else { return Ok(output::exit_code(&end, 0)) };
-    if args.json {
-        let mut document = told.json();
-        document["schema_version"] = narrows_model::SCHEMA_VERSION.into();
-        let text = serde_json::to_string_pretty(&document).unwrap_or_default();
-        output::print_exact(&(text + "\n"))?
-    } else {
-        output::print(&told.text())?
-    }
+    print(args, told.json(), &told.text())?;
     output::made(&file, "");
     output::nothing_measured(&file)?;
     Ok(output::exit_code(&end, 0))
