@@ -584,6 +584,11 @@ fn a_described_server_is_changed_priced_and_drawn() {
     fails(&mut predict(&["--set", "path=carrier-pigeon"]), 2, "no path is called");
     std::fs::write(&file, "cpu = 'Xeon'\n[nic\n").expect("a description");
     fails(&mut predict(&[]), 2, "server.toml: line 2");
+    let fast = text.replace("gbps = 100", "gbps = 'fast'");
+    std::fs::write(&file, fast).expect("a description");
+    fails(&mut predict(&[]), 2, "server.toml: nic.gbps=fast is not a number");
+    // An option goes first, and is not the file's.
+    fails(&mut predict(&["--set", "nic.gbps=slow"]), 2, "error: nic.gbps=slow is not a number");
 }
 
 #[test]

@@ -53,6 +53,32 @@ pub enum Refused {
     Channels(String, String, u32),
 }
 
+impl Refused {
+    /// The key whose value it refuses; `None` where that is of several keys, or of none.
+    pub fn key(&self) -> Option<&str> {
+        match self {
+            Self::Key(key, _)
+            | Self::NoNumber(key, _)
+            | Self::NotOneNumber(key)
+            | Self::Bounds(key, _)
+            | Self::NoneOf(key, ..)
+            | Self::NoSocket(key, _)
+            | Self::Form(key, ..)
+            | Self::Part(key, ..)
+            | Self::Lanes(key, _)
+            | Self::NextSocket(key, _)
+            | Self::Modules(key, _)
+            | Self::Channels(key, ..) => Some(key),
+            Self::BeyondSockets(key, ..) | Self::Alone(key, _) => Some(key),
+            Self::Processor(_) => Some("cpu"),
+            Self::Neighbours(..) => Some("neighbours"),
+            Self::DirectNeedsTwo => Some("nic.direct"),
+            Self::NicCount(..) => Some("nic.count"),
+            Self::Missing(_) | Self::Read(..) | Self::Interleaving | Self::NoModules => None,
+        }
+    }
+}
+
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -57,7 +57,8 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
         );
     let mut all = given.clone();
     all.extend(args.set.iter().cloned());
-    let mut engine = of_host(&base.host, &all, &base.measured).map_err(|why| refused(&why))?;
+    let mut engine =
+        of_host(&base.host, &all, &base.measured).map_err(|why| refused(&why, &base, args))?;
     let today = of_host(&base.host, &given, &base.measured).ok();
     match &today {
         Some(today) => {
@@ -157,13 +158,20 @@ fn once(option: &str, pairs: &[(String, String)]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is missing may be measured instead; what is wrong has to be said in another way.
-fn refused(why: &Refused) -> Failure {
+/// What is missing may be measured instead; what is wrong has to be said in another way. What a
+/// description says and no option does is told with its file.
+fn refused(why: &Refused, base: &Base, args: &PredictArgs) -> Failure {
     let cause = match why {
         Refused::Missing(_) => Cause::NO_SERVER_KNOWN,
         _ => Cause::NO_PREDICTION,
     };
-    Failure::of(cause, why.to_string())
+    let mut options = args.given.iter().chain(&args.set);
+    let of_file = why.key().filter(|key| base.described.said.contains_key(*key));
+    let file = of_file
+        .filter(|of| !options.any(|(key, _)| key == of))
+        .and(args.from.as_ref())
+        .map_or_else(String::new, |file| format!("{}: ", file.display()));
+    Failure::of(cause, format!("{file}{why}"))
 }
 
 fn wrong(why: String) -> Failure {
