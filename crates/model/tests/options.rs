@@ -193,6 +193,7 @@ fn words_that_older_agents_lack_are_these() {
     let words: BTreeSet<&str> = narrows_model::options::capabilities().collect();
     let known = [
         "after",
+        "alternate",
         "chains",
         "gid",
         "imix",

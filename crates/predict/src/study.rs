@@ -13,6 +13,7 @@ use crate::said::Said;
 use crate::traffic::Traffic;
 use narrows_model::host::{Host, Nic};
 use narrows_model::load::Wait;
+use narrows_model::options::rdma;
 use narrows_model::result::{
     Ceiling, Estimate, Method, PredictedPath, Prediction, ResourceName, Unstated,
 };
@@ -326,7 +327,10 @@ fn asked(trial: &Trial) -> Said {
     let streams = params.streams.max(1) as usize * trial.pairs().count().max(1) * ways;
     let mut said = Said::from([("streams".to_owned(), streams.to_string())]);
     if params.message_bytes.0 > 0 {
-        said.insert("message".to_owned(), params.message_bytes.0.to_string());
+        // Of two sizes in turn the mean: each message costs something beside its bytes.
+        let alternate = rdma::ALTERNATE.of(params);
+        let mean = params.message_bytes.0.midpoint(alternate.unwrap_or(params.message_bytes).0);
+        said.insert("message".to_owned(), mean.to_string());
     }
     if let Some(congestion) = &params.congestion {
         said.insert("congestion".to_owned(), congestion.clone());

@@ -2,7 +2,8 @@
 
 use narrows_model::load::{Job, Params, Role, SocketParams, StreamParams};
 use narrows_model::load::{Timeline, TripParams};
-use narrows_model::options::{runs, trips};
+use narrows_model::options::rdma::ALTERNATE;
+use narrows_model::options::{Value, runs, trips};
 use narrows_model::rdma::RdmaParams;
 use narrows_model::{Bytes, Nanos};
 use narrows_workloads::takes::{Takes, count};
@@ -253,6 +254,13 @@ fn rdma_has_limits_of_its_own() {
     assert_eq!((list(1), list(128)), Default::default());
     refused(list(0), "post_list: 0 is out of bounds");
     refused(list(129), "batches of 129");
+    let other = |verb: &str, n: u64| {
+        said(verb, 64, |j| j.params.told.set(&ALTERNATE.declared, Value::Size(Bytes(n))))
+    };
+    assert_eq!((other("rdma-send-stream", 1), other("rdma-read-stream", 64)), Default::default());
+    refused(other("rdma-write-stream", 65), "65 B is larger than the first of 64 B");
+    refused(other("rdma-write-stream", 0), "must be 1 B to");
+    refused(other("rdma-write-rr", 8), "'alternate' is for streams of RDMA");
     let inline = |n: u32| rdma("rdma-send-rr", 8, RdmaParams { inline_bytes: Some(n), ..none() });
     assert_eq!(inline(4096), "");
     refused(inline(4097), "inline: 4097 is out of bounds, must be 0 to 4096");

@@ -57,6 +57,9 @@ pub const TRIPS: Fits = Fits {
 pub const MEMORY: Fits = Fits { what: "memory kernels", holds: Workload::is_memory };
 /// Workloads over queue pairs or endpoints.
 pub const RDMA: Fits = Fits { what: "RDMA", holds: Workload::is_rdma };
+/// Streams over queue pairs or endpoints.
+pub const RDMA_STREAMS: Fits =
+    Fits { what: "streams of RDMA", holds: |load| load.is_rdma() && load.is_stream() };
 /// Messages between ranks of an MPI.
 pub const MPI: Fits = Fits { what: "messages of MPI", holds: |load| pattern_of(load).is_some() };
 /// Frames that are counted one by one.

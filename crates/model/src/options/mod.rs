@@ -105,6 +105,7 @@ pub static ALL: &[&Declared] = &[
     &trips::OVERLAP.declared,
     &runs::AFTER.declared,
     &rdma::GID.declared,
+    &rdma::ALTERNATE.declared,
     &runs::RANKS.declared,
 ];
 

@@ -2,6 +2,7 @@
 
 use super::Params;
 use super::{Command, Declared, Flag, Form, Kept, Opt, Section, Takes, Unset, Value, fits};
+use crate::Bytes;
 use crate::rdma::{RdmaParams, RdmaPlace, RdmaService};
 
 const OLD: Declared =
@@ -337,4 +338,18 @@ pub static PROVIDER: Opt<String> = Opt::new(Declared {
         write: |params, value, _| rdma(params).provider = Some(value.to_string()),
     },
     ..OLD
+});
+
+/// Size of every other message of a stream.
+pub static ALTERNATE: Opt<Bytes> = Opt::new(Declared {
+    key: "alternate",
+    takes: Takes::Size(1, u32::MAX as u64),
+    help: "Size of every other message, at most that of the first: small among large ones",
+    flags: &[Flag { long: "alternate", value: "SIZE", ..FLAG }],
+    kept: Kept::Key,
+    capability: Some("alternate"),
+    shown: |value, _| Some(format!("every other message of {value}")),
+    section: Section::Rdma,
+    fits: fits::RDMA_STREAMS,
+    ..Declared::PLAIN
 });

@@ -6,8 +6,9 @@ use crate::harness::buffer::Pages;
 use crate::harness::ends::Flow;
 use crate::harness::socket::wait;
 use crate::{BUFFERS_BYTES_MAX, LoadError};
+use narrows_model::Bytes;
 use narrows_model::load::{Job, Role, Wait};
-use narrows_model::options::rdma::GID;
+use narrows_model::options::rdma::{ALTERNATE, GID};
 use narrows_model::rdma::{RdmaConnection, RdmaPlace, RdmaService};
 use narrows_model::workload::{RdmaVerb, Workload};
 use narrows_rdma::Verb;
@@ -93,6 +94,8 @@ pub struct RdmaSettings {
     pub inline_bytes: u32,
     /// Largest packet; `None` is that of the port.
     pub path_mtu_bytes: Option<u32>,
+    /// Size of every other message; `None` is that of all.
+    pub alternate_bytes: Option<u32>,
     /// Service level (InfiniBand).
     pub service_level: u8,
     /// Traffic class (RoCE).
@@ -170,6 +173,7 @@ impl RdmaSettings {
             signal_every: asked.signal_every.unwrap_or(every).clamp(1, news_max),
             inline_bytes: asked.inline_bytes.unwrap_or(if trips { INLINE_BYTES } else { 0 }),
             path_mtu_bytes: asked.path_mtu_bytes,
+            alternate_bytes: alternate(ALTERNATE.of(&job.params), message)?,
             service_level: asked.service_level.unwrap_or(0),
             traffic_class: asked.traffic_class.unwrap_or(0),
             relaxed: asked.relaxed_ordering,
@@ -179,6 +183,17 @@ impl RdmaSettings {
             provider: asked.provider,
             queue_pair_words,
         })
+    }
+}
+
+/// Size of every other message: buffers have room for the first, so that it is no larger.
+fn alternate(asked: Option<Bytes>, message: u64) -> Result<Option<u32>, LoadError> {
+    match asked {
+        Some(Bytes(bytes)) if bytes > message => Err(order(format!(
+            "every other message of {bytes} B is larger than the first of {message} B: exchange \
+             the two"
+        ))),
+        bytes => Ok(bytes.and_then(|Bytes(bytes)| u32::try_from(bytes).ok())),
     }
 }
 
@@ -307,6 +322,9 @@ fn others(verb: Verb, job: &Job, settings: &RdmaSettings) -> Result<(), LoadErro
     if wait(params)? == Wait::BusyPoll {
         return order("RDMA waits by blocking (block) or by polling (spin)");
     }
+    if settings.alternate_bytes.is_some() && (verify || verb == Verb::FetchAdd) {
+        return order("messages of two sizes are neither compared nor atomic operations");
+    }
     if verify && verb == Verb::FetchAdd {
         return order("an atomic operation counts, it carries no payload to compare");
     }
@@ -325,9 +343,9 @@ fn others(verb: Verb, job: &Job, settings: &RdmaSettings) -> Result<(), LoadErro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::Nanos;
     use narrows_model::load::{Params, StreamParams, Timeline};
     use narrows_model::rdma::RdmaParams;
-    use narrows_model::{Bytes, Nanos};
 
     fn job(kind: &str, message: u64, rdma: RdmaParams) -> Job {
         let span = Nanos(1_000_000);

@@ -53,20 +53,43 @@ pub fn ask(verb: Verb, lane: &mut Lane, flow: Socket, told: &Flow) -> Result<Lan
     let limited = sends && link.told.transport == RdmaTransport::Iwarp;
     let granted = limited.then_some(u64::from(settings.depth * RECEIVES));
     let checker = (verify && verb == Verb::Read).then(|| Checker::new(told.span())).transpose()?;
-    let (message, span) = (told.message(), told.span());
+    let span = told.span();
+    let alternate = settings.alternate_bytes.map(|bytes| bytes as usize);
+    let sizes = Sizes { message: told.message(), alternate };
     let (posted, completed) = (0, 0);
     let mut asking =
-        Asking { verb, link, settings, message, span, posted, completed, granted, checker };
+        Asking { verb, link, settings, sizes, span, posted, completed, granted, checker };
     lane.wait_at_gate();
     asking.run(lane)?;
     asking.end(verify, told.index)
+}
+
+/// Bytes of each message by its number: of even ones, and of odd ones where these differ.
+#[derive(Clone, Copy)]
+struct Sizes {
+    message: usize,
+    alternate: Option<usize>,
+}
+
+impl Sizes {
+    fn of(self, number: u64) -> usize {
+        self.alternate.filter(|_| number % 2 == 1).unwrap_or(self.message)
+    }
+
+    /// Bytes of so many messages from a number on.
+    fn sum(self, first: u64, count: u64) -> u64 {
+        let message = self.message as u64;
+        let odd = (count + first % 2) / 2;
+        let less = message - self.alternate.map_or(message, |bytes| bytes as u64);
+        count * message - odd * less
+    }
 }
 
 struct Asking {
     verb: Verb,
     link: Link,
     settings: RdmaSettings,
-    message: usize,
+    sizes: Sizes,
     span: usize,
     posted: u64,
     completed: u64,
@@ -111,8 +134,8 @@ impl Asking {
                 let every = u64::from(self.settings.signal_every);
                 // What it tells of ends with it.
                 self.check((completion.id + 1).saturating_sub(every), every);
+                lane.tally.moved(every, self.sizes.sum(self.completed, every));
                 self.completed += every;
-                lane.tally.moved(every, every * self.message as u64);
                 in_window += u64::from(phase == Phase::Window);
             }
         }
@@ -131,7 +154,7 @@ impl Asking {
             0 => Err(LoadError::Peer(format!(
                 "nothing completed within the window ({} outstanding requests of {} B): take a \
                  longer one (-D) or a smaller depth (-T)",
-                self.settings.depth, self.message
+                self.settings.depth, self.sizes.message
             ))),
             _ => Ok(()),
         }
@@ -140,13 +163,13 @@ impl Asking {
     /// The request with this number. Every so many one is to be heard of; those before it are done
     /// by then, since they are done in order.
     fn work(&self, number: u64) -> Work {
-        let at = number.wrapping_mul(self.message as u64) % self.span as u64;
+        let at = number.wrapping_mul(self.sizes.message as u64) % self.span as u64;
         let Remote { address, key } = self.link.remote;
         Work {
             verb: self.verb,
             id: number,
             address: self.link.base + at,
-            length: self.message as u32,
+            length: self.sizes.of(number) as u32,
             local_key: self.link.pair.local_key(),
             remote: Remote { address: address.wrapping_add(at), key },
             signaled: (number + 1).is_multiple_of(u64::from(self.settings.signal_every)),
@@ -157,9 +180,9 @@ impl Asking {
     /// Compares what so many reads brought.
     fn check(&mut self, first: u64, count: u64) {
         let Some(checker) = &mut self.checker else { return };
-        let mut bytes = vec![0; self.message];
+        let mut bytes = vec![0; self.sizes.message];
         for number in first..first + count {
-            let at = (number.wrapping_mul(self.message as u64) % self.span as u64) as usize;
+            let at = (number.wrapping_mul(self.sizes.message as u64) % self.span as u64) as usize;
             self.link.pair.memory().copy(at, &mut bytes);
             checker.see_at(&bytes, at);
         }
@@ -512,5 +535,23 @@ impl Taking {
             self.link.pair.post(&[credit])?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Sizes;
+
+    #[test]
+    fn every_other_message_has_the_other_size() {
+        let sizes = Sizes { message: 1000, alternate: Some(64) };
+        assert_eq!([0, 1, 2, 3].map(|number| sizes.of(number)), [1000, 64, 1000, 64]);
+        for (first, count, sum) in
+            [(0, 1, 1000), (1, 1, 64), (0, 2, 1064), (1, 3, 1128), (4, 3, 2064), (7, 0, 0)]
+        {
+            assert_eq!(sizes.sum(first, count), sum, "{count} from {first} on");
+        }
+        let alike = Sizes { message: 1000, alternate: None };
+        assert_eq!((alike.of(3), alike.sum(3, 4)), (1000, 4000));
     }
 }

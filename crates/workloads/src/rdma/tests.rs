@@ -5,6 +5,8 @@ use crate::LoadError;
 use crate::harness::Unwatched;
 use narrows_model::load::{EndReport, Job, Params, Role, SocketParams, StreamParams};
 use narrows_model::load::{ThreadUsage, Timeline};
+use narrows_model::options::Value;
+use narrows_model::options::rdma::ALTERNATE;
 use narrows_model::rdma::{RdmaParams, RdmaPlace};
 use narrows_model::{Bytes, Nanos};
 use std::net::SocketAddr;
@@ -128,6 +130,27 @@ fn streams_of_each_verb_count_what_completes_or_comes() {
         let told = asks.effective.rdma.expect("told");
         assert_eq!((told.depth, told.signal_every, told.inline), (128, 32, false), "{kind}");
         assert!(asked.effective.rdma.is_some() && asked.unacknowledged.is_none(), "{kind}");
+    });
+}
+
+#[test]
+fn every_other_message_has_the_other_size_on_the_way() {
+    let all = [
+        ("rdma-write-stream", true, ROCE),
+        ("rdma-read-stream", true, IWARP),
+        ("rdma-send-stream", false, CALLED),
+    ];
+    each(&all, |(kind, is_one_sided, device)| {
+        let mut order = job(kind, 1000, device);
+        order.params.told.set(&ALTERNATE.declared, Value::Size(Bytes(64)));
+        let came = |ends: &[EndReport; 2]| moved(&ends[0]).0 > 200;
+        let enough = |ends: &[EndReport; 2]| asked_often(ends) && (is_one_sided || came(ends));
+        let [asked, asks] = pair(&order, enough);
+        // Completions come for an even number of requests, and arrivals one by one.
+        let (messages, bytes) = moved(&asks);
+        assert_eq!(bytes, 532 * messages, "{kind}");
+        let (came, came_bytes) = moved(&asked);
+        assert!(came_bytes.abs_diff(532 * came) <= 468, "{kind}: {came_bytes} in {came}");
     });
 }
 
