@@ -34,6 +34,12 @@ const TIMESTAMPS: u64 = 12;
 /// in, as TCP_MAXSEG has it. 536 is what a host has that is told none (RFC 9293), an MTU of 576;
 /// 1240 is one of 1280 (RFC 8200), 1460 one of 1500 and 4056 one of 4096.
 const SEGMENTS: [u32; 5] = [536, 1000, 1240, 1460, 4056];
+/// Bytes of a packet of RDMA that a port can be set to (InfiniBand specification, volume 1).
+const PACKETS: [u64; 5] = [256, 512, 1024, 2048, 4096];
+/// Headers of a packet over IPv4 (RoCE v2): IP, UDP, transport, and what a write adds.
+const RDMA_HEADERS: u64 = 20 + 8 + 12 + 16 + 4;
+/// Size of every other message, where two are mixed.
+const ALTERNATE_BYTES: u64 = 64;
 /// Runs of each point in the study that shows an anomaly.
 const REPEATS: u32 = 6;
 /// Threads of an end that look for completions of traffic both ways, over one queue pair.
@@ -345,6 +351,8 @@ fn rdma(options: &mut Options, wanted: &Wanted) {
     });
     options.add("verb", Law::Verb, 0, verbs);
     options.sizes("messages", &[6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18], 1 << 16, None);
+    options.alternates();
+    options.packets(wanted.mtu_bytes);
     options.flows("queue pairs");
     for (name, option, usual) in [("depth", &rdma::DEPTH, 128_u32), ("batch", &rdma::POST_LIST, 1)]
     {
@@ -355,6 +363,13 @@ fn rdma(options: &mut Options, wanted: &Wanted) {
         });
         let usual = choices.iter().position(|(choice, _)| choice.name == usual.to_string());
         options.add(name, Law::Proportional, usual.unwrap_or(0), choices);
+    }
+    if !wanted.sleeps {
+        options.words(
+            "completions",
+            &flows::WAIT,
+            &[("spin", "threads that look for completions"), ("block", "threads that sleep")],
+        );
     }
     options.direction();
 }
@@ -403,6 +418,34 @@ impl Options {
         let choices: Vec<(Choice, Settings)> = choices.collect();
         let at = choices.iter().position(|(choice, _)| choice.amount == Some(usual as f64));
         self.add("message size", Law::MessageSize, at.unwrap_or(0), choices);
+    }
+
+    /// Small messages among those of the size, one for each.
+    fn alternates(&mut self) {
+        let mut small = Settings::default();
+        small.tell(&rdma::ALTERNATE, Bytes(ALTERNATE_BYTES));
+        let one = (alike("one", "messages of one size", 0.0), Settings::default());
+        let says = format!("every other message of {ALTERNATE_BYTES} B");
+        let two = (alike("two", &says, WAY_NS), small);
+        self.add("sizes", Law::Alike, 0, [one, two]);
+    }
+
+    /// Packets of RDMA that are smaller than the path's.
+    fn packets(&mut self, mtu_bytes: u64) {
+        let whole = PACKETS.into_iter().rfind(|bytes| bytes + RDMA_HEADERS <= mtu_bytes);
+        let whole = whole.unwrap_or(PACKETS[0]);
+        let smaller = PACKETS.into_iter().filter(|bytes| *bytes < whole).step_by(2);
+        let asked = smaller.map(|bytes| {
+            let mut settings = Settings::default();
+            settings.tell(&rdma::PATH_MTU, bytes as u32);
+            let name = format!("{bytes} B");
+            (amount(&name, &format!("packets of {name}"), bytes as f64), settings)
+        });
+        let asked: Vec<(Choice, Settings)> = asked.collect();
+        let own = amount("as the port", "packets that the port takes", whole as f64);
+        let usual = asked.len();
+        let all = asked.into_iter().chain([(own, Settings::default())]);
+        self.add("packet size", Law::Proportional, usual, all);
     }
 
     fn flows(&mut self, what: &str) {

@@ -112,6 +112,30 @@ fn nodes_are_varied_where_there_are_several_and_segments_up_to_the_paths() {
 }
 
 #[test]
+fn of_rdma_packets_up_to_the_paths_two_sizes_and_both_ways_to_wait_are_varied() {
+    let choices = |mtu_bytes, sleeps, option: &str| {
+        let space = Space::of(&Wanted { mtu_bytes, sleeps, ..wanted(1.0) }).expect("a space");
+        let mut options = space.explored.traffic[2].options.iter();
+        options.find(|one| one.name == option).map_or(Vec::new(), |one| one.choices.clone())
+    };
+    let names = |mtu_bytes, sleeps, option: &str| -> Vec<String> {
+        choices(mtu_bytes, sleeps, option).into_iter().map(|one| one.name).collect()
+    };
+    let sizes = |mtu_bytes| -> Vec<f64> {
+        let all = choices(mtu_bytes, false, "packet size").into_iter();
+        all.filter_map(|one| one.amount).collect()
+    };
+    // 1024 B and 60 B of headers fit 1500, 2048 do not, and of 4156 B a packet has 4096.
+    assert_eq!(sizes(1500), [256.0, 1024.0]);
+    assert_eq!(sizes(4155), [256.0, 1024.0, 2048.0]);
+    assert_eq!(sizes(4156), [256.0, 1024.0, 4096.0]);
+    assert!(sizes(300).is_empty(), "there are none below 256");
+    assert_eq!(names(1500, false, "sizes"), ["one", "two"]);
+    assert_eq!(names(1500, false, "completions"), ["spin", "block"]);
+    assert!(names(1500, true, "completions").is_empty(), "too few CPUs for threads that look");
+}
+
+#[test]
 fn a_window_is_as_long_as_lets_400_runs_fit_between_a_fifth_of_a_second_and_one() {
     // Beside its window a run takes 0.15 s to warm up, 0.2 s to cool down and 0.3 s to start.
     for (minutes, window) in [(1.0, 0.2), (6.0, 0.25), (8.0, 0.55), (10.0, 0.85), (60.0, 1.0)] {
