@@ -29,6 +29,7 @@ mod signals;
 mod survey;
 mod timers;
 pub mod tune;
+mod unheard;
 pub(crate) mod volleys;
 pub mod worth;
 

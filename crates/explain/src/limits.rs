@@ -10,6 +10,7 @@ use crate::rules::{
     slow_start_unfinished, tcp_retransmits,
 };
 use crate::signals::BUFFERS_SHARE;
+use crate::unheard::{Unheard, unheard};
 use crate::worth::{FACTOR_MAX, Worth, worth};
 use crate::{Case, Judged, findings, is_of_host};
 use holds::Holds;
@@ -172,7 +173,25 @@ pub fn limits(case: &Case<'_>, judged: &[Judged]) -> Vec<Limit> {
     let found = findings(judged);
     // A probe is no traffic that anything holds back.
     let all = cells(case).filter(|cell| !cell.is_probe());
-    all.map(|cell| limit(case, &cell, &found)).chain(tools::paced(case)).collect()
+    let measured = all.map(|cell| limit(case, &cell, &found));
+    let unheard = unheard(case).into_iter().map(|cell| dropped(&cell));
+    measured.chain(unheard).chain(tools::paced(case)).collect()
+}
+
+/// What holds a cell whose class of packets does not come.
+fn dropped(cell: &Unheard<'_>) -> Limit {
+    let Unheard { trial, dscp, passes, .. } = cell;
+    Limit {
+        cell: trial.label.clone(),
+        rule: Some(names::PATH_CLASS.to_owned()),
+        what: format!("a class of packets that the path drops (DSCP {dscp}; DSCP {passes} passes)"),
+        sureness: Sureness::Compared,
+        excludes: Vec::new(),
+        next: None,
+        action: None,
+        worth: None,
+        second: None,
+    }
 }
 
 fn limit(case: &Case<'_>, cell: &Cell<'_>, found: &[&Finding]) -> Limit {

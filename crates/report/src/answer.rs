@@ -49,6 +49,11 @@ pub fn headline<'a>(analysis: &'a Analysis<'_>) -> Option<&'a Summary> {
     // without one.
     let asked = || analysis.summaries.iter().filter(|one| one.kind != Workload::PathProbe);
     let told = || asked().filter(|summary| summary.estimate.is_some());
+    // Of what was asked for no run came to be, and it is known why: others are to compare with.
+    let lost = asked().next().filter(|one| one.estimate.is_none() && one.done == 0);
+    if let Some(lost) = lost.filter(|lost| limit(analysis, lost).is_some()) {
+        return Some(lost);
+    }
     told()
         .find(|summary| summary.metric == Metric::Goodput && over_network(summary))
         .or_else(|| told().find(over_network))

@@ -3,13 +3,15 @@
 //! Networks shape or police by differentiated services code point (RFC 2474). Everything of one
 //! class then looks like a slower link. Packet trains of another class beside those of the
 //! traffic's own tell whether it is the link or the class. A policer with room for a second of its
-//! rate passes trains whole: the same stream in another class tells then.
+//! rate passes trains whole: the same stream in another class tells then, also of a class of which
+//! nothing comes.
 
+use crate::evidence::evidence;
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
+use crate::unheard::{Unheard, bare, class, unheard};
 use crate::volleys::Classes;
 use crate::{Case, Rule};
-use narrows_model::load::{Params, SocketParams};
-use narrows_model::result::{Measure, Needed, Verdict, Weight};
+use narrows_model::result::{Finding, Measure, Needed, Verdict, Weight};
 
 pub static RULE: Rule = Rule {
     name: "path-class",
@@ -24,7 +26,30 @@ const FASTER: f64 = 1.5;
 const MORE_SHARE: f64 = 0.2;
 
 fn judge(case: &Case<'_>) -> Verdict {
+    let lost: Vec<Finding> = unheard(case).iter().map(dropped).collect();
+    if !lost.is_empty() {
+        return Verdict::Found { findings: measured::joined(lost) };
+    }
     measured::judge(case, Needed::ProbedAnyStream, None, look)
+}
+
+/// A class of which nothing comes.
+fn dropped(cell: &Unheard<'_>) -> Finding {
+    let Unheard { trial, runs, dscp, passes } = cell;
+    let seen = format!("no connection of DSCP {dscp} stood, and those of DSCP {passes} did");
+    let says = format!("The path drops packets of DSCP {dscp} in {}: {seen}", trial.label);
+    let remedy = format!(
+        "see which filter or class between the hosts drops DSCP {dscp} (nft list ruleset: ip dscp; \
+         iptables: -m dscp; tc -s class), and let it pass, or use one that passes: --dscp {passes}"
+    );
+    Finding {
+        rule: RULE.name.into(),
+        weight: Weight::Caution,
+        says,
+        evidence: vec![evidence(seen, format!("{runs} runs of {}", trial.label))],
+        worth: None,
+        remedy,
+    }
 }
 
 /// Whether it finds something in a cell.
@@ -74,13 +99,13 @@ fn against_stream(cell: &Cell<'_>) -> Option<Looked> {
     if cell.is_busy() {
         return None;
     }
-    let own = dscp(&cell.trial.params);
+    let own = class(&cell.trial.params);
     let high_bps = cell.rates()?.high;
-    let others = cell.beside(without_class);
+    let others = cell.beside(|params| bare(&params));
     let other = others
         .iter()
-        .find(|other| dscp(&other.trial.params) != own && other.low_bps() >= FASTER * high_bps)?;
-    let other_dscp = dscp(&other.trial.params);
+        .find(|other| class(&other.trial.params) != own && other.low_bps() >= FASTER * high_bps)?;
+    let other_dscp = class(&other.trial.params);
     let seen = format!(
         "{:.0} Mb/s in DSCP {own}, and {:.0} Mb/s of the same stream in DSCP {other_dscp}",
         high_bps / 1e6,
@@ -94,16 +119,6 @@ fn against_stream(cell: &Cell<'_>) -> Option<Looked> {
     let remedy = remedy(own, other_dscp);
     let found = finding(&RULE, cell, Weight::Advice, says, seen.clone(), &remedy);
     Some(cell.saw(seen, Some(found)))
-}
-
-/// The class that packets have: 0, best effort, where none was asked for.
-fn dscp(params: &Params) -> u8 {
-    params.socket.as_ref().and_then(|socket| socket.dscp).unwrap_or(0)
-}
-
-fn without_class(params: Params) -> Params {
-    let socket = SocketParams { dscp: None, ..params.socket.unwrap_or_default() };
-    Params { socket: Some(socket), ..params }
 }
 
 /// Whether the other class comes faster in every train.
@@ -136,6 +151,7 @@ mod tests {
     use crate::probes::testing::with_probes;
     use crate::setting::testing::{is_clear, is_found, is_unknown};
     use crate::volleys::testing::at;
+    use narrows_model::load::SocketParams;
     use narrows_model::probe::{Marked, PathProbe, Train, WayProbe};
 
     #[test]
@@ -176,6 +192,29 @@ mod tests {
         assert!(is_found(&found), "{found:?}");
         assert!(format!("{found:?}").contains("DSCP 10 worse"), "{found:?}");
         assert!(is_unknown(&of(0, 1.4)), "about the same, and no trains");
+    }
+
+    #[test]
+    fn a_class_of_which_no_connection_stands_is_dropped() {
+        use crate::beside::testing::with_beside;
+        use narrows_model::record::{Fault, Outcome, Stage};
+        let of = |other: u8, fault: Fault| {
+            let mut study = stream("tcp-stream");
+            let in_class = |dscp| Some(SocketParams { dscp: Some(dscp), ..Default::default() });
+            study.trials[0].params.socket = in_class(46);
+            let id = study.trials[0].id.clone();
+            with_beside(&mut study, |params| params.socket = in_class(other), 1.0);
+            for record in study.records.iter_mut().filter(|record| record.trial == id) {
+                let why = "no answer".to_owned();
+                record.outcome = Outcome::Failed { at: Stage::Prepare, why, fault };
+            }
+            of_study(&RULE, &study)
+        };
+        let found = of(0, Fault::Apart);
+        assert!(is_found(&found), "{found:?}");
+        assert!(format!("{found:?}").contains("drops packets of DSCP 46"), "{found:?}");
+        assert!(!is_found(&of(46, Fault::Apart)), "the same class");
+        assert!(!is_found(&of(0, Fault::Machine)), "the ends met");
     }
 
     #[test]
