@@ -176,6 +176,16 @@ impl From<BmcError> for Failure {
     }
 }
 
+impl Failure {
+    /// The same of an agent with which runs were being made: it turned nobody away.
+    pub fn amid_runs(self) -> Self {
+        match self.cause {
+            Cause::TURNED_AWAY => Self { cause: Cause::CUT_OFF, ..self },
+            _ => self,
+        }
+    }
+}
+
 /// Causes of hosts from which no answer came.
 const NO_ANSWER: [Cause; 6] = [
     Cause::UNKNOWN_HOST,
@@ -371,6 +381,17 @@ mod tests {
             assert!(failure.cause.hint().contains(words), "{kind:?}: {}", failure.cause.hint());
             assert_eq!(failure.cause.exit().code(), CONNECT);
         }
+    }
+
+    #[test]
+    fn an_agent_that_is_lost_between_runs_turned_nobody_away() {
+        let closed = |why| Failure::from(ControlError::Unreachable { peer: "p".to_owned(), why });
+        let lost = closed(Gone::Closed).amid_runs();
+        assert_eq!((lost.cause, lost.cause.exit().code()), (Cause::CUT_OFF, CONNECT));
+        assert!(lost.cause.hint().contains("net.ipv4.tcp_retries2"), "{}", lost.cause.hint());
+        assert_eq!(closed(Gone::Closed).cause, Cause::TURNED_AWAY);
+        let refused = Gone::Connect(ErrorKind::ConnectionRefused.into());
+        assert_eq!(closed(refused).amid_runs().cause, Cause::NOTHING_LISTENS);
     }
 
     #[test]

@@ -167,7 +167,7 @@ pub fn ended(
         }
         (Err(error), _) => {
             kept(store.path(), "");
-            Err(error.into())
+            Err(Failure::from(error).amid_runs())
         }
         (Ok(_), Err(error)) => Err(error.into()),
         (Ok(end), Ok(())) => Ok(end),

@@ -36,6 +36,7 @@ pub struct Calibration {
     #[serde(skip)]
     pub beside_reads: Option<BesideReads>,
     /// Lines that devices had in flight in the root complex.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub root_lines: Option<RootLines>,
     /// TCP that one stream's busiest CPU could carry, by message size.
     pub tcp_stream: StreamCost,

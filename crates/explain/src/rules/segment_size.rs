@@ -182,6 +182,7 @@ pub fn beside_mtu(cell: &Cell<'_>) -> Option<String> {
     let own = own?;
     let asked = match asks(cell, segment) {
         Some(Asks::Receiver(_)) => " as the receiver announces",
+        Some(Asks::Sender(_)) => " as the sender's net.ipv4.tcp_base_mss has it",
         Some(Asks::Between(_)) => " by what changes the receiver's announcement",
         None => "",
     };
@@ -203,6 +204,8 @@ pub fn beside_mtu(cell: &Cell<'_>) -> Option<String> {
 enum Asks {
     /// The receiver's TCP announces it.
     Receiver(f64),
+    /// The receiver announces more: the sender starts with this and looks for more by itself.
+    Sender(f64),
     /// The receiver announces this, which is more: a firewall, its own or one between, lowers it.
     Between(f64),
 }
@@ -214,11 +217,19 @@ const OPTIONS_BYTES: f64 = 40.0;
 fn asks(cell: &Cell<'_>, segment: f64) -> Option<Asks> {
     let is_path = path_mtu(cell).is_some_and(|path| path < segment + HEADERS_BYTES);
     let announced = cell.advertised_bytes().filter(|_| !is_path)?;
-    Some(if announced <= segment + OPTIONS_BYTES {
-        Asks::Receiver(announced)
-    } else {
-        Asks::Between(announced)
-    })
+    if announced <= segment + OPTIONS_BYTES {
+        return Some(Asks::Receiver(announced));
+    }
+    Some(starts_at(cell, segment).map_or(Asks::Between(announced), Asks::Sender))
+}
+
+/// What a sender starts with that probes for the path's MTU from the first segment on (kernel,
+/// ip-sysctl.rst, `tcp_mtu_probing` 2), where segments are of that size.
+fn starts_at(cell: &Cell<'_>, segment: f64) -> Option<f64> {
+    let sender = cell.sender()?;
+    sender.setting("net.ipv4.tcp_mtu_probing").filter(|value| *value == "2")?;
+    let base: f64 = sender.setting("net.ipv4.tcp_base_mss")?.parse().ok()?;
+    (base - OPTIONS_BYTES..=base).contains(&segment).then_some(base)
 }
 
 /// MTUs of the interfaces of the sender and the receiver.
@@ -243,6 +254,16 @@ fn announced(asks: Asks) -> (String, String) {
             format!("the receiver's TCP announces {bytes:.0} B, and no more"),
             "at the receiver: see advmss and mtu of its route to the sender (ip route get ADDRESS, \
              ip route show) and the MTU of its interface, and take them off or raise them"
+                .to_owned(),
+        ),
+        Asks::Sender(bytes) => (
+            format!(
+                "the sender's TCP starts at {bytes:.0} B and looks for more \
+                 (net.ipv4.tcp_mtu_probing 2)"
+            ),
+            "at the sender: sysctl -w net.ipv4.tcp_mtu_probing=1, which looks for the path's MTU \
+             where large packets do not arrive and not before; or a larger start, sysctl -w \
+             net.ipv4.tcp_base_mss=1024"
                 .to_owned(),
         ),
         Asks::Between(bytes) => (
@@ -307,7 +328,7 @@ fn low(cell: &Cell<'_>, name: &str) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::testing::{of_study, read, stream};
+    use crate::measured::testing::{of_study, read, read_receiver, stream};
     use crate::setting::testing::known;
     use crate::setting::testing::{is_clear, is_found, is_unknown};
     use narrows_model::Bytes;
@@ -372,6 +393,35 @@ mod tests {
             Some(SocketParams { mss_bytes: Some(300), ..SocketParams::default() });
         let asked = says(&asked);
         assert!(asked.contains("asks for a maximum segment size of 300 B"), "{asked}");
+    }
+
+    #[test]
+    fn a_sender_that_starts_small_by_its_setting_is_told_from_clamping() {
+        let of = |probing: &str, base: &str| {
+            let mut study = stream("tcp-stream");
+            let mtu_bytes = known(Bytes(1500));
+            study.host.nics.push(Nic { name: "e0".into(), mtu_bytes, ..Nic::default() });
+            for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Sender)) {
+                end.effective.interface = Some("e0".into());
+                end.effective.mss_bytes = Some(244);
+            }
+            for (name, value) in [("mtu_probing", probing), ("base_mss", base)] {
+                let name = format!("net.ipv4.tcp_{name}");
+                study.host.tuning.insert(name, known(value.to_owned()));
+            }
+            read_receiver(&mut study, "tcp-info", "flow0.advertised_mss_bytes", 1460);
+            format!("{:?}", of_study(&RULE, &study))
+        };
+        let starts = of("2", "256");
+        assert!(
+            starts.contains("starts at 256 B") && starts.contains("tcp_mtu_probing=1"),
+            "{starts}"
+        );
+        // Segments of 244 B are not what 1024 starts with, and without probing nothing starts.
+        for (probing, base) in [("2", "1024"), ("2", "240"), ("1", "256"), ("0", "256")] {
+            let clamped = of(probing, base);
+            assert!(clamped.contains("a firewall lowers that"), "{probing} {base}: {clamped}");
+        }
     }
 
     #[test]

@@ -25,7 +25,8 @@ impl Cause {
     /// No neighbour has the address, or a router says that it cannot be reached.
     pub const NO_NEIGHBOUR: Self = Self::connect(
         "is it up, and on this network (`ip neigh`: FAILED means that nobody has the address; VLAN, \
-         cable, netmask)? A router or firewall may also say so: `tracepath` shows which",
+         cable, netmask)? A router or firewall may also say so, or a hop where packets ran out of \
+         hops (net.ipv4.ip_default_ttl is 64): `tracepath` shows which",
     );
     /// This host knows no way there.
     pub const NO_ROUTE: Self =
@@ -47,6 +48,12 @@ impl Cause {
     pub const TURNED_AWAY: Self = Self::connect(
         "what `narrows serve` printed there (journalctl -u narrows) says whom it turned away and why: \
          --allow, its limits of tasks, files or CPU; nothing there means that something else answers",
+    );
+    /// The agent's connection ended between runs.
+    pub const CUT_OFF: Self = Self::connect(
+        "either the agent ended, and what it printed there says why (journalctl -u narrows), or the \
+         path was cut for longer than TCP tries again: see what `ping` to it loses, and \
+         net.ipv4.tcp_retries2 at both ends (15)",
     );
     /// The agent will not measure now.
     pub const DECLINED: Self =

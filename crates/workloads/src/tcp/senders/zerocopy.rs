@@ -28,6 +28,8 @@ struct Zerocopy {
     buffer: Buffer,
     told: ZeroCopy,
     sends: u64,
+    /// Sends that the kernel took, each of which it completes once.
+    taken: u64,
 }
 
 impl Zerocopy {
@@ -35,7 +37,7 @@ impl Zerocopy {
         socket::set_int(flow, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)
             .map_err(LoadError::system("asking for MSG_ZEROCOPY"))?;
         let buffer = payload::pattern(out.span, out.node)?;
-        Ok(Self { buffer, told: ZeroCopy::default(), sends: 0 })
+        Ok(Self { buffer, told: ZeroCopy::default(), sends: 0, taken: 0 })
     }
 
     /// Takes all completions that are there.
@@ -56,7 +58,11 @@ impl Sender for Zerocopy {
         if full || self.sends.is_multiple_of(LOOK_EVERY) {
             self.reap(flow);
         }
-        if full { Err(io::ErrorKind::WouldBlock.into()) } else { sent }
+        self.taken += u64::from(sent.is_ok());
+        if full {
+            return Err(no_room(length, self.taken.saturating_sub(self.told.completed)));
+        }
+        sent
     }
 
     fn zero_copy(&mut self, flow: &Socket) -> Option<ZeroCopy> {
@@ -65,6 +71,19 @@ impl Sender for Zerocopy {
         self.reap(flow);
         Some(self.told)
     }
+}
+
+/// What it means that the kernel has no room for a message: it locks the pages of each, and keeps a
+/// note of it in the socket's option memory. Those under way make room as they complete; where
+/// there are none, nothing ever will.
+fn no_room(length: usize, under_way: u64) -> io::Error {
+    if under_way > 0 {
+        return io::ErrorKind::WouldBlock.into();
+    }
+    io::Error::other(format!(
+        "MSG_ZEROCOPY has no room for a message of {length} B: more locked memory for this user \
+         (ulimit -l) or a larger net.core.optmem_max helps, or smaller messages"
+    ))
 }
 
 /// The next completion: how many sends it is about, and whether they were copied.
@@ -92,5 +111,21 @@ fn completion(flow: &Socket) -> Option<(u64, bool)> {
         }
         let count = u64::from(error.ee_data.wrapping_sub(error.ee_info)) + 1;
         Some((count, error.ee_code & SO_EE_CODE_ZEROCOPY_COPIED != 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::no_room;
+    use std::io::ErrorKind;
+
+    #[test]
+    fn a_message_for_which_there_is_never_room_is_an_error() {
+        assert_eq!(no_room(65_536, 1).kind(), ErrorKind::WouldBlock);
+        let never = no_room(65_536, 0);
+        assert_ne!(never.kind(), ErrorKind::WouldBlock);
+        assert!(
+            never.to_string().contains("of 65536 B") && never.to_string().contains("ulimit -l")
+        );
     }
 }
