@@ -12,6 +12,7 @@ macro_rules! names {
 names! {
     ACKNOWLEDGEMENTS_LOST = "acknowledgements-lost",
     ACKNOWLEDGEMENTS_SLOW = "acknowledgements-slow",
+    ANSWERS_LATE = "answers-late",
     BACKLOG_DROPS = "backlog-drops",
     CONGESTION_CONTROL = "congestion-control",
     CONGESTION_MARKS = "congestion-marks",
@@ -41,6 +42,7 @@ names! {
     OWN_HOST_DROPS = "own-host-drops",
     OWN_QUEUE = "own-queue",
     PACKET_COST = "packet-cost",
+    PACKETS_SINGLE = "packets-single",
     PATH_BAD_MEMBER = "path-bad-member",
     PATH_CAPACITY = "path-capacity",
     PATH_CAPACITY_VARIES = "path-capacity-varies",

@@ -58,7 +58,18 @@ const KEPT: [(&str, &[&str]); 6] = [
         ],
     ),
     ("Icmp", &["InDestUnreachs", "InTimeExcds", "OutDestUnreachs"]),
-    ("Tcp", &["AttemptFails", "EstabResets", "InCsumErrors", "InErrs", "OutSegs", "RetransSegs"]),
+    (
+        "Tcp",
+        &[
+            "AttemptFails",
+            "EstabResets",
+            "InCsumErrors",
+            "InErrs",
+            "InSegs",
+            "OutSegs",
+            "RetransSegs",
+        ],
+    ),
     ("Udp", &["InCsumErrors", "MemErrors", "NoPorts"]),
 ];
 
@@ -149,6 +160,7 @@ mod tests {
             keys::UDP_CHECKSUM,
             keys::UDP_NO_PORT,
             keys::TCP_OUT,
+            keys::TCP_IN,
             keys::FRAGMENTS_IN,
             keys::FRAGMENTS_FAILED,
             keys::FRAGMENTS_OUT,

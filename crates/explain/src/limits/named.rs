@@ -82,6 +82,12 @@ pub static NAMED: &[Named] = &[
         "something that holds up the first packet of each connection",
         Sureness::Inferred,
     ),
+    Named {
+        rule: names::ANSWERS_LATE,
+        what: "the program that listens, which takes or answers connections late,",
+        sureness: Sureness::Inferred,
+        holds: leaves_cpus_free,
+    },
     always(
         names::CONNECTIONS_NOT_CLOSED,
         "connections that do not close, whose FINs are sent again and again,",
@@ -223,6 +229,8 @@ pub static NAMED: &[Named] = &[
         "one capacity that both directions share (half-duplex)",
         Sureness::Inferred,
     ),
+    // What is acknowledged in bursts comes and goes as behind a link that changes.
+    always(names::ACKNOWLEDGEMENTS_SLOW, "a slow return path,", Sureness::Inferred),
     always(names::PATH_CAPACITY_VARIES, "a capacity of the path that varies", Sureness::Inferred),
     always(
         names::PATH_VOLUME,
@@ -310,7 +318,6 @@ pub static NAMED: &[Named] = &[
         sureness: Sureness::Counted,
         holds: acks_are_lost_most,
     },
-    always(names::ACKNOWLEDGEMENTS_SLOW, "a slow return path,", Sureness::Inferred),
     always(names::CONGESTION_MARKS, "ECN marks on the path", Sureness::Counted),
     Named {
         rule: names::PATH_REORDERING,
@@ -378,6 +385,12 @@ pub static NAMED: &[Named] = &[
             let is_part = packet_cost::is_one_sided(cell) && !packet_cost::is_most(cell);
             if is_part { Holds::Perhaps } else { Holds::Yes }
         },
+    },
+    Named {
+        rule: names::PACKETS_SINGLE,
+        what: "packets that the receiver's kernel takes one by one",
+        sureness: Sureness::Inferred,
+        holds: costs_time,
     },
     always(names::SOFTIRQ_BOUND, "packet processing on one CPU", Sureness::Counted),
     Named {

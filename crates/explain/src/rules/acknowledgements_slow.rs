@@ -3,11 +3,11 @@
 //! A way back that is much narrower than the way there (an asymmetric line, a shaper on the
 //! receiver's side) lets through so many acknowledgements a second and no more. TCP's round trip
 //! grows as before a shaper on the way there. What tells the two apart: acknowledgements come at
-//! one rate, each for more and more segments; or, as the sender puts more under way, it is more of
-//! them that have left the receiver and not come, and no more data that has left the sender and not
-//! come.
+//! one rate, each for more and more segments, or in all streams of a study, whatever these carry;
+//! or, as the sender puts more under way, it is more of them that have left the receiver and not
+//! come, and no more data that has left the sender and not come.
 
-use crate::measured::{self, Blind, Cell, Looked, finding};
+use crate::measured::{self, Blind, Cell, Looked, cells, finding};
 use crate::{Case, Rule};
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Counter, Moment, keys};
@@ -34,8 +34,9 @@ const DATA_SPREAD_MIN: f64 = 0.1;
 const GROWN_SHARE: f64 = 0.4;
 /// Segments by which the window must have grown: the ends' windows differ by a few.
 const GROWTH_MIN: f64 = 8.0;
-/// A receiver acknowledges every second segment, or every second packet that was joined of a few.
-const SEGMENTS_MIN: f64 = 4.0;
+/// A receiver acknowledges every second segment, or every second packet that was joined of a few:
+/// fewer for each are no choice of the way back's.
+const SEGMENTS_MIN: f64 = 2.2;
 /// A shorter wait is one of wake-ups.
 const WAITED_MIN_NS: f64 = 1e6;
 /// TCP waits for acknowledgements all the time.
@@ -54,11 +55,50 @@ const FULL_BITS: f64 = 8.0 * 1500.0;
 /// Bits of an acknowledgement with timestamps, as an IPv4 packet.
 const ACK_BITS: f64 = 8.0 * 52.0;
 
+/// Streams that are compared with each other, at least.
+const STREAMS_MIN: usize = 3;
+/// How many times as much data the fastest of them carries as the slowest, at least.
+const DATA_TIMES: f64 = 1.3;
+
 fn judge(case: &Case<'_>) -> Verdict {
-    measured::judge(case, Needed::TcpCountersOfSender, None, look)
+    let streams: Vec<Stream> = cells(case).filter_map(|cell| Stream::of(&cell)).collect();
+    let alike = has_one_rate(&streams);
+    measured::judge(case, Needed::TcpCountersOfSender, None, |cell| look(cell, alike))
 }
 
-fn look(cell: &Cell<'_>) -> Looked {
+/// What came back of a stream that waits for acknowledgements, and what it carried.
+struct Stream {
+    is_reverse: bool,
+    came_hz: f64,
+    data_bps: f64,
+}
+
+impl Stream {
+    fn of(cell: &Cell<'_>) -> Option<Self> {
+        let is_plain = cell.is_tcp_stream() && !cell.trial.params.is_bidirectional();
+        let came_hz = came_each_second(cell).into_iter().reduce(f64::max)?;
+        let data_bps = cell.rates()?.middle;
+        let is_reverse = cell.trial.params.is_reverse();
+        (is_plain && waits(cell)).then_some(Self { is_reverse, came_hz, data_bps })
+    }
+}
+
+/// Whether all streams of a study get as many acknowledgements a second, though they carry more and
+/// less: congestion controls and numbers of flows have that in common on a slow way back alone.
+fn has_one_rate(all: &[Stream]) -> bool {
+    let ends = |of: fn(&Stream) -> f64| {
+        let low = all.iter().map(of).fold(f64::INFINITY, f64::min);
+        (low, all.iter().map(of).fold(0.0, f64::max))
+    };
+    let (came, data) = (ends(|one| one.came_hz), ends(|one| one.data_bps));
+    let is_one_way = all.windows(2).all(|two| two[0].is_reverse == two[1].is_reverse);
+    all.len() >= STREAMS_MIN
+        && is_one_way
+        && came.1 - came.0 <= SPREAD_MAX * came.1
+        && data.1 >= DATA_TIMES * data.0
+}
+
+fn look(cell: &Cell<'_>, is_alike: bool) -> Looked {
     if !cell.is_tcp_stream() || cell.is_paced() || cell.trial.params.is_bidirectional() {
         return Err(Blind::OtherKind);
     }
@@ -74,7 +114,8 @@ fn look(cell: &Cell<'_>) -> Looked {
         segments_each(cell, losses.sent, high),
         trips.waited_ns() / 1e6
     );
-    let wrong = is_way_back(cell).then(|| {
+    let is_held = is_alike && waits(cell) && segments_each(cell, losses.sent, high) >= SEGMENTS_MIN;
+    let wrong = (is_held || is_way_back(cell)).then(|| {
         let says = format!(
             "Acknowledgements come back at {high:.0} a second and no faster in {}, about {:.2} Mb/s \
              of packets: the return path is slow, and the sender waits for it",
@@ -90,18 +131,22 @@ fn look(cell: &Cell<'_>) -> Looked {
     cell.saw(seen, wrong)
 }
 
-/// Whether what the sender waits for are acknowledgements that wait on the way back.
-pub fn is_way_back(cell: &Cell<'_>) -> bool {
+/// Whether the sender waits for acknowledgements of what waits somewhere, and for nothing else.
+fn waits(cell: &Cell<'_>) -> bool {
     let (Some(trips), Some(losses)) = (cell.trips(), cell.losses()) else { return false };
     let is_queued = trips.middle_ns - trips.shortest_ns >= WAITED_MIN_NS;
     let is_engaged = cell.engaged_share().is_none_or(|share| share >= ENGAGED_MIN);
-    let is_free = is_engaged && losses.lost < LOST_SHARE && !cell.is_limited_by_buffers();
+    is_queued && is_engaged && losses.lost < LOST_SHARE && !cell.is_limited_by_buffers()
+}
+
+/// Whether what the sender waits for are acknowledgements that wait on the way back.
+pub fn is_way_back(cell: &Cell<'_>) -> bool {
+    let (Some(trips), Some(losses)) = (cell.trips(), cell.losses()) else { return false };
     let is_one_way = !cell.trial.params.is_bidirectional();
     let window_ns = cell.of_sender(|end| Some(end.window_ns.0 as f64)).unwrap_or(0.0);
     let is_long = window_ns >= TRIPS_MIN * trips.shortest_ns;
     let is_measured = cell.done.len() >= RUNS_MIN && is_long;
-    is_queued
-        && is_free
+    waits(cell)
         && is_one_way
         && is_measured
         && !passes_more(cell)
@@ -240,10 +285,33 @@ mod tests {
         assert!(is_clear(&of_study(&RULE, &joined)), "a shaper on the way there");
         let each = unsteady(study([8000, 8001, 8002], 16_000));
         assert!(is_clear(&of_study(&RULE, &each)), "every second segment");
+        // 27 Mb/s behind 500 kb/s on the way back, of a sender whose packets are joined by nobody.
+        let few = unsteady(study([950, 952, 957], 2330));
+        assert!(is_found(&of_study(&RULE, &few)), "{:?}", of_study(&RULE, &few));
         let mut idle = unsteady(study([2836, 2840, 2843], 231_000));
         read(&mut idle, "tcp-info", "flow0.busy_ns", 300_000_000);
         assert!(is_clear(&of_study(&RULE, &idle)), "the sender had nothing to send");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn streams_that_carry_more_and_less_for_as_many_acknowledgements_are_held_by_them() {
+        let stream = |is_reverse, came_hz, data_mbps: f64| Stream {
+            is_reverse,
+            came_hz,
+            data_bps: data_mbps * 1e6,
+        };
+        // Behind 500 kb/s on the way back: cubic, bbr and four flows.
+        let [cubic, bbr, flows] = [(953.0, 48.0), (952.0, 28.3), (950.0, 26.9)]
+            .map(|(came, data)| move |is_reverse| stream(is_reverse, came, data));
+        assert!(has_one_rate(&[cubic(false), bbr(false), flows(false)]));
+        assert!(!has_one_rate(&[cubic(false), bbr(false)]), "two may agree by accident");
+        assert!(!has_one_rate(&[cubic(false), bbr(false), flows(true)]), "another way");
+        let apart = stream(false, 1000.0, 27.0);
+        assert!(!has_one_rate(&[cubic(false), bbr(false), apart]), "5 % apart");
+        // A shaper on the way there carries as much of each.
+        let even = [48.0, 47.0, 46.0].map(|data| stream(false, 950.0, data));
+        assert!(!has_one_rate(&even));
     }
 
     #[test]

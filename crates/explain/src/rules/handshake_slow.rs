@@ -69,13 +69,13 @@ const LOST_SHARE: f64 = 0.01;
 /// nanoseconds.
 const AGAIN_NS: f64 = 1e9;
 
-fn connections(end: &EndReport) -> u64 {
+pub fn connections(end: &EndReport) -> u64 {
     end.round_trips.iter().map(|(_, count)| count).sum()
 }
 
 /// Mean nanoseconds of a handshake whose first packets came, and of what followed it over the same
 /// connection.
-fn means_ns(end: &EndReport) -> Option<(f64, f64)> {
+pub fn means_ns(end: &EndReport) -> Option<(f64, f64)> {
     let all_ns = end.handshakes_ns?.0 as f64;
     let again = end.readings.total(keys::SYN_RETRANSMITTED).unwrap_or(0) as f64;
     let handshakes_ns = (all_ns - again * AGAIN_NS).max(0.0);

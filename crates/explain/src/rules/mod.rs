@@ -2,6 +2,7 @@
 
 pub mod acknowledgements_lost;
 pub mod acknowledgements_slow;
+mod answers_late;
 mod aspm_powersave;
 pub mod backlog_drops;
 mod clock_source;
@@ -58,6 +59,7 @@ pub mod own_host_drops;
 pub mod own_queue;
 mod packet_budget;
 pub mod packet_cost;
+mod packets_single;
 mod path_bad_member;
 pub mod path_capacity;
 pub mod path_capacity_varies;
@@ -128,6 +130,7 @@ use crate::evidence::evidence;
 pub static RULES: &[&Rule] = &[
     &acknowledgements_lost::RULE,
     &acknowledgements_slow::RULE,
+    &answers_late::RULE,
     &aspm_powersave::RULE,
     &backlog_drops::RULE,
     &clock_source::RULE,
@@ -184,6 +187,7 @@ pub static RULES: &[&Rule] = &[
     &own_queue::RULE,
     &packet_budget::RULE,
     &packet_cost::RULE,
+    &packets_single::RULE,
     &path_bad_member::RULE,
     &path_capacity::RULE,
     &path_capacity_varies::RULE,
