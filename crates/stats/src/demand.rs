@@ -1,12 +1,13 @@
 //! What a user demands of figures, such as `tcp.median < 90 Gbit/s`, and whether it is so.
 
-use crate::{Percentiles, Summary};
+use crate::{Percentiles, SearchEnd, Searched, Summary};
 use narrows_model::Nanos;
 use narrows_model::units::Unit;
+use narrows_model::workload::Workload;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// A condition on one quantity of each cell that a name fits.
+/// A condition on one quantity of each cell, or of each search for a rate, that a name fits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demand {
     text: String,
@@ -29,9 +30,11 @@ enum Quantity {
     P99,
     P999,
     Loss,
+    /// What a search for a rate found: of no cell, each of which has a rate of its own.
+    Throughput,
 }
 
-const QUANTITIES: [(&str, Quantity); 8] = [
+const QUANTITIES: [(&str, Quantity); 9] = [
     ("median", Quantity::Median),
     ("min", Quantity::Least),
     ("max", Quantity::Most),
@@ -40,6 +43,7 @@ const QUANTITIES: [(&str, Quantity); 8] = [
     ("p99", Quantity::P99),
     ("p99.9", Quantity::P999),
     ("loss", Quantity::Loss),
+    ("throughput", Quantity::Throughput),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,17 +173,47 @@ impl Demand {
     pub fn fits(&self, summary: &Summary) -> bool {
         let of = self.of.as_str();
         let is_kind = summary.kind.as_str() == of || summary.kind.family() == Some(of);
-        self.names(summary) || is_kind
+        self.names(summary) || is_kind && !self.is_of_search()
     }
 
     /// Whether it speaks of a cell by its label.
     pub fn names(&self, summary: &Summary) -> bool {
-        summary.label == self.of
+        summary.label == self.of && !self.is_of_search()
+    }
+
+    /// Whether it is of what searches found, and of no cell.
+    pub fn is_of_search(&self) -> bool {
+        self.quantity == Quantity::Throughput
+    }
+
+    /// Whether it speaks of a search: by what its runs have in common (`64 B`), or by `packets`.
+    pub fn fits_search(&self, search: &Searched) -> bool {
+        let is_named = self.of == search.of || self.of == Workload::Packets.as_str();
+        self.is_of_search() && is_named && !search.back_to_back
     }
 
     /// Whether a cell's figure meets it.
     pub fn met(&self, summary: &Summary) -> Met {
-        let Some((low, high, unit)) = self.figure(summary) else { return Met::Missing };
+        self.figure(summary).map_or(Met::Missing, |figure| self.met_by(figure))
+    }
+
+    /// Whether what a search found meets it, wherever between the rate that passes and the one that
+    /// loses the border is. Where no rate was seen to lose, it may be anywhere above.
+    pub fn met_by_search(&self, search: &Searched) -> Met {
+        let unit = Unit::PacketsPerSecond;
+        match search.end {
+            // Known before it is over.
+            SearchEnd::Unfinished if self.unit != unit => return Met::OtherUnit(unit),
+            SearchEnd::Unfinished => return Met::Missing,
+            SearchEnd::Found | SearchEnd::SenderBound | SearchEnd::Undecided => {}
+        }
+        let low = search.passes.map_or(0.0, |rate| rate as f64);
+        // The rate that loses is itself no answer.
+        let high = search.loses.map_or(f64::INFINITY, |rate| (rate as f64).next_down());
+        self.met_by((low, high.max(low), unit))
+    }
+
+    fn met_by(&self, (low, high, unit): (f64, f64, Unit)) -> Met {
         if unit != self.unit {
             return Met::OtherUnit(unit);
         }
@@ -202,6 +236,7 @@ impl Demand {
             Quantity::Median | Quantity::Least | Quantity::Most => planned.metric.unit(),
             Quantity::P50 | Quantity::P90 | Quantity::P99 | Quantity::P999 => Unit::Nanos,
             Quantity::Loss => Unit::Share,
+            Quantity::Throughput => Unit::PacketsPerSecond,
         };
         (unit != self.unit).then_some(unit)
     }
@@ -231,6 +266,7 @@ impl Demand {
                 let share = loss.lost_datagrams as f64 / loss.all_datagrams() as f64;
                 Some((share, share, Unit::Share))
             }
+            Quantity::Throughput => None,
         }
     }
 }
@@ -318,6 +354,78 @@ mod tests {
         }
         for name in ["udp", "tcp-rr", "tc", "up"] {
             assert!(!demand(&format!("{name}.median > 1 s")).fits(&cell), "{name}");
+        }
+    }
+
+    /// A search for a rate, of frames of 64 B.
+    fn search(end: SearchEnd, passes: Option<u64>, loses: Option<u64>) -> Searched {
+        Searched {
+            of: "64 B".to_owned(),
+            back_to_back: false,
+            throughput_packets_per_second: None,
+            frame_bytes: 64,
+            end,
+            passes,
+            loses,
+            confidence_percent: 95.0,
+            loss_percent: 0.0,
+            runs: 9,
+            curve: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_a_search_found_lies_from_what_passes_up_to_what_loses() {
+        use SearchEnd::{Found, SenderBound, Undecided, Unfinished};
+        let found = search(Found, Some(980_000), Some(1_000_000));
+        let none_passes = search(Found, None, Some(10_000));
+        let none_loses = search(Found, Some(999_990), None);
+        let bound = search(SenderBound, Some(700_000), None);
+        let unfinished = search(Unfinished, None, None);
+        let open = search(Undecided, Some(500_000), Some(900_000));
+        for (search, condition, met) in [
+            (&found, "< 0.98 Mpps", Met::No),
+            (&found, ">= 980000 packet/s", Met::Yes),
+            (&found, "< 0.99 Mpps", Met::Undecided),
+            // What loses is not what passes, whichever way it is asked.
+            (&found, "< 1 Mpps", Met::Yes),
+            (&found, ">= 1 Mpps", Met::No),
+            (&found, "> 999999 packet/s", Met::Undecided),
+            (&found, "<= 1 Gbit/s", Met::OtherUnit(Unit::PacketsPerSecond)),
+            (&none_passes, "< 10000 packet/s", Met::Yes),
+            (&none_passes, "> 0 packet/s", Met::Undecided),
+            (&none_loses, ">= 0.9 Mpps", Met::Yes),
+            (&none_loses, ">= 1 Mpps", Met::Undecided),
+            (&bound, ">= 0.7 Mpps", Met::Yes),
+            (&bound, "< 0.8 Mpps", Met::Undecided),
+            (&open, "< 0.5 Mpps", Met::No),
+            (&open, "< 0.6 Mpps", Met::Undecided),
+            (&open, "< 1 Mpps", Met::Yes),
+            (&unfinished, "> 0 packet/s", Met::Missing),
+            (&unfinished, "> 0 Gbit/s", Met::OtherUnit(Unit::PacketsPerSecond)),
+        ] {
+            let held = demand(&format!("packets.throughput {condition}")).met_by_search(search);
+            assert_eq!(held, met, "{condition}: {search:?}");
+        }
+    }
+
+    #[test]
+    fn a_search_is_meant_by_its_frames_or_as_packets_and_no_cell_is() {
+        let rate = search(SearchEnd::Found, Some(1), Some(2));
+        let burst = Searched { back_to_back: true, ..rate.clone() };
+        for (name, is_meant) in [("64 B", true), ("packets", true), ("128 B", false), ("", false)] {
+            let Ok(demand) = format!("{name}.throughput > 1 Mpps").parse::<Demand>() else {
+                assert!(name.is_empty(), "{name}");
+                continue;
+            };
+            assert_eq!(demand.fits_search(&rate), is_meant, "{name}");
+            assert!(!demand.fits_search(&burst), "{name}: frames are no rate");
+        }
+        assert!(!demand("packets.median > 1 Mpps").fits_search(&rate));
+        let cell = cell();
+        for name in ["uplink", "tcp"] {
+            let demand = demand(&format!("{name}.throughput > 1 Mpps"));
+            assert!(!demand.fits(&cell) && !demand.names(&cell), "{name}");
         }
     }
 

@@ -63,7 +63,10 @@ fn loss_is_the_share_of_all_that_both_ends_count() {
 fn what_is_no_condition_names_what_there_is() {
     let why = |text: &str| text.parse::<Demand>().expect_err(text).to_string();
     let quantity = why("tcp.mean < 3 s");
-    assert!(quantity.ends_with("median, min, max, p50, p90, p99, p99.9, loss"), "{quantity}");
+    assert!(
+        quantity.ends_with("median, min, max, p50, p90, p99, p99.9, loss, throughput"),
+        "{quantity}"
+    );
     let unit = why("tcp.median < 3 furlong");
     assert!(unit.starts_with("'furlong' is no unit: bit/s, kbit/s, Mbit/s, Gbit/s"), "{unit}");
     assert_eq!(why("tcp.median < fast"), "'fast' is no number with a unit");
