@@ -259,7 +259,10 @@ fn a_search_ends_at_what_the_path_lets_through() {
         let words: Vec<&str> = words.split_whitespace().chain([interface.as_str()]).collect();
         let nic = Bench::interface(&bench.here);
         let words = [&words[..words.len() - 1], &[nic.as_str()]].concat();
-        let output = run(&mut bench.narrows("packets", &words));
+        let mut command = bench.narrows("packets", &words);
+        command.args(["--fail-if", "packets.throughput < 150 packet/s"]);
+        command.args(["--fail-if", "64 B.throughput < 6000 packet/s"]);
+        let output = run(&mut command);
         let search = &json(&output)["searches"][0];
         let figure = |key: &str| search[key].as_f64().unwrap_or_else(|| panic!("{key}: {search}"));
         let (passes, loses) =
@@ -268,7 +271,37 @@ fn a_search_ends_at_what_the_path_lets_through() {
         let most = 2000.0 / 0.9 * (1.0 + 200.0 / 600.0);
         assert!(passes <= most && loses > passes, "{search}");
         assert!(loses <= 2.0 * most && passes > 200.0, "{search}");
+        // Judged by what was found, and not by each rate that was tried: some pass and some lose.
+        let (code, says) = (output.status.code(), err(&output));
+        assert_eq!(code, Some(1), "{says}");
+        for judged in ["passed: fail-if: packets.throughput < 150", "failed: fail-if: 64 B.th"] {
+            assert!(says.contains(judged), "{says}");
+        }
     });
+}
+
+/// Before anything is measured: what cannot be judged of a search costs no time.
+#[test]
+fn a_search_is_asked_for_its_throughput() {
+    let words = "packets --zero-loss --rate 10k --sender sendmmsg --fail-if";
+    for (condition, says) in [
+        ("packets.median < 1 Mpps", "speaks of no cell"),
+        ("128 B.throughput < 1 Mpps", "speaks of no search"),
+        ("packets.throughput < 1 Gbit/s", "is in packet/s"),
+        ("packets.throughput < 1 kpps", "is no unit"),
+    ] {
+        if !is_root() {
+            return skip("throughput", "needs root for network namespaces");
+        }
+        let mut command = narrows();
+        command.args(words.split(' ')).arg(condition).arg("--out").arg(folder("packets-asked"));
+        fails(&mut command, 2, says);
+    }
+    // Without a search there is none.
+    let mut command = narrows();
+    let words = ["packets", "--sender", "sendmmsg", "-t", "0.1", "--fail-if"];
+    command.args(words).args(["packets.throughput < 1 Mpps", "--out"]);
+    fails(command.arg(folder("packets-asked")), 2, "speaks of no search");
 }
 
 #[test]

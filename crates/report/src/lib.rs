@@ -43,7 +43,7 @@ mod rdma;
 pub mod results;
 pub mod root_lines;
 pub mod score;
-mod searched;
+pub mod searched;
 pub mod sentences;
 pub mod served;
 pub mod servers;

@@ -77,6 +77,17 @@ pub fn sentence(analysis: &Analysis<'_>) -> String {
     each.collect::<Vec<_>>().join("; ")
 }
 
+/// What one search found, in a clause.
+pub fn found(searched: &Searched) -> String {
+    let rate = |rate: Option<u64>, does: &str| Some(format!("{} {does}", most(searched, rate?)));
+    let told = [rate(searched.passes, "pass"), rate(searched.loses, "lose")];
+    let told: Vec<String> = told.into_iter().flatten().collect();
+    if told.is_empty() {
+        return says(searched).to_owned();
+    }
+    format!("{}; {}", told.join(", "), says(searched))
+}
+
 /// The same for a page.
 pub fn section(analysis: &Analysis<'_>) -> Markup {
     html! { @if !analysis.searches.is_empty() {
@@ -267,6 +278,17 @@ mod tests {
         assert!(says(&whole).contains("highest rate"));
         let none = Searched { passes: None, ..whole };
         assert!(says(&none).contains("even the lowest"));
+    }
+
+    #[test]
+    fn a_clause_has_both_sides_of_the_border_where_they_are_known() {
+        let whole = searched(SearchEnd::Found);
+        assert_eq!(found(&whole), "1.00 M packets/s pass, 1.02 M packets/s lose; found");
+        let bound = Searched { loses: None, ..searched(SearchEnd::SenderBound) };
+        let says = "1.00 M packets/s pass; at least: the sender reaches no more";
+        assert_eq!(found(&bound), says);
+        let open = Searched { passes: None, loses: None, ..searched(SearchEnd::Unfinished) };
+        assert_eq!(found(&open), "not over yet");
     }
 
     #[test]

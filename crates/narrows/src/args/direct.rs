@@ -191,8 +191,7 @@ pub struct SearchArgs {
     /// Search for the highest rate at which nothing is lost (the throughput of RFC 2544), up to
     /// --rate: each run's rate follows from those before, until the answer is sure; `narrows study
     /// resume` goes on with one that was stopped
-    #[arg(long, requires = "rate",
-        conflicts_with_all = ["bidirectional", "bitrate", "fail_if", "expect"])]
+    #[arg(long, requires = "rate", conflicts_with_all = ["bidirectional", "bitrate"])]
     pub zero_loss: bool,
     /// Search for the longest burst at full speed of which nothing is lost (RFC 9004), of at most
     /// so many frames

@@ -8,11 +8,13 @@ impl Cause {
     /// A condition on a cell that a study does not have.
     pub const NO_SUCH_CELL: Self = Self::usage(
         "name a cell by its label, its workload (tcp-stream) or the first part of that (tcp): \
-         `narrows report FILE` lists them",
+         `narrows report FILE` lists them; what a search for a rate found is packets.throughput",
     );
     /// A condition in another unit than its figure's.
-    pub const OTHER_UNIT: Self =
-        Self::usage("rates of networks are in Gbit/s, of memory in GB/s, round trips in us");
+    pub const OTHER_UNIT: Self = Self::usage(
+        "rates of networks are in Gbit/s, of memory in GB/s, of packets in packet/s or Mpps, \
+             round trips in us",
+    );
     /// Words for a tool that a study may not give.
     pub const TOOL_WORDS: Self =
         Self::usage("docs/plan.md says which words a study may give a tool");

@@ -76,6 +76,7 @@ fn measured(args: &PacketsArgs, settings: &Settings, here: Here<'_>) -> Result<u
     let spot = narrows_plan::choose(&host);
     let trial = plan::sliced(trial(settings, &spot, here.path)?, args.slices.interval);
     let trials = [by_tool(trial, settings)?];
+    demands::check(&trials, &args.peer.out.demands)?;
     let study = study(args, &spot, &here)?;
     let (file, store) = begun(args, &study, &host, &trials)?;
     let steps = blocks(trials.len(), study.repeats, study.seed);

@@ -92,7 +92,8 @@ pub fn begin(new: &New<'_>, mut machines: Machines) -> Result<u8, Failure> {
     if session.dry_run {
         return outlook::print(defined, &plan, engine.schedule(), &machines.path_says());
     }
-    demands::check_all(&plan.trials, &session.demands)?;
+    let search = defined.definition.search.as_ref();
+    demands::check_all(&plan.trials, search, &session.demands)?;
     let names: Vec<&str> = plan.site.peers.iter().map(|far| far.name.as_str()).collect();
     let names = names.join(BETWEEN_NAMES);
     let peer = Some(names.as_str()).filter(|names| !names.is_empty());
