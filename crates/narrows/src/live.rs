@@ -154,6 +154,11 @@ impl Rate {
             Metric::PacketRate => (period.messages_per_second, Unit::PacketsPerSecond, of),
             Metric::RoundTripP50 => (period.messages_per_second, Unit::PerSecond, "round trips "),
             Metric::ConnectionRate => (period.messages_per_second, Unit::PerSecond, "connections "),
+            Metric::MemoryBandwidth => (period.bytes_per_second, Unit::BytesPerSecond, ""),
+            // One load needs the one before: how long one takes, of those that came in a second.
+            Metric::LoadToUse if period.messages_per_second > 0.0 => {
+                (1e9 / period.messages_per_second, Unit::Nanos, "load to use ")
+            }
             _ => return None,
         };
         Some(Self { value, unit, of })
@@ -196,7 +201,9 @@ fn printed((run, runs): (usize, usize), rate: &Rate, counted: Counted, period: &
     let (start, end) = (period.start_ns.seconds(), period.end_ns.seconds());
     let span = format!("{start:.2}-{end:.2} s");
     let moved = match rate.unit {
-        Unit::BitsPerSecond => format!("{:>10}  ", Bytes(period.bytes).to_string()),
+        Unit::BitsPerSecond | Unit::BytesPerSecond => {
+            format!("{:>10}  ", Bytes(period.bytes).to_string())
+        }
         _ => String::new(),
     };
     let by = sent(counted);
@@ -206,6 +213,8 @@ fn printed((run, runs): (usize, usize), rate: &Rate, counted: Counted, period: &
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_model::load::{MemoryParams, Params, Timeline};
+    use narrows_model::trial::{EndSpec, NetworkPath, Placement};
 
     fn period(bytes_per_second: f64, messages_per_second: f64) -> Period {
         let (start_ns, end_ns) = (Nanos::from_millis(1000), Nanos::from_millis(2000));
@@ -228,6 +237,36 @@ mod tests {
         let text = printed((1, 1), &trips, Counted::Received, &period(0.0, 12_345.0));
         assert!(text.contains("round trips 12"), "{text}");
         assert!(!text.contains('B'), "no bytes of round trips: {text}");
+    }
+
+    #[test]
+    fn memory_has_its_bandwidth_in_bytes_and_the_time_of_a_load() {
+        let of = |kind: &str, period: &Period| {
+            let trial = Trial { kind: kind.into(), ..kernel() };
+            let rate = Rate::of(&trial, period)?;
+            Some(printed((1, 6), &rate, Counted::Received, period))
+        };
+        let text = of("memory-read", &period(12e9, 3.0)).expect("a bandwidth");
+        assert!(text.contains(" GiB ") && text.ends_with(" 12.0 GB/s\n"), "{text}");
+        // Ten million loads in a second, one after the other.
+        let text = of("memory-latency", &period(0.0, 1e7)).expect("a latency");
+        assert!(text.ends_with("load to use 100 ns\n") && !text.contains('B'), "{text}");
+        assert_eq!(of("memory-latency", &period(0.0, 0.0)), None, "no load, no time");
+    }
+
+    fn kernel() -> Trial {
+        Trial {
+            id: TrialId("a".into()),
+            label: "read".into(),
+            kind: "memory-read".into(),
+            params: Params::of_memory(1, Bytes(1 << 20), MemoryParams::default()),
+            ends: EndSpec::of_memory(Placement::default()),
+            path: NetworkPath::Memory,
+            timeline: Timeline::new(Nanos(0), Nanos(1_000_000_000), Nanos(0)),
+            levels: Vec::new(),
+            notes: Vec::new(),
+            engine: None,
+        }
     }
 
     #[test]

@@ -3,12 +3,15 @@
 use crate::error::RunError;
 use crate::iperf3;
 use crate::pairs::{At, Couple, Meeting, Two, finish_within, job, run};
-use crate::rates::Onlooker;
+use crate::rates::{Counted, Onlooker, Rates};
 use crate::stamp::StampBefore;
-use crate::steps::{Broken, arm, armed, fatal, finished, go, go_until_told, prepare, start};
-use narrows_control::Peer;
+use crate::steps::{
+    Broken, Heard, LOOK_UP, arm, armed, fatal, finished, go, go_as_told, go_until_told, prepare,
+    release, released, silent, start, told,
+};
 use narrows_control::WorkerProcess;
 use narrows_control::key;
+use narrows_control::{End, Peer};
 use narrows_hostctl::container::Launcher;
 use narrows_interop::engines::{self, Place};
 use narrows_interop::iperf3::client::Iperf3Server;
@@ -22,7 +25,7 @@ use narrows_plan::Step;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a background load may take to report once it is told that the run is over.
 const LOAD_ENDS_WITHIN: Duration = Duration::from_secs(30);
@@ -240,17 +243,50 @@ impl Controller<'_> {
         Ok(trials.iter().map(|trial| reports(trial, &mut ran)).collect())
     }
 
-    /// Runs a memory kernel.
+    /// Runs a memory kernel. Where somebody looks on it tells what it moved, as its timekeeper
+    /// reads it slice by slice anyhow: the kernel's own threads do no more than without.
     fn run_kernel(&self, trial: &Trial) -> Result<Ran, Broken> {
         let end = trial.ends_of(Role::Receiver).next().ok_or_else(|| fatal(RunError::NoPeer))?;
         let mut worker = start(&self.launcher)?;
         prepare(&mut worker, job(trial, end, &key::token().map_err(fatal)?), self.stop)?;
         arm(&mut worker, Vec::new())?;
         armed(&mut worker, self.stop)?;
-        go(&mut worker)?;
-        let report = finished(&mut worker, finish_within(trial), self.stop)?;
+        let report = match self.onlooker.as_deref() {
+            Some(onlooker) => told_to(onlooker, &mut worker, trial, self.stop)?,
+            None => {
+                go(&mut worker)?;
+                finished(&mut worker, finish_within(trial), self.stop)?
+            }
+        };
         Ok(Reported::list(Some(Box::new(report)), None, None))
     }
+}
+
+/// Lets an end go that runs alone, and hands on what it says while its window is open.
+fn told_to(
+    onlooker: &dyn Onlooker,
+    end: &mut dyn End,
+    trial: &Trial,
+    stop: &AtomicBool,
+) -> Result<EndReport, Broken> {
+    let (began, within) = (Instant::now(), finish_within(trial));
+    let mut rates = Rates::of(1);
+    go_as_told(end, trial, Some(onlooker.every()))?;
+    while began.elapsed() <= within {
+        match told(end, LOOK_UP, stop)? {
+            Heard::Nothing => {}
+            Heard::Moved(part) => {
+                if let Some(period) = rates.add(0, part) {
+                    onlooker.period(trial, Counted::Received, &period);
+                }
+            }
+            Heard::Closed(early) => {
+                release(end, early.as_deref())?;
+                return released(end, early.map(|report| *report), stop);
+            }
+        }
+    }
+    Err(silent(within))
 }
 
 /// Agent of the end of a trial that is not on this host; the first where there are several.

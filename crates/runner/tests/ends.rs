@@ -182,8 +182,12 @@ fn what_is_told_during_a_run_is_what_its_report_has() {
         sliced(trial("both", "tcp-stream", NetworkPath::Loopback, both), 20),
         sliced(trial("trips", "tcp-rr", NetworkPath::Loopback, network(1)), 50),
     ];
-    let here = Ends::Local { address: HERE, receiver_namespace: None, sender_namespace: None };
-    told_as_reported(&trials, here);
+    let here = || Ends::Local { address: HERE, receiver_namespace: None, sender_namespace: None };
+    told_as_reported(&trials, here());
+    // A kernel has one end, which tells as others do.
+    let memory = Params::of_memory(1, Bytes(1 << 20), Default::default());
+    let memory = sliced(trial("memory", "memory-read", NetworkPath::Memory, memory), 20);
+    told_as_reported(&[memory], here());
     at_agents(Limits::default(), 1, |peers| told_as_reported(&trials, Ends::Peers(peers)));
 }
 
@@ -193,7 +197,8 @@ fn told_as_reported(trials: &[Trial], ends: Ends<'_>) {
     let told = kept.0.borrow();
     for record in &records {
         let told: Vec<_> = told.iter().filter(|(label, ..)| *label == record.trial.0).collect();
-        let (receiver, sender) = (record.receiver().expect("one"), record.sender().expect("one"));
+        let receiver = record.receiver().expect("one");
+        let sender = record.sender().unwrap_or(receiver);
         let sum = |end: &EndReport| end.intervals.iter().map(|slice| slice.bytes.0).sum::<u64>();
         assert!(told.len() > 1, "{}: not at its end: {told:?}", record.trial.0);
         let moved: u64 = told.iter().map(|(.., period)| period.bytes).sum();

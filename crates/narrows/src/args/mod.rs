@@ -413,6 +413,9 @@ pub struct MemArgs {
     /// Options of the table.
     #[command(flatten)]
     pub told: table::CommandOptions<table::Mem>,
+    /// Slices of the window.
+    #[command(flatten)]
+    pub slices: direct::SliceArgs,
     /// Where results go.
     #[command(flatten)]
     pub out: OutArgs,

@@ -16,6 +16,7 @@ use narrows_model::study::Study;
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::workload::Kernel;
+use narrows_plan::direct::sliced;
 use narrows_plan::memory::{self as plan, Wanted};
 use narrows_plan::{Spot, blocks};
 use narrows_report::{Analysis, numademo};
@@ -35,6 +36,11 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
     } as u32;
     let (spot, trials) = plan::trials(&host, &wanted(args, host.nodes.len(), cpus), window)
         .map_err(|why| Failure::of(Cause::NO_MEMORY, why.to_string()))?;
+    let interval = args.slices.interval;
+    let trials: Vec<Trial> = match interval {
+        Some(_) => trials.into_iter().map(|trial| sliced(trial, interval)).collect(),
+        None => trials,
+    };
     if args.matrix && plan::nodes_with_memory(&host).len() < 2 {
         note!("no matrix: fewer than two nodes here have memory");
     }
