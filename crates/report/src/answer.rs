@@ -60,6 +60,7 @@ pub fn headline<'a>(analysis: &'a Analysis<'_>) -> Option<&'a Summary> {
         .or_else(|| told().filter(reads_memory).max_by(by_figure))
         .or_else(|| told().next())
         .or_else(|| asked().find(|summary| summary.done > 0))
+        .or_else(|| asked().find(|summary| !summary.failed.is_empty()))
         .or_else(|| analysis.summaries.iter().find(|summary| summary.estimate.is_some()))
 }
 
@@ -348,6 +349,9 @@ fn in_words(analysis: &Analysis<'_>, summary: &Summary) -> String {
 }
 
 fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
+    if is_unmade(analysis, summary) {
+        return "not known, since each of its runs failed".to_owned();
+    }
     let mut says = in_words(analysis, summary);
     if let Some(short) = short_of_rate(analysis, summary) {
         says = match bottleneck(analysis, summary) {
@@ -370,6 +374,11 @@ fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
         says += &format!("; then {}, {} (modelled)", next.resource, words::middle(&next.allows));
     }
     says
+}
+
+/// Whether every run of a cell failed, and nothing tells why but what they said.
+fn is_unmade(analysis: &Analysis<'_>, summary: &Summary) -> bool {
+    summary.done == 0 && !summary.failed.is_empty() && limit(analysis, summary).is_none()
 }
 
 /// How many packets the sender reached of those that were asked for, where it fell short: an answer
@@ -473,9 +482,15 @@ const NO_FINDING: &str = "nothing: no rule found anything to change";
 const FAILED: &str = "see why runs failed: a firewall's quota or limit of connections between (nft \
                       list ruleset: quota, ct count, limit), or an agent that went away";
 
+/// What to do where every run failed.
+const UNMADE: &str = "mend what its runs failed for, and measure again";
+
 /// The remedy of what names the bottleneck, else of the heaviest finding; where that was looked
 /// for and is unexplained, what would decide.
 fn first_action(analysis: &Analysis<'_>, summary: &Summary) -> String {
+    if is_unmade(analysis, summary) {
+        return UNMADE.to_owned();
+    }
     let limit = limit(analysis, summary);
     if let Some(action) = limit.and_then(|limit| limit.action.clone()) {
         return action;

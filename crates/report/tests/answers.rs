@@ -190,6 +190,40 @@ fn what_was_asked_for_is_answered_before_a_probe_even_without_a_figure() {
     assert!(answer.action.starts_with("measure longer (-t)"), "{}", answer.action);
 }
 
+/// Runs that all failed are answered with why, and not with what stood beside them: a probe, or, where
+/// a rule tells what the path does with them, a stream to compare with.
+#[test]
+fn what_was_asked_for_and_failed_in_every_run_is_the_answer() {
+    let study = measured(&[9.4, 5.0]);
+    let mut analysis = Analysis::of(&study);
+    analysis.limits.clear();
+    let lost = &mut analysis.summaries[0];
+    (lost.estimate, lost.done, lost.failed) = (None, 0, vec!["no room".to_owned(); 6]);
+    let compared = answer::of(&analysis).expect("an answer");
+    assert!(compared.figure.ends_with("5.00 Gb/s"), "{}", compared.figure);
+    let limit = Limit {
+        cell: analysis.summaries[0].label.clone(),
+        rule: Some("path-class".to_owned()),
+        what: "a class of packets that the path drops".to_owned(),
+        sureness: Sureness::Compared,
+        excludes: Vec::new(),
+        next: None,
+        action: Some("let it pass".to_owned()),
+        worth: None,
+        second: None,
+    };
+    analysis.limits.push(limit);
+    let named = answer::of(&analysis).expect("an answer");
+    assert!(named.figure.ends_with(": no value") && named.action == "let it pass", "{named:?}");
+    assert!(named.bottleneck.starts_with("a class of packets that the path drops"), "{named:?}");
+    analysis.limits.clear();
+    analysis.summaries[1].kind = Workload::PathProbe;
+    let probed = answer::of(&analysis).expect("an answer");
+    assert!(probed.figure.ends_with(": no value") && probed.spread == "no room", "{probed:?}");
+    assert_eq!(probed.bottleneck, "not known, since each of its runs failed");
+    assert_eq!(probed.action, "mend what its runs failed for, and measure again");
+}
+
 /// A time that is longer than predicted is no share of what something allows, and one that is
 /// shorter needs no limit.
 #[test]

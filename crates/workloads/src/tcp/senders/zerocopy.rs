@@ -9,7 +9,7 @@ use narrows_model::load::ZeroCopy;
 use socket2::Socket;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub static SENDER: SenderKind = SenderKind {
     name: narrows_model::calls::ZEROCOPY,
@@ -20,6 +20,9 @@ pub static SENDER: SenderKind = SenderKind {
 
 /// Sends between two looks at the completions.
 const LOOK_EVERY: u64 = 16;
+/// How long there may be no room with nothing of this flow under way: completions of a user's other
+/// flows make room too, where locked memory is what lacks.
+const STUCK_WITHIN: Duration = Duration::from_millis(300);
 /// Origin and code of a completion (linux/errqueue.h).
 const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
 const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
@@ -30,6 +33,8 @@ struct Zerocopy {
     sends: u64,
     /// Sends that the kernel took, each of which it completes once.
     taken: u64,
+    /// Since when it takes none, with none under way.
+    stuck: Option<Instant>,
 }
 
 impl Zerocopy {
@@ -37,7 +42,7 @@ impl Zerocopy {
         socket::set_int(flow, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)
             .map_err(LoadError::system("asking for MSG_ZEROCOPY"))?;
         let buffer = payload::pattern(out.span, out.node)?;
-        Ok(Self { buffer, told: ZeroCopy::default(), sends: 0, taken: 0 })
+        Ok(Self { buffer, told: ZeroCopy::default(), sends: 0, taken: 0, stuck: None })
     }
 
     /// Takes all completions that are there.
@@ -55,14 +60,22 @@ impl Sender for Zerocopy {
         self.sends += 1;
         // Too many are not over yet: their completions make room.
         let full = matches!(&sent, Err(error) if error.raw_os_error() == Some(libc::ENOBUFS));
+        // Before those are taken that make room.
+        let is_under_way = self.taken > self.told.completed;
         if full || self.sends.is_multiple_of(LOOK_EVERY) {
             self.reap(flow);
         }
         self.taken += u64::from(sent.is_ok());
-        if full {
-            return Err(no_room(length, self.taken.saturating_sub(self.told.completed)));
+        if !full {
+            self.stuck = None;
+            return sent;
         }
-        sent
+        if is_under_way {
+            self.stuck = None;
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let since = *self.stuck.get_or_insert_with(Instant::now);
+        Err(no_room(length, since.elapsed()))
     }
 
     fn zero_copy(&mut self, flow: &Socket) -> Option<ZeroCopy> {
@@ -75,9 +88,9 @@ impl Sender for Zerocopy {
 
 /// What it means that the kernel has no room for a message: it locks the pages of each, and keeps a
 /// note of it in the socket's option memory. Those under way make room as they complete; where
-/// there are none, nothing ever will.
-fn no_room(length: usize, under_way: u64) -> io::Error {
-    if under_way > 0 {
+/// there have been none for so long, nothing will.
+fn no_room(length: usize, stuck: Duration) -> io::Error {
+    if stuck < STUCK_WITHIN {
         return io::ErrorKind::WouldBlock.into();
     }
     io::Error::other(format!(
@@ -116,13 +129,13 @@ fn completion(flow: &Socket) -> Option<(u64, bool)> {
 
 #[cfg(test)]
 mod tests {
-    use super::no_room;
+    use super::*;
     use std::io::ErrorKind;
 
     #[test]
     fn a_message_for_which_there_is_never_room_is_an_error() {
-        assert_eq!(no_room(65_536, 1).kind(), ErrorKind::WouldBlock);
-        let never = no_room(65_536, 0);
+        assert_eq!(no_room(65_536, STUCK_WITHIN / 2).kind(), ErrorKind::WouldBlock);
+        let never = no_room(65_536, STUCK_WITHIN);
         assert_ne!(never.kind(), ErrorKind::WouldBlock);
         assert!(
             never.to_string().contains("of 65536 B") && never.to_string().contains("ulimit -l")
