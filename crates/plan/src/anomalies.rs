@@ -36,8 +36,9 @@ const TIMESTAMPS: u64 = 12;
 const SEGMENTS: [u32; 5] = [536, 1000, 1240, 1460, 4056];
 /// Bytes of a packet of RDMA that a port can be set to (InfiniBand specification, volume 1).
 const PACKETS: [u64; 5] = [256, 512, 1024, 2048, 4096];
-/// Headers of a packet over IPv4 (RoCE v2): IP, UDP, transport, and what a write adds.
-const RDMA_HEADERS: u64 = 20 + 8 + 12 + 16 + 4;
+/// What the kernel takes off an Ethernet's MTU for the packets of a port (`iboe_get_mtu`): GRH, UDP,
+/// transport headers of every sort, and the checksum.
+const RDMA_HEADERS: u64 = 40 + 8 + 12 + 4 + 28 + 4;
 /// Size of every other message, where two are mixed.
 const ALTERNATE_BYTES: u64 = 64;
 /// Runs of each point in the study that shows an anomaly.
@@ -442,7 +443,9 @@ impl Options {
             (amount(&name, &format!("packets of {name}"), bytes as f64), settings)
         });
         let asked: Vec<(Choice, Settings)> = asked.collect();
-        let own = amount("as the port", "packets that the port takes", whole as f64);
+        // A port of InfiniBand may take more than its interface of IP tells.
+        let most = PACKETS[PACKETS.len() - 1] as f64;
+        let own = amount("as the port", "packets that the port takes", most);
         let usual = asked.len();
         let all = asked.into_iter().chain([(own, Settings::default())]);
         self.add("packet size", Law::Proportional, usual, all);

@@ -125,10 +125,11 @@ fn of_rdma_packets_up_to_the_paths_two_sizes_and_both_ways_to_wait_are_varied() 
         let all = choices(mtu_bytes, false, "packet size").into_iter();
         all.filter_map(|one| one.amount).collect()
     };
-    // 1024 B and 60 B of headers fit 1500, 2048 do not, and of 4156 B a packet has 4096.
-    assert_eq!(sizes(1500), [256.0, 1024.0]);
-    assert_eq!(sizes(4155), [256.0, 1024.0, 2048.0]);
-    assert_eq!(sizes(4156), [256.0, 1024.0, 4096.0]);
+    // Of 1119 B a packet has 512, of 1120 B 1024, and of 2144 B 2048: each less 96 B of headers.
+    assert_eq!(sizes(1119), [256.0, 4096.0]);
+    assert_eq!(sizes(1120), [256.0, 4096.0]);
+    assert_eq!(sizes(2143), [256.0, 4096.0]);
+    assert_eq!(sizes(2144), [256.0, 1024.0, 4096.0]);
     assert!(sizes(300).is_empty(), "there are none below 256");
     assert_eq!(names(1500, false, "sizes"), ["one", "two"]);
     assert_eq!(names(1500, false, "completions"), ["spin", "block"]);

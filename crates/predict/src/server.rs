@@ -416,7 +416,9 @@ impl Server {
     /// What memory does under load, of reads on a host whose nodes are its sockets, by the modules
     /// that are known or were said.
     pub fn loaded(&self, reads: &BesideReads) -> Result<UnderLoad, NoCurve> {
-        let modules = self.modules.get(reads.node.unwrap_or(0) as usize);
+        // Of a node that is not known the only one is meant.
+        let node = reads.node.or((reads.nodes == 1).then_some(0));
+        let modules = node.and_then(|node| self.modules.get(node as usize));
         let modules = modules.filter(|_| reads.nodes == self.modules.len());
         let channels = modules.map_or(0, |all| all.iter().filter(|one| **one > 0).count());
         let peak_gb_s = channels as f64 * self.channel_gb_s();

@@ -62,6 +62,8 @@ pub enum NoCurve {
     Peak,
     /// The buffers may be in the caches.
     Cached,
+    /// Its rates are of several nodes.
+    Nodes,
     /// Fewer rates than a curve needs have a figure.
     Few,
     /// Reads used little of the channels even at their fastest.
@@ -75,6 +77,7 @@ impl fmt::Display for NoCurve {
         f.write_str(match self {
             Self::Peak => "the peak of the memory channels is not known",
             Self::Cached => "its buffers may fit in the caches",
+            Self::Nodes => "its rates are of several nodes",
             Self::Few => "fewer than four of its rates have a figure",
             Self::Unloaded => "its reads used less than 30 % of the channels",
             Self::NeverIdle => "its slowest reads used more than 10 % of the channels",
@@ -105,8 +108,11 @@ impl BesideReads {
             .iter()
             .filter_map(|cell| Some((cell.background?.value, Measured::of(cell, 1.0)?)))
             .collect();
-        let nodes = study.host.nodes.len();
-        Some(Ok(Self { node: node_of(study, first), nodes, points }))
+        let (node, nodes) = (node_of(study, first), study.host.nodes.len());
+        if cells.iter().any(|cell| node_of(study, cell) != node) {
+            return Some(Err(NoCurve::Nodes));
+        }
+        Some(Ok(Self { node, nodes, points }))
     }
 
     /// The curve where the node's channels have this peak, in bytes a second.

@@ -30,7 +30,7 @@ impl Told {
             Some(credits) => [
                 format!(
                     "a root complex has {most:.1} of its devices' writes in flight at most ({:.1} to \
-                     {most:.1}): no more of them, however long each takes",
+                     {most:.1}), however long each takes: its credits, or what the NIC lets out",
                     credits.low
                 ),
                 format!(

@@ -11,6 +11,7 @@ use narrows_model::host::Host;
 use narrows_predict::calibration::Calibration;
 use narrows_predict::description::{self, Description};
 use narrows_predict::prices::{PARTS, cost};
+use narrows_predict::under_load::NoCurve;
 
 use narrows_predict::wire_rate::verdict;
 use narrows_predict::{Found, Kit, Predictor, Refused, Said, of_host, search};
@@ -70,6 +71,9 @@ pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
                 .to_owned(),
         ),
         None => {}
+    }
+    if today.is_none() && base.measured.beside_reads.is_some() {
+        engine.parameters.unused.push(NoCurve::Peak.unused());
     }
     if let Some(kit) = &args.search {
         return populations(args, &engine, kit);

@@ -25,8 +25,14 @@ fn as_counted(all: &RootLines, credits: &Measured, group: &Group) -> Resource {
     let lines = credits.value * group.nics as f64;
     let gbps = lines * LINE_BYTES * 8.0 / ns;
     let (least, most) = ends(ALONE_HALF);
-    let says =
-        format!("{lines:.0} lines of 64 B in flight, {ns:.0} ns each, both counted on this host");
+    let times = match group.nics {
+        1 => String::new(),
+        nics => format!(" for each of {nics} NICs, which have a root complex of their own"),
+    };
+    let counted = credits.value;
+    let says = format!(
+        "{counted:.0} lines of 64 B in flight{times}, {ns:.0} ns each, both counted on this host"
+    );
     let from = Provenance::Measured("device writes in this host's root complex".to_owned());
     let with =
         vec![of("credits", credits.value, "", &credits.origin()), of("latency", ns, "ns", &from)];
@@ -107,11 +113,12 @@ impl Predictor {
             Some(true) => (to_cache_ns, 1.0 / most),
             _ => (to_memory_ns, least),
         };
-        let low = share * writes.gbps(slowest_ns + detours.most_ns - detours.ns);
+        let fewest = self.counted_credits().map_or(1.0, |(_, credits)| credits.low / credits.value);
+        let low = fewest * share * writes.gbps(slowest_ns + detours.most_ns - detours.ns);
         let high = most * writes.gbps(ns + detours.least_ns - detours.ns);
         let range = ((low / gbps).min(1.0), high / gbps);
         let says = format!(
-            "{} lines of 64 B in flight, {ns:.0} ns each to {where_to}; {:.0} ns is enough for 100 Gb/s{}",
+            "{:.0} lines of 64 B in flight, {ns:.0} ns each to {where_to}; {:.0} ns is enough for 100 Gb/s{}",
             domains.device_write.credits,
             domains.device_write.break_even_ns(100.0),
             detours.says + self.beyond_the_published()
