@@ -85,7 +85,7 @@ impl<'a> Cell<'a> {
 }
 
 /// In how many factors of their study two trials are at different levels.
-fn factors_apart(one: &Trial, other: &Trial) -> usize {
+pub fn factors_apart(one: &Trial, other: &Trial) -> usize {
     let of = |a: &Trial, b: &Trial| {
         a.levels.iter().filter(|at| b.level(&at.factor) != Some(&at.level)).count()
     };

@@ -1,9 +1,11 @@
-//! Cells whose ends never found each other, though the same traffic in another class of packets
-//! passes: what the path does with a class that it drops. No run of such a cell has counters.
+//! Cells whose ends did not find each other in any run, though the same traffic in another class of
+//! packets passes: what the path does with a class that it drops. No run of such a cell has
+//! counters.
 
 use crate::Case;
+use crate::beside::factors_apart;
 use narrows_model::load::{Params, SocketParams};
-use narrows_model::record::{Fault, Outcome};
+use narrows_model::record::{Fault, Outcome, Stage};
 use narrows_model::trial::Trial;
 
 /// A cell that lost all of its runs, and the class in which the same traffic passes.
@@ -27,6 +29,10 @@ pub fn unheard<'a>(case: &Case<'a>) -> Vec<Unheard<'a>> {
             other.kind == trial.kind
                 && other.ends == trial.ends
                 && other.path == trial.path
+                && other.timeline == trial.timeline
+                && other.engine.is_none()
+                && factors_apart(other, trial) <= 1
+                && by_hand(case).all(|factor| other.level(factor) == trial.level(factor))
                 && class(&other.params) != dscp
                 && bare(&other.params) == bare(&trial.params)
                 && passes(case, other)
@@ -37,10 +43,20 @@ pub fn unheard<'a>(case: &Case<'a>) -> Vec<Unheard<'a>> {
     found.collect()
 }
 
-/// Runs of a cell in which the ends did not meet; `None` where one ended in another way.
+/// Factors that are changed by hand, whose levels leave no other trace.
+fn by_hand<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+    case.study.sessions.iter().flat_map(|session| session.levels.keys().map(String::as_str))
+}
+
+/// Runs of a cell in which the ends did not meet before its start; `None` where one ended in
+/// another way.
 fn lost(case: &Case<'_>, trial: &Trial) -> Option<usize> {
-    let is_apart =
-        |outcome: &Outcome| matches!(outcome, Outcome::Failed { fault: Fault::Apart, .. });
+    let is_apart = |outcome: &Outcome| {
+        matches!(
+            outcome,
+            Outcome::Failed { fault: Fault::Apart, at: Stage::Start | Stage::Prepare, .. }
+        )
+    };
     let mut runs = 0;
     for record in case.study.records_of(trial) {
         is_apart(&record.outcome).then_some(())?;

@@ -161,6 +161,7 @@ mod tests {
             keys::UDP_NO_PORT,
             keys::TCP_OUT,
             keys::TCP_IN,
+            keys::TCP_AGAIN,
             keys::FRAGMENTS_IN,
             keys::FRAGMENTS_FAILED,
             keys::FRAGMENTS_OUT,

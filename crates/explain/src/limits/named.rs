@@ -84,7 +84,7 @@ pub static NAMED: &[Named] = &[
     ),
     Named {
         rule: names::ANSWERS_LATE,
-        what: "the program that listens, which takes or answers connections late,",
+        what: "the end that listens, which takes or answers connections late,",
         sureness: Sureness::Inferred,
         holds: leaves_cpus_free,
     },

@@ -57,45 +57,57 @@ const ACK_BITS: f64 = 8.0 * 52.0;
 
 /// Streams that are compared with each other, at least.
 const STREAMS_MIN: usize = 3;
-/// How many times as much data the fastest of them carries as the slowest, at least.
-const DATA_TIMES: f64 = 1.3;
+/// How many times as many segments the fastest of them sends as the slowest, at least.
+const SENT_TIMES: f64 = 1.3;
 
 fn judge(case: &Case<'_>) -> Verdict {
-    let streams: Vec<Stream> = cells(case).filter_map(|cell| Stream::of(&cell)).collect();
-    let alike = has_one_rate(&streams);
-    measured::judge(case, Needed::TcpCountersOfSender, None, |cell| look(cell, alike))
+    let all: Vec<Cell<'_>> = cells(case).collect();
+    measured::judge(case, Needed::TcpCountersOfSender, None, |cell| {
+        let streams: Vec<Stream> =
+            all.iter().filter_map(|other| Stream::beside(cell, other)).collect();
+        look(cell, has_one_rate(&streams))
+    })
 }
 
-/// What came back of a stream that waits for acknowledgements, and what it carried.
+/// What came back of a stream, and what it sent.
 struct Stream {
-    is_reverse: bool,
     came_hz: f64,
-    data_bps: f64,
+    sent_hz: f64,
+    /// Whether it waits for acknowledgements, and for nothing else.
+    waits: bool,
 }
 
 impl Stream {
-    fn of(cell: &Cell<'_>) -> Option<Self> {
-        let is_plain = cell.is_tcp_stream() && !cell.trial.params.is_bidirectional();
-        let came_hz = came_each_second(cell).into_iter().reduce(f64::max)?;
-        let data_bps = cell.rates()?.middle;
-        let is_reverse = cell.trial.params.is_reverse();
-        (is_plain && waits(cell)).then_some(Self { is_reverse, came_hz, data_bps })
+    /// A stream as a cell's, without a pace, over the same way; the cell's own too.
+    fn beside(cell: &Cell<'_>, other: &Cell<'_>) -> Option<Self> {
+        let (own, of) = (cell.trial, other.trial);
+        let is_same_way = own.path == of.path
+            && own.ends == of.ends
+            && own.params.is_reverse() == of.params.is_reverse();
+        let is_plain = other.is_tcp_stream() && !other.is_paced() && !of.params.is_bidirectional();
+        (is_same_way && is_plain).then_some(())?;
+        let came_hz = came_each_second(other).into_iter().reduce(f64::max)?;
+        let window_s =
+            other.of_sender(|end| Some(end.window_ns.seconds())).filter(|of| *of > 0.0)?;
+        let sent_hz = other.losses()?.sent / window_s;
+        Some(Self { came_hz, sent_hz, waits: waits(other) })
     }
 }
 
-/// Whether all streams of a study get as many acknowledgements a second, though they carry more and
-/// less: congestion controls and numbers of flows have that in common on a slow way back alone.
+/// Whether all streams of a way get as many acknowledgements a second, though they send more and
+/// less: congestion controls and numbers of flows have that in common on a slow way back alone. One
+/// that gets more says that more pass.
 fn has_one_rate(all: &[Stream]) -> bool {
+    let waiting: Vec<&Stream> = all.iter().filter(|one| one.waits).collect();
     let ends = |of: fn(&Stream) -> f64| {
-        let low = all.iter().map(of).fold(f64::INFINITY, f64::min);
-        (low, all.iter().map(of).fold(0.0, f64::max))
+        let low = waiting.iter().map(|one| of(one)).fold(f64::INFINITY, f64::min);
+        (low, waiting.iter().map(|one| of(one)).fold(0.0, f64::max))
     };
-    let (came, data) = (ends(|one| one.came_hz), ends(|one| one.data_bps));
-    let is_one_way = all.windows(2).all(|two| two[0].is_reverse == two[1].is_reverse);
-    all.len() >= STREAMS_MIN
-        && is_one_way
+    let (came, sent) = (ends(|one| one.came_hz), ends(|one| one.sent_hz));
+    waiting.len() >= STREAMS_MIN
         && came.1 - came.0 <= SPREAD_MAX * came.1
-        && data.1 >= DATA_TIMES * data.0
+        && all.iter().all(|one| one.came_hz <= came.0 * (1.0 + SPREAD_MAX))
+        && sent.1 >= SENT_TIMES * sent.0
 }
 
 fn look(cell: &Cell<'_>, is_alike: bool) -> Looked {
@@ -108,13 +120,16 @@ fn look(cell: &Cell<'_>, is_alike: bool) -> Looked {
     let high = rates.iter().copied().reduce(f64::max);
     let high = high.ok_or_else(|| cell.lacks(Measure::AcknowledgementsIn))?;
     let seen = format!(
-        "at most {high:.0} acknowledgements a second came in {} runs, each for {:.0} segments; \
+        "at most {high:.0} acknowledgements a second came in {} runs, each for {:.1} segments; \
          packets waited {:.1} ms at the least",
         rates.len(),
         segments_each(cell, losses.sent, high),
         trips.waited_ns() / 1e6
     );
-    let is_held = is_alike && waits(cell) && segments_each(cell, losses.sent, high) >= SEGMENTS_MIN;
+    let is_held = is_alike
+        && waits(cell)
+        && !passes_more(cell)
+        && segments_each(cell, losses.sent, high) >= SEGMENTS_MIN;
     let wrong = (is_held || is_way_back(cell)).then(|| {
         let says = format!(
             "Acknowledgements come back at {high:.0} a second and no faster in {}, about {:.2} Mb/s \
@@ -296,22 +311,44 @@ mod tests {
 
     #[test]
     fn streams_that_carry_more_and_less_for_as_many_acknowledgements_are_held_by_them() {
-        let stream = |is_reverse, came_hz, data_mbps: f64| Stream {
-            is_reverse,
-            came_hz,
-            data_bps: data_mbps * 1e6,
-        };
+        let stream = |came_hz, sent_hz, waits| Stream { came_hz, sent_hz, waits };
         // Behind 500 kb/s on the way back: cubic, bbr and four flows.
-        let [cubic, bbr, flows] = [(953.0, 48.0), (952.0, 28.3), (950.0, 26.9)]
-            .map(|(came, data)| move |is_reverse| stream(is_reverse, came, data));
-        assert!(has_one_rate(&[cubic(false), bbr(false), flows(false)]));
-        assert!(!has_one_rate(&[cubic(false), bbr(false)]), "two may agree by accident");
-        assert!(!has_one_rate(&[cubic(false), bbr(false), flows(true)]), "another way");
-        let apart = stream(false, 1000.0, 27.0);
-        assert!(!has_one_rate(&[cubic(false), bbr(false), apart]), "5 % apart");
+        let three = || [(953.0, 4140.0), (952.0, 2440.0), (950.0, 2320.0)];
+        let of = |all: &[(f64, f64)], more: Option<Stream>| {
+            let streams = all.iter().map(|(came, sent)| stream(*came, *sent, true));
+            has_one_rate(&streams.chain(more).collect::<Vec<Stream>>())
+        };
+        assert!(of(&three(), None));
+        assert!(!of(&three()[..2], None), "two may agree by accident");
+        assert!(!of(&three(), Some(stream(1000.0, 2320.0, true))), "5 % apart");
+        assert!(!of(&three(), Some(stream(2000.0, 9000.0, false))), "twice as many passed");
+        assert!(of(&three(), Some(stream(500.0, 900.0, false))), "held by something else");
         // A shaper on the way there carries as much of each.
-        let even = [48.0, 47.0, 46.0].map(|data| stream(false, 950.0, data));
-        assert!(!has_one_rate(&even));
+        assert!(!of(&[(950.0, 4140.0), (950.0, 4100.0), (950.0, 4000.0)], None));
+    }
+
+    /// A stream of one flow, and the same of two and of four: each gets as many acknowledgements, for
+    /// more and more.
+    #[test]
+    fn a_cell_is_found_by_what_those_beside_it_get() {
+        use crate::beside::testing::with_beside;
+        let of = |came: u64| {
+            let mut all = study([950, 952, 951], 2330);
+            for (streams, times) in [(2, 1.4), (4, 2.0)] {
+                with_beside(&mut all, |params| params.streams = streams, times);
+            }
+            let [own, two] = [0, 1].map(|at: usize| all.trials[at].id.clone());
+            for record in all.records.iter_mut().filter(|record| record.trial != own) {
+                let times = if record.trial == two { 14 } else { 20 };
+                for end in record.of_mut(Role::Sender) {
+                    end.readings.put_words("tcp-info", "flow0.sent_segments", 2330 * times / 10);
+                    end.readings.put_words("tcp-info", "flow0.received_segments", came);
+                }
+            }
+            of_study(&RULE, &all)
+        };
+        assert!(is_found(&of(951)), "{:?}", of(951));
+        assert!(is_clear(&of(1500)), "more pass");
     }
 
     #[test]

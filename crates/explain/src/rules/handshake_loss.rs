@@ -224,7 +224,8 @@ const ASKS_FOR_ECN: &str = "let SYN with the flags of ECN (ECE, CWR) pass the fi
 
 const DROPS_SYN: &str = "look for what drops SYN between the ends: a firewall's limit on new \
                          connections (nft list ruleset, iptables -S: limit, hashlimit, connlimit), \
-                         a full connection table, SYN protection; then for loss on the path";
+                         a full connection table, a NAT that is out of ports (conntrack -S: \
+                         insert_failed, drop), SYN protection; then for loss on the path";
 
 const DROPS_FIRST: &str = "look for what drops the first packets of a connection on the way there \
                            and lets later ones pass: a firewall, balancer or inspection that sets \

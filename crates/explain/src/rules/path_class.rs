@@ -27,17 +27,25 @@ const MORE_SHARE: f64 = 0.2;
 
 fn judge(case: &Case<'_>) -> Verdict {
     let lost: Vec<Finding> = unheard(case).iter().map(dropped).collect();
-    if !lost.is_empty() {
-        return Verdict::Found { findings: measured::joined(lost) };
+    let rest = measured::judge(case, Needed::ProbedAnyStream, None, look);
+    if lost.is_empty() {
+        return rest;
     }
-    measured::judge(case, Needed::ProbedAnyStream, None, look)
+    let mut findings = measured::joined(lost);
+    if let Verdict::Found { findings: more } = rest {
+        findings.extend(more);
+    }
+    Verdict::Found { findings }
 }
 
 /// A class of which nothing comes.
 fn dropped(cell: &Unheard<'_>) -> Finding {
     let Unheard { trial, runs, dscp, passes } = cell;
-    let seen = format!("no connection of DSCP {dscp} stood, and those of DSCP {passes} did");
+    let seen = format!(
+        "connections of DSCP {dscp} did not stand in any run, and those of DSCP {passes} did in each"
+    );
     let says = format!("The path drops packets of DSCP {dscp} in {}: {seen}", trial.label);
+    let counted = if *runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
     let remedy = format!(
         "see which filter or class between the hosts drops DSCP {dscp} (nft list ruleset: ip dscp; \
          iptables: -m dscp; tc -s class), and let it pass, or use one that passes: --dscp {passes}"
@@ -46,7 +54,7 @@ fn dropped(cell: &Unheard<'_>) -> Finding {
         rule: RULE.name.into(),
         weight: Weight::Caution,
         says,
-        evidence: vec![evidence(seen, format!("{runs} runs of {}", trial.label))],
+        evidence: vec![evidence(seen, format!("{counted} of {}", trial.label))],
         worth: None,
         remedy,
     }

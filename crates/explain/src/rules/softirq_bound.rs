@@ -52,8 +52,8 @@ fn look(cell: &Cell<'_>) -> Looked {
             100.0 * share
         );
         let remedy = "see what is done for each packet: nft list ruleset and iptables -S (long \
-                      lists of rules), bridges, tunnels, tc filters; perf top names it. Spread it: \
-                      more queues (ethtool -L), RPS; larger packets: GRO and GSO on, a larger MTU";
+                      lists of rules, rules that log: LOG, NFLOG), bridges, tunnels, tc filters; \
+                      perf top names it. Spread it: more queues (ethtool -L), RPS; larger packets: GRO and GSO on, a larger MTU";
         finding(&RULE, cell, Weight::Advice, says, seen.clone(), remedy)
     });
     cell.saw(seen, wrong)

@@ -119,6 +119,8 @@ pub const UDP_NO_PORT: Counter = kernel("Udp.NoPorts");
 pub const UDP_OUT: Counter = Counter::of(Udp, "out", Datagrams);
 /// Segments that a TCP socket sent, as the namespace counts them.
 pub const TCP_OUT: Counter = kernel("Tcp.OutSegs");
+/// Segments that the namespace's TCP sent again, first packets too.
+pub const TCP_AGAIN: Counter = kernel("Tcp.RetransSegs");
 /// Segments that the namespace's TCP was passed, those that were joined on their way up as one.
 pub const TCP_IN: Counter = kernel("Tcp.InSegs");
 /// Fragments that came and were to be joined.

@@ -117,6 +117,7 @@ said! {
         SegmentsEarly = "the receiver's count of segments that came early",
         SocketDrops = "the kernel's drops at sockets",
         KernelRepairs = "the kernel's count of its repairs",
+        SegmentsPassed = "what the receiver's namespace passed to TCP (Tcp.InSegs), of these flows alone",
         KernelRejects = "the kernel's count of what its TCP rejected",
         FirstPackets = "the kernel's count of first packets",
         Handshakes = "the time of its handshakes",

@@ -5,7 +5,7 @@ use narrows_model::memory_traffic::Uncounted;
 use narrows_model::profile::NotProfiled;
 use narrows_model::result::{Activity, Measure, Needed, Unmeasured};
 
-const MEASURES: [(Measure, &str); 66] = [
+const MEASURES: [(Measure, &str); 67] = [
     (Measure::TcpSegments, "TCP's count of its segments"),
     (Measure::TcpRoundTrips, "TCP's round trips"),
     (Measure::TcpShortestRoundTrip, "TCP's shortest round trip"),
@@ -29,6 +29,10 @@ const MEASURES: [(Measure, &str); 66] = [
     (Measure::SegmentsEarly, "the receiver's count of segments that came early"),
     (Measure::SocketDrops, "the kernel's drops at sockets"),
     (Measure::KernelRepairs, "the kernel's count of its repairs"),
+    (
+        Measure::SegmentsPassed,
+        "what the receiver's namespace passed to TCP (Tcp.InSegs), of these flows alone",
+    ),
     (Measure::KernelRejects, "the kernel's count of what its TCP rejected"),
     (Measure::FirstPackets, "the kernel's count of first packets"),
     (Measure::Handshakes, "the time of its handshakes"),
