@@ -36,8 +36,8 @@ const TIMESTAMPS: u64 = 12;
 const SEGMENTS: [u32; 5] = [536, 1000, 1240, 1460, 4056];
 /// Bytes of a packet of RDMA that a port can be set to (InfiniBand specification, volume 1).
 const PACKETS: [u64; 5] = [256, 512, 1024, 2048, 4096];
-/// What the kernel takes off an Ethernet's MTU for the packets of a port (`iboe_get_mtu`): GRH, UDP,
-/// transport headers of every sort, and the checksum.
+/// What the kernel takes off an Ethernet's MTU for the packets of a port (`iboe_get_mtu`): GRH,
+/// UDP, transport headers of every sort, and the checksum.
 const RDMA_HEADERS: u64 = 40 + 8 + 12 + 4 + 28 + 4;
 /// Size of every other message, where two are mixed.
 const ALTERNATE_BYTES: u64 = 64;

@@ -190,8 +190,8 @@ fn what_was_asked_for_is_answered_before_a_probe_even_without_a_figure() {
     assert!(answer.action.starts_with("measure longer (-t)"), "{}", answer.action);
 }
 
-/// Runs that all failed are answered with why, and not with what stood beside them: a probe, or, where
-/// a rule tells what the path does with them, a stream to compare with.
+/// Runs that all failed are answered with why, and not with what stood beside them: a probe, or,
+/// where a rule tells what the path does with them, a stream to compare with.
 #[test]
 fn what_was_asked_for_and_failed_in_every_run_is_the_answer() {
     let study = measured(&[9.4, 5.0]);

@@ -327,8 +327,8 @@ mod tests {
         assert!(!of(&[(950.0, 4140.0), (950.0, 4100.0), (950.0, 4000.0)], None));
     }
 
-    /// A stream of one flow, and the same of two and of four: each gets as many acknowledgements, for
-    /// more and more.
+    /// A stream of one flow, and the same of two and of four: each gets as many acknowledgements,
+    /// for more and more.
     #[test]
     fn a_cell_is_found_by_what_those_beside_it_get() {
         use crate::beside::testing::with_beside;
