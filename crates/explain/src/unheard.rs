@@ -48,8 +48,8 @@ fn by_hand<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
     case.study.sessions.iter().flat_map(|session| session.levels.keys().map(String::as_str))
 }
 
-/// Runs of a cell in which the ends did not meet before its start; `None` where one ended in
-/// another way.
+/// Runs of a cell in which the ends did not meet before its start; `None` where one ended in any
+/// other way, or there is none.
 fn lost(case: &Case<'_>, trial: &Trial) -> Option<usize> {
     let is_apart = |outcome: &Outcome| {
         matches!(

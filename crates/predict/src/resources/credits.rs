@@ -42,8 +42,7 @@ fn as_counted(all: &RootLines, credits: &Measured, group: &Group) -> Resource {
 
 impl Predictor {
     /// Of a family whose credits were published, or counted on this host; of others only where
-    /// somebody asked, by saying whether the cache takes a device's writes or who else loads
-    /// memory.
+    /// somebody asked, by saying whether the cache takes a device's writes, or naming neighbours.
     pub(super) fn device_writes(&self, traffic: Traffic, group: &Group) -> Option<Stated> {
         if let Some(domains) = self.domains() {
             return Some(self.credits(&domains, traffic, group));
