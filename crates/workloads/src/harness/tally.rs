@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU8, AtomicU64};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 /// Where a run is on its time line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,7 +25,9 @@ pub enum Phase {
 /// Readings of a tally in search of one between two messages; what counts one takes nanoseconds.
 const READINGS: usize = 10_000;
 /// Of these so many without letting others run.
-const AT_ONCE: usize = 100;
+const AT_ONCE: usize = 9_000;
+/// How long others run before the next one.
+const ASIDE: Duration = Duration::from_micros(50);
 const PHASES: [Phase; 5] =
     [Phase::Gate, Phase::Warmup, Phase::Window, Phase::Cooldown, Phase::Stop];
 
@@ -109,9 +112,9 @@ impl Tally {
             if self.begun.load(Relaxed) == read.0 {
                 break;
             }
-            // Whoever counts may have been put aside in the midst of it.
+            // Whoever counts may have been put aside in the midst of it, by others than us.
             if reading >= AT_ONCE {
-                thread::yield_now();
+                thread::sleep(ASIDE);
             }
         }
         read
