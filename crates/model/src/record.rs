@@ -320,6 +320,8 @@ pub enum Fault {
     Filtered,
     /// An end has as many files open as it may have: each flow is one.
     OutOfFiles,
+    /// The host that connects has no port left for another connection to the same address.
+    OutOfPorts,
     /// An application came to another result than its study asks for.
     Wrong,
     /// Other programs had the CPUs of an application.
@@ -338,6 +340,43 @@ impl From<&LostBy> for Fault {
 }
 
 impl Fault {
+    /// What keeps runs from coming to be, and what to do about it; `None` where the fault's own
+    /// words alone say so.
+    pub const fn in_short(self) -> Option<(&'static str, &'static str)> {
+        Some(match self {
+            Self::OutOfFiles => (
+                "the limit of open files of an end, which has one for each flow",
+                "raise the limit of open files where that end was started (ulimit -n, LimitNOFILE= \
+                 of its unit), or use fewer flows (-P)",
+            ),
+            Self::OutOfPorts => (
+                "the ports of the host that connects, of which none is left for another connection",
+                "widen the range there (sysctl -w net.ipv4.ip_local_port_range=\"32768 60999\"), \
+                 let connections in TIME-WAIT give up theirs (net.ipv4.tcp_tw_reuse=1), or use \
+                 fewer connections",
+            ),
+            Self::OutOfMemory => (
+                "the memory of an end, which the kernel killed for want of it",
+                "give its control group more memory, or the runs less memory: smaller buffers, \
+                 fewer flows",
+            ),
+            Self::Filtered => (
+                "a packet filter of the host that sends, which lets nothing out",
+                "a packet filter refuses what is sent: see `nft list ruleset` on the host that \
+                 sends",
+            ),
+            _ => return None,
+        })
+    }
+
+    /// What to do about it, or what is said where its own words alone tell.
+    pub const fn remedy(self, otherwise: &'static str) -> &'static str {
+        match self.in_short() {
+            Some((_, remedy)) => remedy,
+            None => otherwise,
+        }
+    }
+
     /// True for what is not written down.
     pub fn is_of_machine(&self) -> bool {
         *self == Self::Machine

@@ -424,6 +424,7 @@ pub fn nothing_measured(file: &Path) -> Result<(), Failure> {
         Fault::Beyond => Cause::BEYOND,
         Fault::Filtered => Cause::FILTERED,
         Fault::OutOfFiles => Cause::OUT_OF_FILES,
+        Fault::OutOfPorts => Cause::OUT_OF_PORTS,
     };
     Err(Failure::of(cause, format!("all {} runs failed: {first}", faults.len())))
 }

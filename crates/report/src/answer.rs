@@ -4,7 +4,7 @@ use crate::drawn::canvas::cut;
 use crate::explained::{self, Standing};
 use crate::sentences::Answer;
 use crate::study::{Panel, PanelRow, StudyResults, text};
-use crate::{Analysis, latency, neighbours, paths, placement, wire, words};
+use crate::{Analysis, latency, neighbours, paths, placement, unmade, wire, words};
 use narrows_explain::limits::{Limit, PACE, Sureness};
 use narrows_model::load::Role;
 use narrows_model::load::Wait;
@@ -49,10 +49,10 @@ pub fn headline<'a>(analysis: &'a Analysis<'_>) -> Option<&'a Summary> {
     // without one.
     let asked = || analysis.summaries.iter().filter(|one| one.kind != Workload::PathProbe);
     let told = || asked().filter(|summary| summary.estimate.is_some());
-    // Of what was asked for no run came to be, and it is known why: others are to compare with.
-    let lost = asked().next().filter(|one| one.estimate.is_none() && one.done == 0);
-    if let Some(lost) = lost.filter(|lost| limit(analysis, lost).is_some()) {
-        return Some(lost);
+    // Of what was asked for no run came to be: others are to compare with.
+    let lost = asked().next().filter(|one| unmade::has_only_failed(one) && over_network(one));
+    if lost.is_some() {
+        return lost;
     }
     told()
         .find(|summary| summary.metric == Metric::Goodput && over_network(summary))
@@ -350,7 +350,7 @@ fn in_words(analysis: &Analysis<'_>, summary: &Summary) -> String {
 
 fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
     if is_unmade(analysis, summary) {
-        return "not known, since each of its runs failed".to_owned();
+        return unmade::says(analysis, summary);
     }
     let mut says = in_words(analysis, summary);
     if let Some(short) = short_of_rate(analysis, summary) {
@@ -378,7 +378,7 @@ fn says(analysis: &Analysis<'_>, summary: &Summary) -> String {
 
 /// Whether every run of a cell failed, and nothing tells why but what they said.
 fn is_unmade(analysis: &Analysis<'_>, summary: &Summary) -> bool {
-    summary.done == 0 && !summary.failed.is_empty() && limit(analysis, summary).is_none()
+    unmade::has_only_failed(summary) && limit(analysis, summary).is_none()
 }
 
 /// How many packets the sender reached of those that were asked for, where it fell short: an answer
@@ -482,14 +482,11 @@ const NO_FINDING: &str = "nothing: no rule found anything to change";
 const FAILED: &str = "see why runs failed: a firewall's quota or limit of connections between (nft \
                       list ruleset: quota, ct count, limit), or an agent that went away";
 
-/// What to do where every run failed.
-const UNMADE: &str = "mend what its runs failed for, and measure again";
-
 /// The remedy of what names the bottleneck, else of the heaviest finding; where that was looked
 /// for and is unexplained, what would decide.
 fn first_action(analysis: &Analysis<'_>, summary: &Summary) -> String {
     if is_unmade(analysis, summary) {
-        return UNMADE.to_owned();
+        return unmade::action(analysis, summary).to_owned();
     }
     let limit = limit(analysis, summary);
     if let Some(action) = limit.and_then(|limit| limit.action.clone()) {

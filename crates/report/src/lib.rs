@@ -54,6 +54,7 @@ pub mod study;
 pub mod table;
 pub mod tested;
 pub mod tidy;
+mod unmade;
 pub mod views;
 pub mod whatif;
 pub mod wire;

@@ -6,6 +6,7 @@ use narrows_explain::limits::{Limit, Second, Sureness};
 use narrows_model::Bytes;
 use narrows_model::host::Host;
 use narrows_model::load::{Role, SocketParams, StreamParams, Wait};
+use narrows_model::record::{Fault, Outcome, Stage};
 use narrows_model::result::{
     Estimate, Finding, Method, PredictedPath, Prediction, ResourceName, Unstated, Weight,
 };
@@ -199,8 +200,9 @@ fn what_was_asked_for_and_failed_in_every_run_is_the_answer() {
     analysis.limits.clear();
     let lost = &mut analysis.summaries[0];
     (lost.estimate, lost.done, lost.failed) = (None, 0, vec!["no room".to_owned(); 6]);
-    let compared = answer::of(&analysis).expect("an answer");
-    assert!(compared.figure.ends_with("5.00 Gb/s"), "{}", compared.figure);
+    let untold = answer::of(&analysis).expect("an answer");
+    assert!(untold.figure.ends_with(": no value") && untold.spread == "no room", "{untold:?}");
+    assert_eq!(untold.bottleneck, "not known, since each of its runs failed");
     let limit = Limit {
         cell: analysis.summaries[0].label.clone(),
         rule: Some("path-class".to_owned()),
@@ -222,6 +224,32 @@ fn what_was_asked_for_and_failed_in_every_run_is_the_answer() {
     assert!(probed.figure.ends_with(": no value") && probed.spread == "no room", "{probed:?}");
     assert_eq!(probed.bottleneck, "not known, since each of its runs failed");
     assert_eq!(probed.action, "mend what its runs failed for, and measure again");
+}
+
+/// Runs that all failed for one fault are answered with it.
+#[test]
+fn a_fault_that_all_runs_have_is_the_answer() {
+    let of = |faults: [Fault; 2]| {
+        let mut study = measured(&[9.4, 5.0]);
+        let failed = study.trials[0].id.clone();
+        let mut faults = faults.into_iter().cycle();
+        for record in study.records.iter_mut().filter(|record| record.trial == failed) {
+            let fault = faults.next().unwrap_or_default();
+            let why = "16 of 32 failed".to_owned();
+            record.outcome = Outcome::Failed { at: Stage::Prepare, why, fault };
+        }
+        answer::of(&Analysis::of(&study)).expect("an answer")
+    };
+    for (fault, what, remedy) in [
+        (Fault::OutOfFiles, "the limit of open files of an end", "LimitNOFILE="),
+        (Fault::OutOfPorts, "the ports of the host that connects", "ip_local_port_range"),
+    ] {
+        let told = of([fault; 2]);
+        assert!(told.figure.ends_with(": no value"), "{told:?}");
+        assert!(told.bottleneck.starts_with(what) && told.action.contains(remedy), "{told:?}");
+    }
+    let mixed = of([Fault::OutOfFiles, Fault::Machine]);
+    assert_eq!(mixed.bottleneck, "not known, since each of its runs failed");
 }
 
 /// A time that is longer than predicted is no share of what something allows, and one that is

@@ -112,6 +112,7 @@ impl From<LoadError> for Trouble {
         let fault = match &error {
             LoadError::Apart(_) | LoadError::Grant(_) => Fault::Apart,
             LoadError::Responses { .. } => Fault::Beyond,
+            LoadError::NoPort(_) => Fault::OutOfPorts,
             error if error.is_filtered() => Fault::Filtered,
             error if error.is_out_of_files() => Fault::OutOfFiles,
             LoadError::System { .. }

@@ -90,6 +90,9 @@ pub enum LoadError {
     /// The two ends do not find each other.
     #[error("{0}")]
     Apart(String),
+    /// The host has no port left for a connection to an address.
+    #[error("{0}")]
+    NoPort(String),
     /// The other end went away.
     #[error("{0}")]
     Peer(String),

@@ -2,6 +2,7 @@
 
 use super::Cause;
 use narrows_model::container::{Container, Tool};
+use narrows_model::record::Fault;
 
 impl Cause {
     /// The machine does not allow it.
@@ -17,14 +18,11 @@ impl Cause {
     pub const RUNS_FAILED: Self =
         Self::machine("leave out the option that this names, or try as root");
     /// The kernel killed every run for want of memory.
-    pub const RUNS_OUT_OF_MEMORY: Self = Self::machine(
-        "give its control group more memory, or the runs less memory: smaller buffers, fewer flows",
-    );
+    pub const RUNS_OUT_OF_MEMORY: Self = Self::machine(Fault::OutOfMemory.remedy(""));
     /// An end may not have as many files open as it has flows.
-    pub const OUT_OF_FILES: Self = Self::machine(
-        "raise the limit of open files where that end was started (ulimit -n, LimitNOFILE= of its \
-         unit), or use fewer flows (-P)",
-    );
+    pub const OUT_OF_FILES: Self = Self::machine(Fault::OutOfFiles.remedy(""));
+    /// No port is left for another connection to the same address.
+    pub const OUT_OF_PORTS: Self = Self::machine(Fault::OutOfPorts.remedy(""));
     /// Every run's process ended early, or did not answer any more.
     pub const RUNS_LOST: Self =
         Self::machine("look in the kernel's log (dmesg) on both hosts for what ended it");
@@ -33,9 +31,7 @@ impl Cause {
         "request less, or have the agent's owner allow more: `narrows help serve` has its limits",
     );
     /// A packet filter of this host, or of the other, let nothing out.
-    pub const FILTERED: Self = Self::machine(
-        "a packet filter refuses what is sent: see `nft list ruleset` on the host that sends",
-    );
+    pub const FILTERED: Self = Self::machine(Fault::Filtered.remedy(""));
     /// Buffers on a node that their host does not have.
     pub const NO_NODE: Self = Self::machine(
         "`narrows host` on that host lists its nodes; without --memory-node the kernel chooses",

@@ -50,7 +50,9 @@ pub fn connect_all(to: SocketAddr, job: &Job, token: &Token) -> Result<Vec<Socke
     let mut calls = begin_all(to, job, token, until)?;
     wait_for_all(&mut calls, until, |call| call.greet(to, job, token))?;
     if calls.iter().any(|call| !call.stands()) {
-        return Err(LoadError::Apart(says(to, &calls, Instant::now())));
+        let says = says(to, &calls, Instant::now());
+        let has_ports = calls.iter().all(|call| !call.has_no_port());
+        return Err(if has_ports { LoadError::Apart(says) } else { LoadError::NoPort(says) });
     }
     Ok(calls.into_iter().map(|call| call.socket).collect())
 }
@@ -143,6 +145,15 @@ impl Call {
         matches!(self.state, State::Stands | State::Greeted)
     }
 
+    /// Whether its own host had no port for it.
+    fn has_no_port(&self) -> bool {
+        let error = match &self.state {
+            State::Failed(error) => error.kind(),
+            State::Pending | State::Stands | State::Greeted => return false,
+        };
+        error == io::ErrorKind::AddrNotAvailable
+    }
+
     /// Whether silence says something of it.
     fn had_time(&self, now: Instant) -> bool {
         !matches!(self.state, State::Pending) || self.waited(now) >= FAIR
@@ -177,7 +188,8 @@ fn says(to: SocketAddr, calls: &[Call], now: Instant) -> String {
     }
     let failing = fair.iter().zip(&stands).filter(|(_, stands)| !**stands);
     let ports: Vec<String> = failing.take(NAMED).map(|(call, _)| call.port().to_string()).collect();
-    let how = match pattern(&stands) {
+    let how = match pattern(&fair, &stands) {
+        Pattern::NoPort => NO_PORT.to_owned(),
         Pattern::Last => format!(
             "the first {good} connected and none after them: a limit on the number of connections \
              (a firewall's connlimit or ct count, a full table of connections: nf_conntrack_max, \
@@ -193,6 +205,10 @@ fn says(to: SocketAddr, calls: &[Call], now: Instant) -> String {
     format!("{} of {all} connections to {to} failed ({why}); {how}{more}", fair.len() - good)
 }
 
+/// Why connections fail that this host has no port for.
+const NO_PORT: &str = "this host has no port left for more connections to that one \
+                       (net.ipv4.ip_local_port_range)";
+
 /// The system's words for the first that failed, or how long all others were waited for.
 fn why(calls: &[&Call], now: Instant) -> String {
     let error = calls.iter().find_map(|call| match &call.state {
@@ -207,12 +223,17 @@ fn why(calls: &[&Call], now: Instant) -> String {
 /// Which ones do not stand.
 #[derive(Debug, PartialEq, Eq)]
 enum Pattern {
+    /// Those that the own host had no port for.
+    NoPort,
     /// All that were begun after those that stand.
     Last,
     Mixed,
 }
 
-fn pattern(stands: &[bool]) -> Pattern {
+fn pattern(calls: &[&Call], stands: &[bool]) -> Pattern {
+    if calls.iter().any(|call| call.has_no_port()) {
+        return Pattern::NoPort;
+    }
     let first = stands.iter().position(|stands| !stands).unwrap_or(stands.len());
     match stands.iter().skip(first).any(|stands| *stands) {
         true => Pattern::Mixed,
@@ -300,5 +321,10 @@ mod tests {
         let mut down = call(false, Instant::now());
         down.state = State::Failed(io::Error::from_raw_os_error(libc::EHOSTDOWN));
         assert!(says(to, &[down], Instant::now()).contains("Host is down"));
+        let mut portless = [call(true, Instant::now()), call(false, Instant::now())];
+        portless[1].state = State::Failed(io::Error::from_raw_os_error(libc::EADDRNOTAVAIL));
+        let told = says(to, &portless, Instant::now());
+        assert!(told.contains("no port left") && !told.contains("connlimit"), "{told}");
+        assert_eq!(portless.map(|call| call.has_no_port()), [false, true]);
     }
 }
