@@ -108,9 +108,14 @@ pub mod testing {
 
     /// What a rule says of one setting.
     pub fn of_setting(rule: &Rule, name: &str, value: &str) -> Verdict {
+        of_host(rule, host_with(name, value))
+    }
+
+    /// A host with one setting.
+    pub fn host_with(name: &str, value: &str) -> Host {
         let mut host = Host::default();
         host.tuning.insert(name.into(), known(value.into()));
-        of_host(rule, host)
+        host
     }
 
     /// True for a finding.

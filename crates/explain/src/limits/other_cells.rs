@@ -18,6 +18,7 @@ pub fn tell(case: &Case<'_>, cell: &Cell<'_>, finding: &Finding) -> bool {
         || is_full_beside(case, cell, finding)
         || is_silent_for_handshakes(case, cell, finding)
         || loses_answers_beside(case, cell, finding)
+        || is_spread_as_beside(case, cell, finding)
 }
 
 /// Rules whose finding is of the hosts on the way, whatever a cell asks of TCP.
@@ -86,6 +87,21 @@ fn of_rate<'a>(
             && share.is_some_and(|share| shares.contains(&share))
     };
     cells(case).filter(is_it).map(|other| other.trial.params.streams)
+}
+
+/// Whether a stream that loses packets spreads over a bundle as another one the same way does,
+/// which tells what flows a bad member has: of those that slow down at each loss, full queues take
+/// some of all.
+fn is_spread_as_beside(case: &Case<'_>, cell: &Cell<'_>, finding: &Finding) -> bool {
+    finding.rule == names::PATH_BAD_MEMBER
+        && is_lossy(cell)
+        && cells(case).any(|other| {
+            other.trial.kind == cell.trial.kind
+                && other.trial.path == cell.trial.path
+                && places(&other) == places(cell)
+                && other.trial.params.streams == cell.trial.params.streams
+                && concerns(finding, &other)
+        })
 }
 
 /// Whether a stream that moved next to nothing waits for first packets, which a probe loses.

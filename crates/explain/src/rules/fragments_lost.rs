@@ -70,7 +70,35 @@ fn look(cell: &Cell<'_>) -> Looked {
             100.0 * lost
         )
     };
-    cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, REMEDY)))
+    let (says, remedy) = match no_room(cell).filter(|_| came >= ALL_SHARE * made && failed >= 1.0) {
+        Some((says, remedy)) => {
+            (format!("{says}: {failed:.0} datagrams failed in {label}"), remedy)
+        }
+        None => (says, REMEDY.to_owned()),
+    };
+    cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, &remedy)))
+}
+
+/// From this share of the fragments on all that were made came.
+const ALL_SHARE: f64 = 0.99;
+/// Bytes of incomplete datagrams that the receiver's kernel keeps, and less than which it must keep
+/// of a few dozen.
+const ROOM: &str = "net.ipv4.ipfrag_high_thresh";
+const ROOM_LEAST_BYTES: u64 = 256 << 10;
+
+/// What is said, and what to do, where the receiver's kernel has no room to join fragments.
+fn no_room(cell: &Cell<'_>) -> Option<(String, String)> {
+    let receiver = cell.receiver()?;
+    let bytes = receiver.setting(ROOM)?;
+    (bytes.parse::<u64>().ok()? < ROOM_LEAST_BYTES).then(|| {
+        let at = receiver.at;
+        let says = format!(
+            "All fragments come, and the receiver's kernel has no room to join them ({at}: {ROOM} is \
+             {bytes})"
+        );
+        (says, format!("at the receiver ({at}): sysctl -w {ROOM}=4194304, or send datagrams below \
+                        the path's MTU (--length 1400)"))
+    })
 }
 
 const REMEDY: &str = "send datagrams below the path's MTU (--length 1400), or let fragments pass: \
@@ -134,6 +162,34 @@ mod tests {
         assert!(is_clear(&of(30_000, 29_000, 9_901)), "less than 1 %");
         assert!(is_idle(&of(9, 0, 0)), "too few to tell");
         assert!(is_unknown(&of_study(&RULE, &stream("udp-stream"))));
+    }
+
+    #[test]
+    fn a_receiver_without_room_to_join_fragments_is_told() {
+        use crate::setting::testing::host_with;
+        let of = |came: u64, room: &str| {
+            let mut study = stream("udp-stream");
+            for one in study.records.iter_mut().flat_map(|record| &mut record.reports) {
+                let carried = if one.role == Role::Receiver { 0 } else { 10_000 };
+                let stretch = Stretch { of: StretchOf::SenderWindow, datagrams: carried };
+                one.report.flows[0].messages = carried;
+                one.report.flows[0].stretch = Some(stretch);
+            }
+            read(&mut study, "netstat", "Ip.FragCreates_events", 30_000);
+            read_receiver(&mut study, "netstat", "Ip.ReasmReqds_events", came);
+            read_receiver(&mut study, "netstat", "Ip.ReasmFails_events", came);
+            study.peer_hosts = vec![host_with(ROOM, room)];
+            format!("{:?}", of_study(&RULE, &study))
+        };
+        let found = of(30_000, "8192");
+        assert!(found.contains("ipfrag_high_thresh is 8192"), "{found}");
+        assert!(found.contains("sysctl -w net.ipv4.ipfrag_high_thresh=4194304"), "{found}");
+        for (told, why) in [
+            (of(30_000, "4194304"), "room enough"),
+            (of(20_000, "8192"), "a third is lost on the way"),
+        ] {
+            assert!(told.contains("firewalls and NATs"), "{why}: {told}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! flows take several times as long there and back as the others, and move next to nothing.
 
 use super::{receiver_host_drops, tcp_retransmits};
+use crate::controls;
 use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::timers::DELAYED_ACK_NS;
 use crate::{Case, Rule};
@@ -39,6 +40,8 @@ const MOST: f64 = 0.9;
 const TIMES: f64 = 10.0;
 /// Loss of the few from which on it is more than an accident.
 const LOST_SHARE: f64 = 0.002;
+/// Loss of the few that their congestion control takes no notice of, and does not slow down for.
+const IGNORED_LEAST: f64 = 0.02;
 /// Losses of the few, each burst counted once: fewer are an accident.
 const LOST_LEAST: f64 = 5.0;
 /// What the few reach of the others' rate at the most.
@@ -65,12 +68,11 @@ fn look(cell: &Cell<'_>) -> Looked {
     if cell.is_lost_at_receiver() {
         return cell.saw("the receiver's own host lost most of the datagrams", None);
     }
-    let burst_packets = tcp_retransmits::row(cell).unwrap_or(1.0).max(1.0);
-    let is_busy = cell.is_busy();
+    let among = Among::of(cell);
     let mut even = 0;
     let mut few = Vec::new();
     for record in &cell.done {
-        match run(record, burst_packets, is_busy) {
+        match run(record, &among) {
             OfRun::Unknown => {}
             OfRun::Even => even += 1,
             OfRun::Few(those) => few.push(those),
@@ -124,6 +126,32 @@ const REMEDY: &str = "see the counters of each member of the bundles on the way 
 const SLOW_REMEDY: &str = "see the speed and the load of each member of the bundles on the way (ethtool, \
                            the switches' ports) and take the slow one out of its bundle; the hash \
                            (xmit_hash_policy, the switch's) says which flows it has";
+
+/// What the flows of a cell have in common.
+struct Among {
+    /// Packets that are lost together.
+    burst_packets: f64,
+    /// Of busy ends slow flows say nothing.
+    is_busy: bool,
+    /// Loss below which their congestion control does not slow down, as a share of the segments.
+    ignored_below: f64,
+}
+
+impl Among {
+    fn of(cell: &Cell<'_>) -> Self {
+        let control = cell.summary.congestion().filter(|_| cell.is_tcp_stream());
+        Self {
+            burst_packets: tcp_retransmits::row(cell).unwrap_or(1.0).max(1.0),
+            is_busy: cell.is_busy(),
+            ignored_below: control.and_then(controls::ignores_loss_below).unwrap_or_default(),
+        }
+    }
+
+    /// Whether flows that lose such a share move as much as others all the same.
+    fn keep_their_rate(&self, lost_share: f64) -> bool {
+        (IGNORED_LEAST..self.ignored_below).contains(&lost_share)
+    }
+}
 
 /// The flows of one run that have nearly all losses, or a queue of their own.
 struct Few {
@@ -199,10 +227,9 @@ enum OfRun {
     Few(Few),
 }
 
-/// `burst_packets` are lost together; of busy ends slow flows say nothing.
-fn run(record: &Record, burst_packets: f64, is_busy: bool) -> OfRun {
+fn run(record: &Record, among: &Among) -> OfRun {
     flows_of(record).map_or(OfRun::Unknown, |(flows, end)| {
-        few_of(flows, end, burst_packets, is_busy).map_or(OfRun::Even, OfRun::Few)
+        few_of(flows, end, among).map_or(OfRun::Even, OfRun::Few)
     })
 }
 
@@ -235,14 +262,14 @@ fn of_datagrams(receiver: &EndReport, number: usize) -> Option<Flow> {
     Some(Flow { number, sent, lost: flow.lost, bytes: flow.bytes.0 as f64, trip_ns: None })
 }
 
-fn few_of(mut flows: Vec<Flow>, end: &EndReport, burst_packets: f64, is_busy: bool) -> Option<Few> {
+fn few_of(mut flows: Vec<Flow>, end: &EndReport, among: &Among) -> Option<Few> {
     flows.sort_by(|a, b| b.lost_share().total_cmp(&a.lost_share()));
     let most = (FEW * flows.len() as f64) as usize;
-    let all = (1..=most).filter_map(|count| few(&flows, count, end, burst_packets));
+    let all = (1..=most).filter_map(|count| few(&flows, count, end, among));
     let lossy = all.min_by_key(|few| few.flows);
     flows.sort_by(|a, b| a.bytes.total_cmp(&b.bytes));
     // Threads that get no CPU crawl too.
-    let most = if is_busy { 0 } else { most };
+    let most = if among.is_busy { 0 } else { most };
     let slow = || (1..=most).rev().find_map(|count| queued(&flows, count, end));
     lossy.or_else(slow)
 }
@@ -288,8 +315,9 @@ fn read(end: &EndReport, counter: Counter, flow: usize) -> Option<u64> {
     end.readings.of(counter, Scope::Flow(u32::try_from(flow).ok()?))
 }
 
-/// The first flows, which lose most, where they lose by more than chance and are slow.
-fn few(flows: &[Flow], count: usize, end: &EndReport, burst_packets: f64) -> Option<Few> {
+/// The first flows, which lose most, where they lose by more than chance, and are slow if that
+/// slows them down.
+fn few(flows: &[Flow], count: usize, end: &EndReport, among: &Among) -> Option<Few> {
     let (bad, good) = flows.split_at_checked(count)?;
     let (own, all) = (lost(bad), lost(flows));
     let share = own as f64 / all.max(1) as f64;
@@ -298,10 +326,11 @@ fn few(flows: &[Flow], count: usize, end: &EndReport, burst_packets: f64) -> Opt
     // Each of the few loses, and none of the others does as it.
     let least = bad.iter().map(Flow::lost_share).reduce(f64::min)?;
     let other = good.iter().map(Flow::lost_share).reduce(f64::max)?;
-    let is_apart =
-        least >= LOST_SHARE && least >= TIMES * other && own as f64 / burst_packets >= LOST_LEAST;
-    let chance = ways(flows.len(), count) * at_least(all as f64 / burst_packets, share, weight);
-    (is_apart && share >= MOST && rate <= SLOW && chance <= CHANCE).then(|| Few {
+    let [own_bursts, all_bursts] = [own, all].map(|lost| lost as f64 / among.burst_packets);
+    let is_apart = least >= LOST_SHARE && least >= TIMES * other && own_bursts >= LOST_LEAST;
+    let chance = ways(flows.len(), count) * at_least(all_bursts, share, weight);
+    let suits = rate <= SLOW || among.keep_their_rate(least);
+    (is_apart && share >= MOST && suits && chance <= CHANCE).then(|| Few {
         flows: count,
         of: flows.len(),
         lost: own,
@@ -416,6 +445,23 @@ mod tests {
             end.readings = narrows_model::reading::Readings::default();
         }
         assert!(is_unknown(&of_study(&RULE, &uncounted)));
+    }
+
+    #[test]
+    fn under_a_control_that_ignores_losses_a_bad_members_flows_are_as_fast() {
+        let of = |congestion: &str, lossy: u64| {
+            let mut study = study(&[(lossy, 1.0), (0, 1.1), (0, 0.9), (lossy, 1.2), (0, 1.0)]);
+            for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
+                end.effective.congestion = Some(congestion.into());
+            }
+            of_study(&RULE, &study)
+        };
+        let found = of("bbr", 5_600);
+        let Verdict::Found { findings } = &found else { panic!("{found:?}") };
+        assert!(findings[0].says.contains("2 of 5 flows had 11200 of 11200"), "{findings:?}");
+        assert!(is_clear(&of("cubic", 5_600)), "as fast under losses that would slow it down");
+        assert!(is_clear(&of("bbr", 700)), "one in a hundred may be an accident");
+        assert!(is_clear(&of("bbr", 20_000)), "more than it ignores");
     }
 
     #[test]

@@ -10,6 +10,11 @@
 //! tell, which are a flow of their own. Where trains tell none, as before a large bucket, both
 //! numbers of flows must be held at a rate of the path under a congestion control that losses do
 //! not slow down: of a limit on all one such flow would take as much as several.
+//!
+//! Where each flow has a bucket that a short run empties late, several are not held at the same for
+//! each. One that loses much and moves the same under a control that slows down at each loss as
+//! under one that does not is held at a rate all the same, and more flows that move far more than
+//! it say that the rate is of each.
 
 use super::{path_capacity, path_policed, path_volume};
 use crate::beside::Beside;
@@ -46,16 +51,22 @@ const ALIKE: f64 = 0.85;
 /// The slowest flow of a run must have so much of what the fastest has.
 const EVEN: f64 = 0.5;
 
+/// What more flows move of what one does, at the least, that is held whatever its control.
+const BEYOND: f64 = 1.5;
+
 fn judge(case: &Case<'_>) -> Verdict {
     let (mut survey, mut findings) = (Survey::default(), Vec::new());
-    for cell in cells(case).filter(is_held_at_a_rate) {
+    for cell in cells(case).filter(|one| is_held_at_a_rate(one) || is_held_under_both(case, one)) {
         let others = cell.beside(|params| Params { streams: 0, ..params });
         if others.is_empty() {
             survey.lacks(Unmeasured::Run(Needed::StreamWithOtherFlows).into());
         }
         for other in &others {
             match each(&cell, other) {
-                Some(share) if are_both_held(case, &cell, other, share) => {
+                Some(share)
+                    if are_both_held(case, &cell, other, share)
+                        || (is_held_under_both(case, &cell) && moves_more(&cell, other)) =>
+                {
                     findings.push(found(&cell, other));
                 }
                 Some(share) if SAME_EACH.contains(&share) => match lacking(&cell, other) {
@@ -90,6 +101,42 @@ fn are_both_held(case: &Case<'_>, cell: &Cell<'_>, other: &Beside<'_>, share: f6
 /// Whether it loses what no queue holds back: two runs are too few to tell a policer by themselves.
 fn loses_much(cell: &Cell<'_>) -> bool {
     cell.losses().is_some_and(|losses| losses.lost >= LOST_SHARE)
+}
+
+/// Whether a stream that loses much moves as much as the same under another sort of congestion
+/// control: of losses without a rate one that slows down for them moves far less.
+fn is_held_under_both(case: &Case<'_>, cell: &Cell<'_>) -> bool {
+    if !cell.is_tcp_stream() || cell.is_paced() || !loses_much(cell) {
+        return false;
+    }
+    let others = cell.beside(|params| Params { congestion: None, ..params });
+    cells(case).filter(|one| others.iter().any(|other| other.trial.id == one.trial.id)).any(|one| {
+        let share = middle_bps(&one) / middle_bps(cell).max(1.0);
+        let is_other_sort = match (minds_loss(cell), minds_loss(&one)) {
+            (Some(own), Some(its)) => own != its,
+            _ => false,
+        };
+        is_other_sort && loses_much(&one) && (ALIKE..=1.0 / ALIKE).contains(&share)
+    })
+}
+
+/// Whether a stream's congestion control slows down at each loss; `None` of what is not known here.
+fn minds_loss(cell: &Cell<'_>) -> Option<bool> {
+    let name = cell.summary.congestion()?;
+    let ignores = controls::ignores_loss_below(name).is_some();
+    (ignores || controls::slows_down(name)).then_some(!ignores)
+}
+
+fn middle_bps(cell: &Cell<'_>) -> f64 {
+    cell.rates().map_or(0.0, |rates| rates.middle)
+}
+
+/// Whether more flows move far more in all.
+fn moves_more(cell: &Cell<'_>, other: &Beside<'_>) -> bool {
+    let own_bps = middle_bps(cell);
+    flows(&other.trial.params) > flows(&cell.trial.params)
+        && own_bps > 0.0
+        && other.low_bps() >= BEYOND * own_bps
 }
 
 fn is_held_at_a_rate(cell: &Cell<'_>) -> bool {
@@ -200,6 +247,7 @@ mod tests {
     use narrows_model::probe::PathProbe;
     use narrows_model::record::Record;
     use narrows_model::study::StoredStudy;
+    use narrows_model::trial::TrialId;
 
     /// A stream that a policer holds: rows of losses, and no queue.
     fn policed() -> StoredStudy {
@@ -275,6 +323,44 @@ mod tests {
             end.flows[0].bytes.0 /= 2;
         }
         assert!(is_unknown(&of_study(&RULE, &untold)), "uneven");
+    }
+
+    fn controlled(records: &mut [Record], name: &str) {
+        for end in records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
+            end.effective.congestion = Some(name.into());
+        }
+    }
+
+    /// A stream of cubic that loses a twentieth, the same under bbr with so many times its rate,
+    /// and four flows with so many times as much.
+    fn under_both(bbr: f64, four: f64, lost: u64) -> Verdict {
+        let mut study = policed();
+        read(&mut study, "tcp-info", "flow0.retransmitted_segments", lost);
+        let set = |study: &mut StoredStudy, from: usize, name: &str| {
+            for end in study.records.iter_mut().skip(from).flat_map(|run| run.of_mut(Role::Sender))
+            {
+                end.effective.congestion = Some(name.into());
+            }
+        };
+        set(&mut study, 0, "cubic");
+        let first = study.records.len();
+        with_beside(&mut study, |params| params.streams = 4, four);
+        (study.trials[1].id, study.trials[1].label) = (TrialId("four".into()), "four".into());
+        study.records[first..].iter_mut().for_each(|run| run.trial = TrialId("four".into()));
+        let own: Vec<Record> = study.records[..first].to_vec();
+        let all = std::mem::replace(&mut study.records, own);
+        with_beside(&mut study, |params| params.congestion = Some("bbr".into()), bbr);
+        controlled(&mut study.records[first..], "bbr");
+        study.records.extend(all.into_iter().skip(first));
+        of_study(&RULE, &study)
+    }
+
+    #[test]
+    fn a_rate_that_no_control_changes_and_more_flows_exceed_is_of_each() {
+        assert!(is_found(&under_both(1.04, 8.6, 20_000)));
+        assert!(!is_found(&under_both(3.0, 8.6, 20_000)), "cubic is slow for its losses");
+        assert!(!is_found(&under_both(1.04, 1.0, 20_000)), "a limit on all");
+        assert!(!is_found(&under_both(1.04, 8.6, 1_000)), "it loses little");
     }
 
     #[test]

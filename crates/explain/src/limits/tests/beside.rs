@@ -63,6 +63,46 @@ fn a_policer_holds_what_loses_at_its_rate_under_another_congestion_control() {
     assert_ne!(rules(&back)[1], "path-policed", "the other direction");
 }
 
+/// A stream of eight flows, of which full queues take some of each, beside one whose congestion
+/// control ignores losses, with so many flows, of which two lose all that is lost.
+fn beside_a_bad_member(flows: u32, lost: u64) -> [Option<String>; 2] {
+    let mut study = stream("tcp-stream");
+    study.trials[0].params.streams = 8;
+    for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Sender)) {
+        end.flows = vec![end.flows[0].clone(); 8];
+    }
+    for end in study.records.iter_mut().flat_map(|run| run.of_mut(Role::Receiver)) {
+        end.flows = vec![end.flows[0].clone(); 8];
+    }
+    for flow in 0..8 {
+        read(&mut study, "tcp-info", &format!("flow{flow}.sent_segments"), 10_000);
+        read(&mut study, "tcp-info", &format!("flow{flow}.retransmitted_segments"), lost);
+    }
+    let first = study.records.len();
+    let change = |params: &mut Params| {
+        (params.congestion, params.streams) = (Some("bbr".into()), flows);
+    };
+    with_beside(&mut study, change, 1.0);
+    for end in study.records.iter_mut().skip(first).flat_map(|run| run.of_mut(Role::Sender)) {
+        end.effective.congestion = Some("bbr".into());
+        for flow in 0..8 {
+            let lost = if flow < 2 { 800 } else { 0 };
+            let key = format!("flow{flow}.retransmitted_segments");
+            end.readings.put_words("tcp-info", &key, lost);
+        }
+    }
+    both(&study).map(|limit| limit.rule)
+}
+
+#[test]
+fn a_bad_member_that_another_control_shows_holds_a_stream_that_loses_too() {
+    let name = Some("path-bad-member".to_owned());
+    assert_eq!(beside_a_bad_member(8, 90), [name.clone(), name.clone()]);
+    let [own, other] = beside_a_bad_member(8, 1);
+    assert!(own != name && other == name, "it loses next to nothing: {own:?}, {other:?}");
+    assert_ne!(beside_a_bad_member(4, 90)[0], name, "another number of flows");
+}
+
 #[test]
 fn what_a_proxy_sends_once_more_is_no_others_traffic() {
     use crate::measured::testing::read_receiver;
