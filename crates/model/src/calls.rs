@@ -3,12 +3,16 @@
 
 /// Datagrams that came one by one are taken joined (UDP).
 pub const GRO: &str = "gro";
+/// One send that the kernel or the NIC cuts into datagrams (UDP).
+pub const GSO: &str = "gso";
 /// The ordinary way to receive.
 pub const RECV: &str = "recv";
 /// The ordinary way to send datagrams.
 pub const SEND: &str = "send";
 /// Sent from a file, uncopied (TCP).
 pub const SENDFILE: &str = "sendfile";
+/// One call for many datagrams (UDP).
+pub const SENDMMSG: &str = "sendmmsg";
 /// Moved away unseen (TCP).
 pub const SPLICE: &str = "splice";
 /// Dropped by the kernel when it arrived (TCP).
@@ -32,3 +36,6 @@ pub const RAW: [&str; 3] = [AF_XDP, RING, XDP];
 
 /// Over which the kernel copies nothing.
 pub const UNCOPIED: [&str; 5] = [SENDFILE, SPLICE, TRUNCATE, VMSPLICE, ZEROCOPY];
+
+/// A call hands over many datagrams, which leave back to back.
+pub const JOINED: [&str; 2] = [GSO, SENDMMSG];

@@ -2,7 +2,7 @@
 
 use crate::diagnose::turned_round;
 use crate::trial;
-use narrows_model::load::{Params, SocketParams, StreamParams, Timeline};
+use narrows_model::load::{Params, SocketParams, StreamParams, Timeline, TripParams};
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Trial};
 use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos};
@@ -137,6 +137,23 @@ pub fn with_flows(of: &Trial, streams: u32) -> Trial {
     let flows = if streams == 1 { "1 flow".to_owned() } else { format!("{streams} flows") };
     let label = format!("{} {flows}", of.label);
     let params = Params { streams, ..of.params.clone() };
+    trial(&label, of.kind.clone(), params, of.ends.clone(), of.path, of.timeline)
+}
+
+/// The same stream, handed to the kernel by another sort of call.
+pub fn sent_by(of: &Trial, sender: &str) -> Trial {
+    let label = format!("{} by {sender}", of.label);
+    let stream = of.params.stream.clone().unwrap_or_default();
+    let stream = Some(StreamParams { sender: Some(sender.to_owned()), ..stream });
+    let params = Params { stream, ..of.params.clone() };
+    trial(&label, of.kind.clone(), params, of.ends.clone(), of.path, of.timeline)
+}
+
+/// Round trips at set times, each as soon as the one before is back.
+pub fn one_after_the_other(of: &Trial) -> Trial {
+    let label = format!("{} one after the other", of.label);
+    let trip = of.params.trip.clone().map(|trip| TripParams { per_second: None, ..trip });
+    let params = Params { trip, ..of.params.clone() }.tidied();
     trial(&label, of.kind.clone(), params, of.ends.clone(), of.path, of.timeline)
 }
 

@@ -4,11 +4,11 @@ use super::Sureness;
 use super::holds::{
     Holds, acks_are_lost_most, backlog_holds, bounds_what_travels, copies_take_much, costs_time,
     dropped_at_receiver, fill_small_packets, goes_past_own_network, headers_take_most,
-    headers_take_much, is_at_work, is_fought_over, is_rather_late, is_shaped, is_stopped_by_tracer,
-    is_too_short, is_unanswered, is_unscaled_between, keeps_no_pace, late_ones_cost,
-    leaves_cpus_free, lost, lost_often, lost_under_routes_control, no_rate_drops_them, others_send,
-    queue_holds, quota_stops, repaired_without_sack, sent_at_once, small_ones_fill_a_cpu,
-    window_is_routes,
+    headers_take_much, is_at_work, is_fought_over, is_held_by_proxy, is_rather_late, is_shaped,
+    is_stopped_by_tracer, is_too_short, is_unanswered, is_unscaled_between, keeps_no_pace,
+    late_ones_cost, leaves_cpus_free, lost, lost_often, lost_under_routes_control,
+    no_rate_drops_them, others_send, queue_holds, quota_stops, repaired_without_sack, sent_at_once,
+    small_ones_fill_a_cpu, window_is_routes,
 };
 use super::of_ends::OVERDUE;
 use crate::measured::Cell;
@@ -28,6 +28,8 @@ pub struct Named {
     pub sureness: Sureness,
     pub holds: fn(&Cell<'_>) -> Holds,
 }
+
+const PROXY: &str = "something between the ends that makes connections of its own (a proxy),";
 
 const fn always(rule: &'static str, what: &'static str, sureness: Sureness) -> Named {
     Named { rule, what, sureness, holds: |_| Holds::Yes }
@@ -187,6 +189,7 @@ pub static NAMED: &[Named] = &[
         sureness: Sureness::Counted,
         holds: |cell| if round_trip_time::is_overdue(cell) { Holds::Yes } else { Holds::No },
     },
+    always(names::PATH_SLEEPS, "a path that sleeps while nothing is sent", Sureness::Inferred),
     Named {
         rule: names::PATH_HOLDS_PACKETS,
         what: "a hop that holds packets and lets them go together, in turns",
@@ -217,6 +220,13 @@ pub static NAMED: &[Named] = &[
     },
     // What the receiver drops for want of memory looks like a policer from the sender.
     always(names::RECEIVE_MEMORY, "the receiver's memory for TCP", Sureness::Counted),
+    // Each connection has a window of its own there, so that each is held alike.
+    Named {
+        rule: names::PATH_PROXY,
+        what: PROXY,
+        sureness: Sureness::Inferred,
+        holds: is_held_by_proxy,
+    },
     always(names::PATH_CLASS, "the class (DSCP) of the packets", Sureness::Inferred),
     always(names::PATH_FLOW_LIMIT, "a limit of the path on each flow", Sureness::Inferred),
     always(
@@ -250,11 +260,16 @@ pub static NAMED: &[Named] = &[
         sureness: Sureness::Inferred,
         holds: is_too_short,
     },
+    always(
+        names::BURSTS_LOST,
+        "a queue on the path too short for datagrams sent many at once",
+        Sureness::Inferred,
+    ),
     always(names::PATH_SHARED, "other traffic on the path", Sureness::Inferred),
     // Its own window is what arrives, and its buffer is the queue in which packets wait.
     Named {
         rule: names::PATH_PROXY,
-        what: "something between the ends that makes connections of its own (a proxy),",
+        what: PROXY,
         sureness: Sureness::Inferred,
         holds: |cell| if is_two_connections(cell) { Holds::Yes } else { Holds::No },
     },

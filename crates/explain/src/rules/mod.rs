@@ -5,6 +5,7 @@ pub mod acknowledgements_slow;
 mod answers_late;
 mod aspm_powersave;
 pub mod backlog_drops;
+mod bursts_lost;
 mod clock_source;
 mod cold_buffers;
 pub mod congestion_control;
@@ -79,6 +80,7 @@ pub mod path_rate_limit;
 pub mod path_reordering;
 pub mod path_shared;
 mod path_short_queue;
+mod path_sleeps;
 pub mod path_volume;
 mod pause_frames;
 mod pcie_acs;
@@ -133,6 +135,7 @@ pub static RULES: &[&Rule] = &[
     &answers_late::RULE,
     &aspm_powersave::RULE,
     &backlog_drops::RULE,
+    &bursts_lost::RULE,
     &clock_source::RULE,
     &cold_buffers::RULE,
     &congestion_control::RULE,
@@ -207,6 +210,7 @@ pub static RULES: &[&Rule] = &[
     &path_reordering::RULE,
     &path_shared::RULE,
     &path_short_queue::RULE,
+    &path_sleeps::RULE,
     &path_volume::RULE,
     &pause_frames::RULE,
     &pcie_acs::RULE,

@@ -2,7 +2,7 @@
 
 use super::Noise;
 use super::causes::{Cause, beside, read};
-use narrows_model::load::{EndReport, Role, TripParams};
+use narrows_model::load::{EndReport, Params, Role, StreamParams, TripParams};
 use narrows_model::record::Record;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::TrialId;
@@ -33,7 +33,62 @@ pub const CAUSES: &[Cause] = &[
         rules: &["segment-size"],
         plant: small_datagrams,
     },
+    Cause {
+        name: "datagrams by the dozen into a queue of ten packets",
+        rules: &["bursts-lost", "datagrams-dropped"],
+        plant: bursts,
+    },
+    Cause { name: "a path that sleeps", rules: &["path-sleeps", "round-trip-time"], plant: sleeps },
+    Cause { name: "a program that accepts late", rules: &["answers-late"], plant: late },
 ];
+
+/// Datagrams at a pace that calls hand over by the dozen, and the same one by one.
+fn bursts(study: &mut StoredStudy, noise: &mut Noise) {
+    for (name, sender, times) in [("by the dozen", Some("gso"), 0.2), ("one by one", None, 1.0)] {
+        let first = study.records.len();
+        let change = |params: &mut Params| {
+            params.rate_bps = Some(50_000_000_000);
+            params.stream = sender.map(|name| StreamParams {
+                sender: Some(name.to_owned()),
+                ..StreamParams::default()
+            });
+        };
+        beside(study, noise, "udp-stream", change, times);
+        let id = TrialId(name.to_owned());
+        let trial = study.trials.last_mut().expect("one");
+        (trial.id, trial.label) = (id.clone(), id.0.clone());
+        for run in study.records.iter_mut().skip(first) {
+            run.trial = id.clone();
+            for flow in run.of_mut(Role::Receiver).flat_map(|end| &mut end.flows) {
+                flow.messages = (times * flow.messages as f64) as u64;
+                flow.lost = ((1.0 - times) / times * flow.messages as f64) as u64;
+            }
+        }
+    }
+}
+
+/// Round trips five times a second, and one after the other.
+fn sleeps(study: &mut StoredStudy, noise: &mut Noise) {
+    let paused = TripParams { per_second: Some(100), ..TripParams::default() };
+    for (trip, middle_ns, count) in [(Some(paused), 42e6, 100), (None, 1.2e6, 800)] {
+        trips(study, noise, |end, noise| {
+            end.round_trips = vec![(Nanos(noise.about(middle_ns)), count)];
+            end.flows[0].messages = count;
+            end.threads[0].system_ns = Nanos(noise.about(1e7));
+            read(end, "tcp-info", "flow0.rtt_min_ns", noise.about(1.1e6));
+        });
+        study.trials.last_mut().expect("one").params.trip = trip;
+    }
+}
+
+/// Connections that stand at once, and whose answers take 100 ms.
+fn late(study: &mut StoredStudy, noise: &mut Noise) {
+    connections(study, noise, |end, noise| {
+        read(end, "netstat", "TcpExt.TCPTimeouts_events", 0);
+        end.round_trips = vec![(Nanos(noise.about(1.01e8)), 10)];
+        end.handshakes_ns = Some(Nanos(10 * noise.about(1e6)));
+    });
+}
 
 /// Ten times as many requests due as one flow serves.
 fn overdue(study: &mut StoredStudy, noise: &mut Noise) {
@@ -58,6 +113,7 @@ fn answers_lost(study: &mut StoredStudy, noise: &mut Noise) {
     answering(study).for_each(|end| read(end, "netstat", TWICE, 6));
 }
 
+const AGAIN: &str = "Tcp.RetransSegs_events";
 const TWICE: &str = "TcpExt.TCPDSACKOldSent_events";
 
 /// Datagrams that fill the packets of a small MTU.
@@ -77,16 +133,33 @@ fn small_datagrams(study: &mut StoredStudy, noise: &mut Noise) {
 
 /// Connections whose FINs are sent again and again.
 fn fins(study: &mut StoredStudy, noise: &mut Noise) {
+    connections(study, noise, |end, noise| {
+        read(end, "netstat", "TcpExt.TCPTimeouts_events", noise.about(9_000.0));
+        end.round_trips = vec![(Nanos(noise.about(2e5)), 5_000)];
+        end.handshakes_ns = Some(Nanos(5_000 * noise.about(1e5)));
+    });
+}
+
+/// Adds connections beside the streams, changed at the end that makes them.
+fn connections(
+    study: &mut StoredStudy,
+    noise: &mut Noise,
+    change: impl Fn(&mut EndReport, &mut Noise),
+) {
+    let first = study.records.len();
     beside(study, noise, "tcp-stream", |_| {}, 1.0);
     let connect = study.trials.last_mut().expect("one");
     connect.kind = Workload::Connect;
+    connect.id = TrialId(format!("connections {first}"));
+    connect.label = connect.id.0.clone();
     let id = connect.id.clone();
-    for run in study.records.iter_mut().filter(|run| run.trial == id) {
+    for run in study.records.iter_mut().skip(first) {
+        run.trial = id.clone();
+        run.of_mut(Role::Receiver).for_each(|end| read(end, "netstat", AGAIN, 0));
         for end in run.of_mut(Role::Sender) {
             read(end, "netstat", "TcpExt.TCPSynRetrans_events", 0);
-            read(end, "netstat", "TcpExt.TCPTimeouts_events", noise.about(9_000.0));
-            end.round_trips = vec![(Nanos(noise.about(2e5)), 5_000)];
-            end.handshakes_ns = Some(Nanos(5_000 * noise.about(1e5)));
+            read(end, "netstat", AGAIN, 0);
+            change(end, noise);
         }
     }
 }

@@ -5,7 +5,7 @@ use narrows_model::memory_traffic::Uncounted;
 use narrows_model::profile::NotProfiled;
 use narrows_model::result::{Activity, Measure, Needed, Unmeasured};
 
-const MEASURES: [(Measure, &str); 67] = [
+const MEASURES: [(Measure, &str); 69] = [
     (Measure::TcpSegments, "TCP's count of its segments"),
     (Measure::TcpRoundTrips, "TCP's round trips"),
     (Measure::TcpShortestRoundTrip, "TCP's shortest round trip"),
@@ -43,6 +43,7 @@ const MEASURES: [(Measure, &str); 67] = [
     (Measure::ThreadTime, "CPU time of the ends' threads"),
     (Measure::ThreadTimeOfBoth, "CPU time of both ends' threads"),
     (Measure::RoundTrips, "round trips"),
+    (Measure::TripsAtOnce, "the same round trips one after the other (--explain)"),
     (Measure::Rate, "a rate"),
     (Measure::Slices, "slices of the window"),
     (Measure::Messages, "the number of messages"),
@@ -71,6 +72,7 @@ const MEASURES: [(Measure, &str); 67] = [
     (Measure::ProbeHandshakes, "handshakes of a probe"),
     (Measure::PassingSizes, "sizes of packets that pass"),
     (Measure::DatagramsIn, "datagrams that came"),
+    (Measure::DatagramsOneByOne, "the same datagrams one by one (--explain)"),
     (Measure::DatagramsInFragments, "datagrams in fragments"),
     (Measure::TimeWaitedForCpus, "threads' waits for a CPU, and idle time of each CPU"),
     (Measure::UndisturbedRuns, "undisturbed runs"),
@@ -81,7 +83,7 @@ const MEASURES: [(Measure, &str); 67] = [
     (Measure::MemoryCopy, "what a copy of the host's memory reaches, as check measures it,"),
 ];
 
-const NEEDED: [(Needed, &str); 41] = [
+const NEEDED: [(Needed, &str); 43] = [
     (Needed::TcpCountersOfSender, "a TCP stream whose sender reads TCP's own counters"),
     (Needed::TcpCounters, "a TCP stream whose ends read TCP's own counters"),
     (Needed::TcpCpuTime, "a TCP stream whose ends read the time of each CPU"),
@@ -107,6 +109,7 @@ const NEEDED: [(Needed, &str); 41] = [
     (Needed::TcpOrUdp, "a TCP or UDP stream"),
     (Needed::Udp, "a UDP stream"),
     (Needed::UdpAboveMtu, "a UDP stream with datagrams above the MTU"),
+    (Needed::UdpInBursts, "a UDP stream with a pace whose calls hand over many datagrams"),
     (Needed::UdpOfOtherSize, "the same datagrams of another size (--explain)"),
     (Needed::StreamWithOtherFlows, "the same stream with another number of flows (-P)"),
     (Needed::Stream, "a stream"),
@@ -115,6 +118,7 @@ const NEEDED: [(Needed, &str); 41] = [
     (Needed::StreamOrTripsToPeer, "a stream or round trips to another host"),
     (Needed::TcpLoadToPeer, "a stream or round trips over TCP to another host"),
     (Needed::TripsToPeer, "round trips to another host"),
+    (Needed::TripsAtTimes, "small round trips at set times (--per-second)"),
     (Needed::TcpTrips, "round trips over TCP (--rr)"),
     (Needed::BlockingTrips, "round trips with blocking ends"),
     (Needed::Rdma, "a run over RDMA whose port counts repeated packets"),
@@ -128,7 +132,7 @@ const NEEDED: [(Needed, &str); 41] = [
     (Needed::HostCpuTime, "CPU time of the host around the runs"),
 ];
 
-const ACTIVITIES: [(Activity, &str); 21] = [
+const ACTIVITIES: [(Activity, &str); 23] = [
     (Activity::AgreesOnMarks, "is a TCP stream whose ends agreed on ECN"),
     (Activity::UsesSoftwareInterface, "sends much over an interface made of software"),
     (Activity::LosesSegments, "is a TCP stream that loses segments"),
@@ -142,11 +146,13 @@ const ACTIVITIES: [(Activity, &str); 21] = [
     (Activity::IsOneFlow, "is a TCP stream of one flow"),
     (Activity::ReadsQueues, "is a stream whose ends read their queueing disciplines"),
     (Activity::SendsLargeMessages, "sends messages of four segments or more to another host"),
+    (Activity::PausesBetweenTrips, "waits for small answers at set times"),
     (Activity::WaitsOverTcp, "waits for answers over TCP"),
     (Activity::Paces, "sends with a congestion control that paces"),
     (Activity::IsProfiled, "was profiled (--profile)"),
     (Activity::BindsMemory, "binds memory to a node"),
     (Activity::Connects, "makes connections in its window"),
+    (Activity::SendsBursts, "hands over many datagrams at once, at a pace"),
     (Activity::SendsAtPace, "sends datagrams at a pace"),
     (Activity::IsHeldAtRateOfPath, "is a TCP stream that a rate of the path holds"),
     (

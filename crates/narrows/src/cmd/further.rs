@@ -1,13 +1,13 @@
 //! What a direct measurement asks further where its answer is a symptom, or where a slow stream has
 //! none: a probe of the path. That something is lost does not say whether at random, by a policer
-//! or in a queue that is too short: the probe tells, and a UDP stream at half of its pace and with
-//! datagrams of another size; of a TCP stream that loses segments the same at half of its rate and
-//! with another congestion control; of what is policed the same stream with another number of
-//! flows; and of each that has a class, where the path limits it in any way, the same in best
-//! effort.
+//! or in a queue that is too short: the probe tells, and a UDP stream at half of its pace, with
+//! datagrams of another size, and one by one; of a TCP stream that loses segments the same at half
+//! of its rate and with another congestion control; of what is policed the same stream with another
+//! number of flows; of round trips after pauses the same one after the other; and of each that has
+//! a class, where the path limits it in any way, the same in best effort.
 
 use super::measurement::{Measurement, Opened};
-use super::variants::{best_effort, control, other_flows, other_size, slower};
+use super::variants::{at_once, best_effort, control, one_by_one, other_flows, other_size, slower};
 use crate::failure::Failure;
 use crate::output::{self, Planned};
 use narrows_explain::limits::{Limit, Sureness};
@@ -131,12 +131,15 @@ fn asked(trial: &Trial, limits: &[Limit]) -> Vec<Trial> {
     if !limits.iter().any(Limit::is_symptom) {
         // What carries so much of one class may carry more of another.
         let class = best_effort(trial).filter(|_| is_of(&CAPACITIES));
-        return class.into_iter().flat_map(|class| [class].into_iter().chain(probe())).collect();
+        // A path that sleeps makes round trips long after each pause alone.
+        let trips = at_once(trial).filter(|_| is_of(&[names::ROUND_TRIP_TIME]));
+        let more = class.into_iter().chain(trips);
+        return more.flat_map(|one| [one].into_iter().chain(probe())).collect();
     }
     let is_policed = is_of(&[names::PATH_POLICED, names::PATH_VOLUME]);
     let flows = other_flows(trial).filter(|_| is_policed);
-    let others = slower(trial).into_iter().chain(other_size(trial)).chain(flows);
-    others.chain(best_effort(trial)).chain(probe()).collect()
+    let others = slower(trial).into_iter().chain(other_size(trial)).chain(one_by_one(trial));
+    others.chain(flows).chain(best_effort(trial)).chain(probe()).collect()
 }
 
 /// A slower stream sends too few segments at half of its rate to tell what becomes of them.
@@ -217,6 +220,27 @@ mod tests {
         assert_eq!(of(None, names::TCP_RETRANSMITS).len(), 1, "a symptom is probed");
         let best: Vec<Option<u8>> = classes(of(Some(8), names::TCP_RETRANSMITS));
         assert_eq!(best, [Some(0)]);
+    }
+
+    #[test]
+    fn what_bursts_and_pauses_do_is_asked_by_runs_without_them() {
+        use narrows_model::load::{StreamParams, TripParams};
+        let mut bursts = between(&Workload::UDP_STREAM);
+        bursts.params.rate_bps = Some(150_000_000);
+        let sender = Some("gso".to_owned());
+        bursts.params.stream = Some(StreamParams { sender, ..StreamParams::default() });
+        let asked_by = |trial: &Trial, rule: &str| asked(trial, &[limit_by(rule)]);
+        let sent_by = |one: &Trial| one.params.stream.as_ref()?.sender.clone();
+        let all = asked_by(&bursts, names::DATAGRAMS_DROPPED);
+        let single = all.iter().find(|one| sent_by(one).as_deref() == Some("send"));
+        assert_eq!(single.and_then(|one| one.params.rate_bps), Some(150_000_000));
+        let mut paused = between(&Workload::TCP_RR);
+        paused.params.trip = Some(TripParams { per_second: Some(5), ..TripParams::default() });
+        let all = asked_by(&paused, names::ROUND_TRIP_TIME);
+        let [at_once, probe] = all.as_slice() else { panic!("{all:?}") };
+        assert_eq!(at_once.params.trip, None);
+        assert_eq!(probe.kind, Workload::PathProbe);
+        assert!(asked_by(&paused, names::PACKET_COST).is_empty());
     }
 
     #[test]

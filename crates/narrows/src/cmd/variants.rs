@@ -3,7 +3,9 @@
 use crate::cause::Cause;
 use crate::failure::Failure;
 use narrows_model::Bytes;
+use narrows_model::calls;
 use narrows_model::host::Host;
+use narrows_model::options::trips::OVERLAP;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
 use narrows_plan::direct as plan;
@@ -31,6 +33,7 @@ pub fn contrasts(trials: &[Trial], senders: &[&Host]) -> Result<Vec<Trial>, Fail
         return Err(Failure::of(Cause::ONE_HOST, says));
     }
     let others = slower(trial).into_iter().chain(other_size(trial)).chain(control(trials, senders));
+    let others = others.chain(one_by_one(trial)).chain(at_once(trial));
     let others = others.chain(other_flows(trial)).chain(best_effort(trial));
     Ok(others.chain([plan::probe(trial)]).collect())
 }
@@ -50,6 +53,20 @@ pub fn other_size(trial: &Trial) -> Option<Trial> {
     let is_paced = trial.params.rate_bps.is_some_and(|rate| rate > 0);
     let other = if size <= DOUBLED_MAX { 2 * size } else { size / 2 };
     (is_paced && trial.kind == Workload::UDP_STREAM).then(|| plan::sized(trial, Bytes(other)))
+}
+
+/// A paced UDP stream whose calls hand over many datagrams, with a call for each.
+pub fn one_by_one(trial: &Trial) -> Option<Trial> {
+    let sender = trial.params.stream.as_ref()?.sender.as_deref()?;
+    let is_paced = trial.params.rate_bps.is_some_and(|rate| rate > 0);
+    (is_paced && calls::JOINED.contains(&sender)).then(|| plan::sent_by(trial, calls::SEND))
+}
+
+/// Round trips at set times, one after the other.
+pub fn at_once(trial: &Trial) -> Option<Trial> {
+    let is_due = trial.params.trip.as_ref().is_some_and(|trip| trip.per_second.is_some());
+    let overlaps = OVERLAP.of(&trial.params).unwrap_or(false);
+    (is_due && !overlaps).then(|| plan::one_after_the_other(trial))
 }
 
 /// Flows to compare one with.

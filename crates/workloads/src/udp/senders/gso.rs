@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::OnceLock;
 
 pub static SENDER: SenderKind = SenderKind {
-    name: "gso",
+    name: narrows_model::calls::GSO,
     says: "one send that the kernel or the NIC cuts into datagrams (UDP_SEGMENT)",
     batch: |message| (BYTES_MAX / message.max(1)).clamp(1, segments_max()),
     make: |flow, message| {

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 pub static SENDER: SenderKind = SenderKind {
-    name: "sendmmsg",
+    name: narrows_model::calls::SENDMMSG,
     says: "one call for 32 datagrams",
     batch: |_| BATCH,
     make: |_, _| Ok(Box::new(Sendmmsg)),
