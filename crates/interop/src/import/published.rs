@@ -23,7 +23,7 @@ use toml::de::DeTable;
 pub static TOOL: Tool = Tool { name: "published", recognises, parse };
 
 /// Ends of columns, their unit, and what one of them is.
-const UNITS: [(&str, Unit, f64); 7] = [
+const UNITS: [(&str, Unit, f64); 9] = [
     ("gbps", Unit::BitsPerSecond, 1e9),
     ("mbps", Unit::BitsPerSecond, 1e6),
     ("gb_s", Unit::BytesPerSecond, 1e9),
@@ -31,6 +31,9 @@ const UNITS: [(&str, Unit, f64); 7] = [
     ("us", Unit::Nanos, 1e3),
     ("ns", Unit::Nanos, 1.0),
     ("times", Unit::Share, 1.0),
+    // Run times of applications; whole words, since `s` and `min` end other columns.
+    ("minutes", Unit::Nanos, 60e9),
+    ("seconds", Unit::Nanos, 1e9),
 ];
 
 /// Columns of tables of servers: what `report --servers --published` reads.
@@ -48,6 +51,9 @@ const OTHERS: [&str; 4] = ["note", "bound", AGAINST, SAYS];
 
 /// The column of the source's own words, and the workload of the run that stands for them.
 const SAYS: &str = "says";
+
+/// The workload of a run that stands for a program's run time.
+const RUN_TIME: &str = "run-time";
 
 /// The level of a factor that holds for all of its levels.
 const ANY: &str = "any";
@@ -100,7 +106,10 @@ fn parse(text: &str) -> Result<Output, Unusable> {
         for (name, value) in row {
             let Some((protocol, unit, scale)) = figure(name) else { continue };
             let value = value.as_float().or(value.as_integer().map(|n| n as f64));
-            let mut run = Run::new(kind(protocol, unit));
+            // In seconds and minutes nobody tells the latency of a network.
+            let is_run_time = unit == Unit::Nanos && scale >= 1e9;
+            let kind = if is_run_time { RUN_TIME.to_owned() } else { kind(protocol, unit) };
+            let mut run = Run::new(kind);
             (run.levels, run.notes) = (factors.clone(), notes.clone());
             if !protocol.is_empty() {
                 run = run.level("protocol", protocol.to_uppercase());
@@ -211,6 +220,17 @@ mod tests {
         let levels: Vec<&str> = run.levels.iter().map(|level| level.level.as_str()).collect();
         assert_eq!((levels, run.notes.len()), (vec!["any", "RoCEv1"], 0));
     }
+
+    #[test]
+    fn run_times_are_no_latency_of_a_network() {
+        let text = "factors = ['application', 'MTU']\n[source]\n[[row]]\napplication = 'vasp'\n\
+                    MTU = 1500\nminutes = 52.30\n[[row]]\napplication = 'wrf'\nseconds = 90\n";
+        let runs = parse(text).expect("runs").runs;
+        let told: Vec<(&str, f64)> =
+            runs.iter().map(|run| (run.kind.as_str(), run.figures[0].value)).collect();
+        assert_eq!(told, [("run-time", 52.30 * 60e9), ("run-time", 90e9)]);
+    }
+
     const NAMED: &str = "factors = ['test', 'size']\n[source]\n[[row]]\ntest = 'TCP fan-in'\n\
                          size = 'best'\nmbps = 3500\nnote = 'MTU 9K'\n";
 
