@@ -46,7 +46,7 @@ pub(crate) const SYSTEM_SAYS: &str = "system: the kernel's share of the CPU time
      the ranks on this host; ranks on other hosts are not in it";
 
 /// Name of the application, as its study has it.
-pub(crate) fn name(stored: &StoredStudy) -> &str {
+pub fn name(stored: &StoredStudy) -> &str {
     let is_run = |trial: &&Trial| trial.kind.as_str() == APPLICATION;
     let mut runs = stored.trials.iter().filter(is_run).flat_map(|trial| stored.records_of(trial));
     let name = runs.find_map(|record| Some(record.external.as_ref()?.tool.as_str()));

@@ -2,7 +2,7 @@
 //! paper on iWARP shows by a figure an application, and its table of jumbo frames.
 
 use crate::plots::facets;
-use crate::{Analysis, app, table};
+use crate::{Analysis, app, beside, table};
 use maud::{Markup, PreEscaped, html};
 use narrows_app::cells::NONE;
 use narrows_app::fabrics::{Fabrics, fabrics};
@@ -31,6 +31,9 @@ pub struct Application {
     pub frames: Vec<Frames>,
     /// What other fabrics are worth to it than the first of a place.
     pub fabrics: Vec<Fabrics>,
+    /// What others published of it, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beside: Option<beside::Beside>,
 }
 
 impl Application {
@@ -38,7 +41,13 @@ impl Application {
     pub fn of(stored: &StoredStudy) -> Option<Self> {
         let scaling = Scaling::of(stored)?;
         let name = app::name(stored).to_owned();
-        Some(Self { name, frames: frames(&scaling), fabrics: fabrics(&scaling), scaling })
+        let (frames, fabrics) = (frames(&scaling), fabrics(&scaling));
+        Some(Self { name, frames, fabrics, scaling, beside: None })
+    }
+
+    /// Sets what others published of it beside its cells.
+    pub fn set_beside(&mut self, others: &[StoredStudy]) {
+        self.beside = beside::of(&self.name, &self.scaling, others);
     }
 
     fn title(&self) -> String {
@@ -127,6 +136,7 @@ pub fn text(all: &[Application]) -> String {
             text += &table::lines(&rows, |_| false);
         }
         text += &notes(one).into_iter().map(|note| format!("  {note}\n")).collect::<String>();
+        text += &one.beside.as_ref().map_or_else(String::new, beside::lines);
         text.push('\n');
     }
     if all.iter().any(|one| !one.frames.is_empty()) {
@@ -241,6 +251,7 @@ pub fn section(analysis: &Analysis<'_>) -> Markup {
             h3 { (one.title()) }
             (tabled(&["fabric"], &app::HEAD, rows(one)))
             @for note in notes(one) { p class="soft" { (note) } }
+            @if let Some(beside) = &one.beside { (published(beside)) }
         }
         @if all.iter().any(|one| !one.frames.is_empty()) {
             h3 { (FRAMES) }
@@ -255,6 +266,14 @@ pub fn section(analysis: &Analysis<'_>) -> Markup {
             "Medians with intervals of 95 %, of fewer than six runs the lowest and the highest. Frames \
              and fabrics are judged where both have six runs and the whole range of their ratio lies on one side."
         }
+    }
+}
+
+fn published(one: &beside::Beside) -> Markup {
+    html! {
+        h4 { (beside::TITLE) }
+        (tabled(&[], &beside::HEAD, beside::rows(one).into_iter()))
+        @for says in beside::sentences(one) { p class="soft" { (says) } }
     }
 }
 
@@ -307,7 +326,7 @@ mod tests {
     fn application(base_ranks: Option<u32>, curves: Vec<Curve>) -> Application {
         let scaling = Scaling { curves, base_ranks, predictions: Vec::new() };
         let (frames, fabrics) = (Vec::new(), fabrics(&scaling));
-        Application { name: "md".to_owned(), scaling, frames, fabrics }
+        Application { name: "md".to_owned(), scaling, frames, fabrics, beside: None }
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub mod anomalies;
 pub mod answer;
 pub mod app;
 pub mod applications;
+pub mod beside;
 pub mod brief;
 mod built;
 pub mod bus;
@@ -206,6 +207,12 @@ impl<'a> Analysis<'a> {
     /// The applications of other studies too, in one figure with those of this.
     pub fn with_applications(mut self, more: Vec<Application>) -> Self {
         self.applications.extend(more);
+        self
+    }
+
+    /// What others published of the applications beside their own cells.
+    pub fn with_published(mut self, others: &[StoredStudy]) -> Self {
+        self.applications.iter_mut().for_each(|one| one.set_beside(others));
         self
     }
 

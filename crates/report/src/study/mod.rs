@@ -9,7 +9,7 @@ pub mod page;
 pub mod plot;
 mod populated;
 mod priced;
-mod reference;
+pub(crate) mod reference;
 pub mod side;
 pub mod sized;
 pub mod tabled;

@@ -24,7 +24,7 @@ const BOUND: &str = "bound";
 
 /// What stands before a factor in whose level another cell differs, of which a figure is so many
 /// times that one's.
-pub(super) const AGAINST: &str = "against ";
+pub(crate) const AGAINST: &str = "against ";
 
 /// How many medians of the references have a cell that they stand beside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -36,7 +36,7 @@ pub struct Joined {
 }
 
 /// Levels by factor, both in small letters.
-pub(super) type Levels = BTreeMap<String, String>;
+pub(crate) type Levels = BTreeMap<String, String>;
 
 /// Small letters: two studies need not write a factor alike.
 pub fn levels(trial: &Trial) -> Levels {
@@ -46,7 +46,7 @@ pub fn levels(trial: &Trial) -> Levels {
 
 /// A median of another study.
 #[derive(Clone)]
-pub(super) struct Median {
+pub(crate) struct Median {
     pub levels: Levels,
     /// The same in the words of the source.
     pub said: Vec<Level>,
@@ -111,7 +111,7 @@ impl Median {
 }
 
 /// A cell of the study, with its median where it has one.
-pub(super) struct Cell {
+pub(crate) struct Cell {
     pub levels: Levels,
     pub unit: Unit,
     pub value: Option<f64>,
@@ -177,7 +177,7 @@ fn joined(files: &[Vec<Median>], cells: &[Cell]) -> (Vec<Option<f64>>, Joined) {
 }
 
 /// A study's cells, in its order.
-pub(super) fn cells(stored: &StoredStudy, summaries: &[Summary]) -> Vec<Cell> {
+pub(crate) fn cells(stored: &StoredStudy, summaries: &[Summary]) -> Vec<Cell> {
     stored.trials.iter().zip(summaries).map(cell).collect()
 }
 
@@ -188,7 +188,7 @@ fn cell((trial, summary): (&Trial, &Summary)) -> Cell {
 }
 
 /// What a reference says.
-pub(super) fn medians(other: &StoredStudy) -> Vec<Median> {
+pub(crate) fn medians(other: &StoredStudy) -> Vec<Median> {
     let summaries = summarise(other);
     let cells = other.trials.iter().zip(&summaries);
     cells.filter_map(|(trial, summary)| median(other, trial, summary)).collect()
@@ -216,7 +216,7 @@ fn median(other: &StoredStudy, trial: &Trial, summary: &Summary) -> Option<Media
 }
 
 /// The cells that a median is of, by their index.
-fn of_same(one: &Median, all: &[Median], cells: &[Cell]) -> Vec<usize> {
+pub(crate) fn of_same(one: &Median, all: &[Median], cells: &[Cell]) -> Vec<usize> {
     let of_unit: Vec<(usize, &Levels)> = cells
         .iter()
         .enumerate()
