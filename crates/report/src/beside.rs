@@ -381,3 +381,6 @@ pub fn text(beside: &Beside, screen: &Screen) -> String {
     }
     text + &sentences(beside).iter().map(|says| screen.prose(says, "  ")).collect::<String>()
 }
+
+#[cfg(test)]
+mod tests;
