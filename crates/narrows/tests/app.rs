@@ -452,6 +452,83 @@ fn several_applications_are_one_figure_and_other_files_none() {
     );
 }
 
+/// A table of one's own, since a place with MTUs needs root: two seconds less than is needed here.
+#[test]
+fn published_times_stand_beside_own_cells() {
+    let dir = folder("app-reference");
+    let Some(launcher) = launcher(&dir) else { return };
+    let table = dir.join("table.toml");
+    let row = |more: &str| format!("[[row]]\napplication = 'Made-up'\n{more}\n");
+    let text = "factors = ['application', 'fabric', 'ranks']\n[source]\ntitle = 'a paper'\n"
+        .to_owned()
+        + &row("fabric = 'tcp:lo'\nranks = 2\nseconds = 5")
+        + &row("fabric = 'iwarp'\nranks = 2\nminutes = 1.5");
+    std::fs::write(&table, text).expect("file");
+    let does = "[ \"$RANKS\" = 1 ] && echo time 12 || echo time 7";
+    let file = study(&dir, does, "[1, 2]", "");
+    let beside = |mut command: Command| {
+        let output = run(command.arg("--reference").arg(&table));
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        out(&output).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let wanted = "tcp:lo (here) none 2 5.00 s 7.00 s +40.0 % a paper";
+    let apart = "beside no cell: a paper: 90.00 s of application Made-up, fabric iwarp, ranks 2: no \
+                 cell here has application made-up, fabric iwarp, ranks 2";
+    let check = |text: &str| {
+        assert!(text.contains(wanted) && text.contains(apart), "{text}");
+        assert!(text.contains("without a published figure: 2 cells of this study"), "{text}");
+    };
+    check(&beside(app(&dir, &launcher, &file)));
+    let stored = left(&dir, "made-up");
+    let [mut again, mut report, mut page] = [narrows(), narrows(), narrows()];
+    again.arg("app").arg(&stored);
+    report.arg("report").arg(&stored);
+    check(&beside(again));
+    let text = beside(report);
+    assert!(text.contains(wanted), "{text}");
+    page.arg("report").arg(&stored).args(["--format", "html"]);
+    assert!(beside(page).contains("+40.0 %"));
+    let told = run(narrows().arg("app").arg(&stored).arg("--json").arg("--reference").arg(&table));
+    assert_eq!(json(&told)["beside"]["cells"][0]["published"], 5e9);
+    // Another run of the same study stands beside all three of its cells.
+    let own = run(narrows().arg("app").arg(&stored).arg("--reference").arg(&stored));
+    assert_eq!(out(&own).matches("+0.0 %").count(), 3, "{}", out(&own));
+}
+
+#[test]
+fn foreign_tables_are_refused_by_name_before_anything_runs() {
+    let dir = folder("app-foreign");
+    let file = study(&dir, "echo time 7", "[1, 2]", "");
+    let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/published");
+    let refused = |table: &Path, says: &str| {
+        let mut command = narrows();
+        command.arg("app").arg(&file).arg("--dry-run").arg("--reference").arg(table);
+        common::fails(&mut command, 2, says);
+    };
+    let says = "iwarp-applications.toml: it is of vasp, and this is of made-up";
+    refused(&published.join("iwarp-applications.toml"), says);
+    let says = "iwarp-fabrics.toml: no figure in it says which application it is of";
+    refused(&published.join("iwarp-fabrics.toml"), says);
+    let single = dir.join("single.toml");
+    let text =
+        "[source]\ntitle = 'x'\n[[row]]\nname = 'vasp_mtu1500'\nvalue = 52.3\nunit = 'min'\n";
+    std::fs::write(&single, text).expect("file");
+    refused(&single, "single.toml");
+    refused(&dir.join("none.toml"), "none.toml");
+}
+
+/// The published minutes of VASP are those of the paper, once.
+#[test]
+fn the_table_of_applications_that_ships_has_the_papers_minutes() {
+    let file = "../../studies/published/iwarp-applications.toml";
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file));
+    let table: toml::Table = text.expect("a table").parse().expect("TOML");
+    let rows = table["row"].as_array().expect("rows").iter();
+    let told: Vec<(Option<i64>, Option<f64>)> =
+        rows.map(|row| (row["MTU"].as_integer(), row["minutes"].as_float())).collect();
+    assert_eq!(told, [(Some(1500), Some(52.30)), (Some(9000), Some(51.26))]);
+}
+
 /// The studies that ship, read by the tool itself; they are run by hand.
 #[test]
 fn studies_of_applications_can_be_read() {

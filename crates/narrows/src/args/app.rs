@@ -1,12 +1,15 @@
 //! The command lines of `app` and of what it starts.
 
-use super::DemandArgs;
+use super::{DemandArgs, ReferenceArgs};
 use clap::Args as ClapArgs;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Options of `app`.
 #[derive(ClapArgs)]
+#[command(mut_arg("reference", |reference| reference.value_name("FILE").help(
+    "What others published of this application by fabric, MTU and ranks (TOML), or another study of \
+     it, beside its own cells; several times for several")))]
 pub struct AppArgs {
     /// The study, a TOML file of your own; or the .narrows file of its results, to show it again
     #[arg(value_name = "STUDY")]
@@ -42,6 +45,9 @@ pub struct AppArgs {
     /// Print the results as JSON
     #[arg(long, short = 'J')]
     pub json: bool,
+    /// What stands beside its cells.
+    #[command(flatten)]
+    pub reference: ReferenceArgs,
     /// What the figures must be.
     #[command(flatten)]
     pub demands: DemandArgs,

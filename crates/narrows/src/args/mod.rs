@@ -17,6 +17,7 @@ mod neighbours;
 mod out;
 mod paths;
 mod placement;
+mod reference;
 mod search;
 mod stored;
 mod study;
@@ -40,6 +41,7 @@ pub use neighbours::NeighboursArgs;
 pub use out::OutArgs;
 pub use paths::PathsArgs;
 pub use placement::PlacementArgs;
+pub use reference::ReferenceArgs;
 pub use search::AnomalyArgs;
 pub use stored::{
     CompareArgs, ExplainArgs, ExportArgs, HistoryArgs, ImportArgs, ListArgs, VerifyArgs,
@@ -502,11 +504,9 @@ pub struct ReportArgs {
     /// The same as --format json
     #[arg(long, short = 'J', conflicts_with = "format")]
     pub json: bool,
-    /// Another study whose medians are shown alongside, joined by levels: one of another server, or
-    /// what others published (TOML), or an output that can be imported; several times for several.
-    /// Of several studies it is of all, of the one that is called as it is, or of NAME in NAME=FILE
-    #[arg(long, value_name = "[NAME=]FILE", alias = "beside")]
-    pub reference: Vec<PathBuf>,
+    /// What stands beside the figures.
+    #[command(flatten)]
+    pub reference: ReferenceArgs,
     /// Write every figure into this folder, which is made, as SVG, and what a study's were drawn
     /// from as CSV
     #[arg(long, value_name = "DIR")]

@@ -56,4 +56,9 @@ impl Cause {
     /// A reference for a file that the report does not have.
     pub const NO_PART: Self =
         Self::usage("NAME in --reference NAME=FILE is a file of the report, without its ending");
+    /// A published table, or a study, of another application or of none.
+    pub const FOREIGN_TABLE: Self = Self::usage(
+        "`application` is among the factors of such a table, and in a row the name of the study that \
+         it stands beside: docs/app.md",
+    );
 }

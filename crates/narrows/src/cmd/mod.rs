@@ -42,6 +42,7 @@ pub mod placement;
 pub mod predict;
 mod published;
 pub mod rdma;
+mod references;
 pub mod report;
 pub mod search;
 pub mod serve;

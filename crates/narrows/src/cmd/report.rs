@@ -1,6 +1,7 @@
 //! `narrows report FILE`: everything that can be computed from a study file, again.
 
 use super::demands;
+use super::references::{self, stem, study_of};
 use crate::args::ReportArgs;
 use crate::cause::Cause;
 use crate::failure::Failure;
@@ -11,8 +12,6 @@ use narrows_report::applications::Application;
 use narrows_report::joint::{self, Part};
 use narrows_report::{Analysis, data, figures};
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
@@ -20,7 +19,7 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let stored = narrows_store::read(file)?;
     if !args.more.is_empty() && Application::of(&stored).is_none() {
         let parts = parts(file, &args.more, stored)?;
-        let references = references(&args.reference, &parts)?;
+        let references = references::all(&args.reference.files, &parts)?;
         let stored = joint::merged(&parts)
             .map_err(|why| Failure::of(Cause::NOT_TOGETHER, why.to_string()))?;
         written(args, &Analysis::joint(&stored, &parts, &references))?;
@@ -28,36 +27,21 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
             .iter()
             .try_fold(0, |code, part| demands::judged_of(&part.stored, &args.demands, code));
     }
-    let more = applications(file, &args.more, &stored)?;
-    let references = references(&args.reference, &[])?;
-    written(args, &Analysis::beside(&stored, &references).with_applications(more))?;
-    demands::judged(file, &args.demands, 0)
-}
-
-/// Another study with the file that it is of: `NAME=FILE` says so, or its own name does.
-fn reference(named: &Path, parts: &[Part]) -> Result<StoredStudy, Failure> {
-    let text = named.to_string_lossy();
-    let Some((name, file)) = text.split_once('=').filter(|_| !named.exists()) else {
-        let reference = study_of(named)?;
-        return Ok(match joint::whose(parts, &stem(named)) {
-            Some(name) => joint::of_file(reference, name),
-            None => reference,
-        });
-    };
-    let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
-    if !names.contains(&name) {
-        let says = format!("--reference {text}: no file is called {name}");
-        let mut hint = "NAME=FILE is for reports of several files".to_owned();
-        if !names.is_empty() {
-            hint = format!("they are called {}", names.join(", "));
+    match Application::of(&stored) {
+        Some(first) => {
+            let more = applications(&args.more)?;
+            let names: Vec<&str> =
+                [&first].into_iter().chain(&more).map(|one| one.name.as_str()).collect();
+            let published = references::of_applications(&args.reference.files, &names)?;
+            let analysis = Analysis::of(&stored).with_applications(more);
+            written(args, &analysis.with_published(&published))?;
         }
-        return Err(Failure::of(Cause::NO_PART, says).helped_by(hint));
+        None => {
+            let references = references::all(&args.reference.files, &[])?;
+            written(args, &Analysis::beside(&stored, &references))?;
+        }
     }
-    Ok(joint::of_file(study_of(Path::new(file))?, name))
-}
-
-fn references(named: &[PathBuf], parts: &[Part]) -> Result<Vec<StoredStudy>, Failure> {
-    named.iter().map(|named| reference(named, parts)).collect()
+    demands::judged(file, &args.demands, 0)
 }
 
 /// Writes what was asked for: figures and their data, and the report.
@@ -98,34 +82,8 @@ fn parts(first: &Path, more: &[PathBuf], stored: StoredStudy) -> Result<Vec<Part
     Ok(parts)
 }
 
-fn stem(file: &Path) -> String {
-    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// What a file of a study begins with, whatever it is called (SQLite's format, section 1.3.1).
-const STORED: &[u8; 16] = b"SQLite format 3\0";
-
-fn is_stored(file: &Path) -> bool {
-    let mut begins = [0; STORED.len()];
-    let read = File::open(file).and_then(|mut file| file.read_exact(&mut begins));
-    read.is_ok() && begins == *STORED || file.extension().is_some_and(|end| end == "narrows")
-}
-
-/// Another study, or a table or output of a tool that can be imported as one.
-fn study_of(file: &Path) -> Result<StoredStudy, Failure> {
-    if is_stored(file) { Ok(narrows_store::read(file)?) } else { super::import::unstored(file) }
-}
-
-/// The applications of further files; each file must have one, the first too.
-fn applications(
-    file: &Path,
-    more: &[PathBuf],
-    first: &StoredStudy,
-) -> Result<Vec<Application>, Failure> {
-    if more.is_empty() {
-        return Ok(Vec::new());
-    }
-    of(file, first)?;
+/// The applications of further files; each file must have one.
+fn applications(more: &[PathBuf]) -> Result<Vec<Application>, Failure> {
     more.iter().map(|file| of(file, &narrows_store::read(file)?)).collect()
 }
 

@@ -8,7 +8,7 @@ mod speed;
 
 use crate::args::AppArgs;
 use crate::cause::Cause;
-use crate::cmd::demands;
+use crate::cmd::{demands, references};
 use crate::failure::{Failure, STOPPED, VERDICT};
 use crate::{output, screen, stop};
 use narrows_app::AppError;
@@ -16,7 +16,8 @@ use narrows_app::cells::cells;
 use narrows_app::definition::Definition;
 use narrows_app::scaling::Scaling;
 use narrows_control::key;
-use narrows_model::study::Ended;
+use narrows_model::study::{Ended, StoredStudy};
+use narrows_report::beside::{self, Told};
 use narrows_report::{app as report, figures};
 use rig::Rig;
 use sheet::Sheet;
@@ -28,7 +29,7 @@ const STUDY_BYTES_MAX: u64 = 16 << 20;
 
 pub fn run(args: &AppArgs) -> Result<u8, Failure> {
     if args.study.extension().is_some_and(|ending| ending == "narrows") {
-        return present(args, &args.study);
+        return again(args);
     }
     let mut definition = read(&args.study)?;
     definition.repeats = match (args.repeats, args.quick) {
@@ -36,6 +37,8 @@ pub fn run(args: &AppArgs) -> Result<u8, Failure> {
         (None, true) => 1,
         (None, false) => definition.repeats,
     };
+    // Before hours of runs, and not after them.
+    let published = references::of_applications(&args.reference.files, &[&definition.name])?;
     if args.dry_run {
         output::print(&ahead::outlook(&definition, args.measures_fabrics()))?;
         return Ok(0);
@@ -59,7 +62,7 @@ pub fn run(args: &AppArgs) -> Result<u8, Failure> {
         note!("what was measured is kept in {}", file.display());
         return Ok(STOPPED);
     }
-    let code = present(args, &file)?;
+    let code = present(args, &file, &narrows_store::read(&file)?, &published)?;
     if code == 0 {
         // Runs whose results are wrong have no figure, and are a verdict.
         output::nothing_measured(&file)?;
@@ -104,13 +107,29 @@ fn measure(rig: &Rig<'_>, sheet: &mut Sheet, seed: u64, stop: &AtomicBool) -> Re
     Ok(())
 }
 
-fn present(args: &AppArgs, file: &Path) -> Result<u8, Failure> {
-    let stored = narrows_store::read(file)?;
-    let scaling = Scaling::of(&stored).ok_or_else(|| {
+/// What came of it, from the file of its results.
+fn again(args: &AppArgs) -> Result<u8, Failure> {
+    let stored = narrows_store::read(&args.study)?;
+    let names = [report::name(&stored)];
+    let published = match Scaling::of(&stored) {
+        Some(_) => references::of_applications(&args.reference.files, &names)?,
+        None => Vec::new(),
+    };
+    present(args, &args.study, &stored, &published)
+}
+
+fn present(
+    args: &AppArgs,
+    file: &Path,
+    stored: &StoredStudy,
+    published: &[StoredStudy],
+) -> Result<u8, Failure> {
+    let scaling = Scaling::of(stored).ok_or_else(|| {
         Failure::of(Cause::NO_APP, format!("{} holds no application's runs", file.display()))
     })?;
+    let beside = beside::of(report::name(stored), &scaling, published);
     if let Some(svg) = &args.svg {
-        let drawn = figures::of_application(&scaling, &stored);
+        let drawn = figures::of_application(&scaling, stored);
         if drawn.is_empty() {
             note!("{} is not written: no run that counts", svg.display());
         } else {
@@ -118,11 +137,14 @@ fn present(args: &AppArgs, file: &Path) -> Result<u8, Failure> {
         }
     }
     let text = if args.json {
-        serde_json::to_string_pretty(&scaling).unwrap_or_default() + "\n"
+        let told = Told { scaling: &scaling, beside: beside.as_ref() };
+        serde_json::to_string_pretty(&told).unwrap_or_default() + "\n"
     } else {
-        report::text(&scaling, &stored, &screen::of_output())
+        let screen = screen::of_output();
+        let beside = beside.map_or_else(String::new, |beside| beside::text(&beside, &screen));
+        report::text(&scaling, stored, &screen) + &beside
     };
     output::print_json_or_text(args.json, &text)?;
     let verdict = if scaling.has_wrong_results() { VERDICT } else { 0 };
-    demands::judged_of(&stored, &args.demands, verdict)
+    demands::judged_of(stored, &args.demands, verdict)
 }
