@@ -529,6 +529,45 @@ fn the_table_of_applications_that_ships_has_the_papers_minutes() {
     assert_eq!(told, [(Some(1500), Some(52.30)), (Some(9000), Some(51.26))]);
 }
 
+/// WRF's study read on a short log that is made up: what is summed, and what is no figure.
+#[test]
+fn wrfs_figure_is_the_sum_of_its_steps_and_its_check_the_hour_of_the_end() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/wrf.toml");
+    let text = std::fs::read_to_string(&file).expect("a study");
+    let study = narrows_app::definition::Definition::parse(&text).expect("wrf");
+    let log = "taskid: 0 hostname: n1\n Ntasks in X            2 , ntasks in Y            2\n\
+               Timing for Writing wrfout_d01_2001-10-25_00:00:00 for domain        1:    7.5 \
+               elapsed seconds\n\
+               Timing for main: time 2001-10-25_00:01:12 on domain   2:    0.75000 elapsed \
+               seconds\n\
+               Timing for main: time 2001-10-25_00:01:12 on domain   1:    2.50000 elapsed \
+               seconds\n\
+               Timing for main (dt= 72.00): time 2001-10-25_00:02:24 on domain   1:    1.25000 \
+               elapsed seconds\n\
+               Timing for main: time 2001-10-25_03:00:00 on domain   1:   10.25000 elapsed \
+               seconds\n\
+               d01 2001-10-25_03:00:00 wrf: SUCCESS COMPLETE WRF\n";
+    assert_eq!(study.figure.file.as_deref(), Some("rsl.out.0000"));
+    assert_eq!(study.figure.read(log), Ok(14e9));
+    let [check] = &study.checks[..] else { panic!("one check") };
+    assert_eq!(check.contract.file.as_deref(), Some("rsl.error.0000"));
+    assert_eq!((check.contract.read(log), check.want), (Ok(3.0), 3.0));
+    // A run that stopped, a step that is too long for its field, and no step at all.
+    let stopped = log.replace("SUCCESS COMPLETE", "FATAL CALLED");
+    assert!(check.contract.read(&stopped).is_err());
+    let wide = log.replace("  10.25000", "**********");
+    let says = study.figure.read(&wide).expect_err("no sum without a step").to_string();
+    assert_eq!(says, "'**********' is no number");
+    assert!(study.figure.read("d01 2001-10-25_03:00:00 wrf: SUCCESS COMPLETE WRF\n").is_err());
+    let dry = run(narrows().arg("app").arg(&file).args(["--dry-run", "--without-fabrics"]));
+    assert_eq!(dry.status.code(), Some(0), "{}", err(&dry));
+    assert!(out(&dry).contains("openib:nes0"), "{}", out(&dry));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if !std::env::split_paths(&path).any(|folder| folder.join("wrf.exe").exists()) {
+        assert!(out(&dry).contains("not installed: wrf.exe\n"), "{}", out(&dry));
+    }
+}
+
 /// The studies that ship, read by the tool itself; they are run by hand.
 #[test]
 fn studies_of_applications_can_be_read() {
@@ -539,6 +578,7 @@ fn studies_of_applications_can_be_read() {
         ("hpcc", "hpcc"),
         ("lammps", "lmp"),
         ("quantum-espresso", "pw.x"),
+        ("wrf", "wrf.exe"),
     ] {
         let file = folder.join(format!("{name}.toml"));
         let text = std::fs::read_to_string(&file).expect("a study");
