@@ -128,6 +128,11 @@ fn slow_and_dead_are_named() {
         .map(|one| (one["what"].as_str().expect("a word"), one["host"].as_u64().unwrap_or(99)))
         .collect();
     assert_eq!(suspects, [("dead", DEAD as u64), ("sends", SLOW as u64)], "{json}");
+    // It is shaped, and has buffers as all have: they are told apart.
+    let buffers = json["socket_buffers"].as_array().expect("a list");
+    assert_eq!(buffers.len(), 1, "{json}");
+    assert_eq!((&buffers[0]["host"], &buffers[0]["buffer"]), (&SLOW.into(), &"send".into()));
+    assert_eq!(buffers[0]["told"], "allows-more", "{json}");
     let cells = json["mesh"]["cells"].as_array().expect("cells");
     assert_eq!(cells.len(), 56);
     for cell in cells {

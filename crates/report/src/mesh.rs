@@ -4,7 +4,7 @@ use crate::drawn::Screen;
 use crate::figures::alone;
 use crate::fleet::{Fleet, Member};
 use crate::plots::heat;
-use crate::{table, words};
+use crate::{mesh_windows, table, words};
 use narrows_model::host::Host;
 use narrows_model::study::StoredStudy;
 use narrows_model::units::three_digits;
@@ -33,6 +33,9 @@ pub fn text(mesh: &Mesh, stored: &StoredStudy, names: &[String], screen: &Screen
         text += &screen.prose(&format!("  {}", suspect(named, mesh, names)), "    ");
         for fact in facts(named.suspect, stored, names) {
             text += &screen.prose(&format!("    {fact}"), "      ");
+        }
+        for window in mesh_windows::of(named.suspect, mesh, stored) {
+            text += &screen.prose(&format!("    {}", window.says(names)), "      ");
         }
     }
     if names.len() <= MAP_MAX {

@@ -6,13 +6,15 @@ mod planted;
 #[path = "../../stats/tests/told/mod.rs"]
 mod told;
 
-use narrows_model::Change;
+use narrows_model::fact::Fact;
 use narrows_model::host::Host;
-use narrows_model::load::Role;
+use narrows_model::load::{EndReport, Role};
+use narrows_model::record::{Record, Reported};
 use narrows_model::study::{RATE, Search, StoredStudy};
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{Level, NetworkPath, Trial};
 use narrows_model::units::Unit;
+use narrows_model::{Bytes, Change};
 use narrows_profile::{Breakdown, Class, ClassShare, EndProfile, NamedShare, TrialProfile};
 use narrows_report::diagnosis::Diagnosis;
 use narrows_report::drawn::Screen;
@@ -87,6 +89,52 @@ fn hosts_that_nobody_read_have_no_odd_memory() {
     study.peer_hosts[2] = Host::default();
     let unread = text(&study);
     assert!(unread.contains("gamma: slow both ways") && !unread.contains("gamma has"), "{unread}");
+}
+
+/// Beta sends 200 Mb/s where the others send 400: once with buffers of 2,304 B, which allow 230
+/// Mb/s over 80 us, and once with those that may grow to 4 MiB.
+#[test]
+fn a_slow_hosts_buffers_are_why_or_are_told_apart() {
+    let ways = [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)];
+    let pairs = ways.map(|(from, to)| pair("tcp-stream", from, to));
+    let hosts = |beta: &str| {
+        ["4096 16384 4194304", beta, "4096 16384 4194304"].map(|sizes| {
+            let sizes = Fact::known(sizes.to_owned(), "/proc");
+            Host { tuning: [("net.ipv4.tcp_wmem".to_owned(), sizes)].into(), ..Host::default() }
+        })
+    };
+    let said = |sizes: &str| {
+        let run = |(trial, (from, _)): (&Trial, (u32, u32))| {
+            let slow = from == 1;
+            let mut end = EndReport::default();
+            // As the stream begins: it grows.
+            end.effective.send_buffer_bytes = Some(Bytes(2304));
+            for (key, ns) in [("flow0.rtt_ns", 80_000), ("flow0.rtt_min_ns", 40_000)] {
+                end.readings.put_words("tcp-info", key, ns);
+            }
+            let both = Reported::list(Some(Box::default()), Some(Box::new(end)), None);
+            let rate = if slow { 200e6 } else { 400e6 };
+            Record { reports: both, ..told(trial, 0, rate, Unit::BitsPerSecond) }
+        };
+        let mut study = study(pairs.to_vec(), pairs.iter().zip(ways).map(run).collect());
+        study.peer_hosts = hosts(sizes).to_vec();
+        let mesh = Mesh::of(&study, Limits::default()).expect("a mesh");
+        narrows_report::mesh::text(&mesh, &study, &names(), &Screen::FILE)
+    };
+    let small = said("2304 2304 2304");
+    let wanted = "    why: the send buffer of beta, the largest that net.ipv4.tcp_wmem lets it have: \
+                  2304 B over a round trip of 80.0 us allow 230 Mb/s, and 200 Mb/s came (2 of 2 \
+                  pairs)";
+    assert!(small.contains("beta: sends slowly") && small.contains(wanted), "{small}");
+    let apart = said("4096 16384 4194304");
+    let wanted = "    not the send buffer of beta: 4194304 B over a round trip of 80.0 us allow 419 \
+                  Gb/s, and 200 Mb/s came (2 of 2 pairs)";
+    assert!(apart.contains(wanted) && !apart.contains("why:"), "{apart}");
+    // Small again, and far from what they allow: 16 KiB over 80 us are 1.64 Gb/s.
+    let more = said("4096 16384 16384");
+    assert!(more.contains("allow 1.64 Gb/s, and 200 Mb/s came"), "{more}");
+    // Of a host whose settings nobody read nothing is said.
+    assert!(!said("").contains("buffer of beta"));
 }
 
 #[test]

@@ -24,7 +24,7 @@ use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_plan::mesh::{self as plan, Pair};
 use narrows_plan::{direct as timing, hostset};
-use narrows_report::mesh as report;
+use narrows_report::{mesh as report, mesh_windows};
 use narrows_runner::launch::{is_ssh, srun};
 use narrows_runner::{Crowd, RANK_PAIRS_AT_ONCE, Ranks};
 use narrows_stats::mesh::{Figures, Limits, Mesh, lie_apart};
@@ -308,6 +308,7 @@ fn present(args: &MeshArgs, path: &Path, crew: &Crew, stopped: bool) -> Result<u
     let text = if args.json {
         let document = serde_json::json!({
             "schema_version": SCHEMA_VERSION, "hosts": names, "gone": crew.gone(), "mesh": mesh,
+            "socket_buffers": mesh_windows::all(&mesh, &stored),
         });
         serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
     } else {
