@@ -351,7 +351,7 @@ impl Fault {
             ),
             Self::OutOfPorts => (
                 "the ports of the host that connects, of which none is left for another connection",
-                "widen the range there (sysctl -w net.ipv4.ip_local_port_range=\"32768 60999\"), \
+                "widen the range there (sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"), \
                  let connections in TIME-WAIT give up theirs (net.ipv4.tcp_tw_reuse=1), or use \
                  fewer connections",
             ),

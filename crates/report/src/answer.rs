@@ -6,6 +6,7 @@ use crate::sentences::Answer;
 use crate::study::{Panel, PanelRow, StudyResults, text};
 use crate::{Analysis, latency, neighbours, paths, placement, unmade, wire, words};
 use narrows_explain::limits::{Limit, PACE, Sureness};
+use narrows_model::Bytes;
 use narrows_model::load::Role;
 use narrows_model::load::Wait;
 use narrows_model::result::ResourceAt;
@@ -15,6 +16,7 @@ use narrows_model::units::Unit;
 use narrows_model::workload::{Kernel, Metric, Workload};
 use narrows_stats::{Label, Summary};
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 /// What the answer of a study of packets begins with.
 pub(crate) const WIRE: &str = "wire rate: ";
@@ -51,6 +53,7 @@ pub fn headline<'a>(analysis: &'a Analysis<'_>) -> Option<&'a Summary> {
     let told = || asked().filter(|summary| summary.estimate.is_some());
     // Of what was asked for no run came to be: others are to compare with.
     let lost = asked().next().filter(|one| unmade::has_only_failed(one) && over_network(one));
+    let lost = lost.filter(|lost| limit(analysis, lost).is_some() || !is_sweep(analysis));
     if lost.is_some() {
         return lost;
     }
@@ -63,6 +66,17 @@ pub fn headline<'a>(analysis: &'a Analysis<'_>) -> Option<&'a Summary> {
         .or_else(|| asked().find(|summary| !summary.failed.is_empty()))
         .or_else(|| analysis.summaries.iter().find(|summary| summary.estimate.is_some()))
 }
+
+/// Whether a study asks for many sizes of one workload, of which one is no more the question than
+/// another.
+fn is_sweep(analysis: &Analysis<'_>) -> bool {
+    let trials = analysis.stored.trials.iter();
+    let sizes: BTreeSet<Bytes> = trials.map(|trial| trial.params.message_bytes).collect();
+    sizes.len() > SIZES_ASKED
+}
+
+/// What was asked for, and one size to compare it with; a probe has its own.
+const SIZES_ASKED: usize = 3;
 
 fn over_network(summary: &&Summary) -> bool {
     summary.path != NetworkPath::Memory

@@ -50,14 +50,6 @@ impl Buffer {
         }
     }
 
-    /// Linux's own three sizes.
-    fn usual(self) -> &'static str {
-        match self {
-            Self::Send => "4096 16384 4194304",
-            Self::Receive => "4096 131072 6291456",
-        }
-    }
-
     fn of(self, end: &EndReport) -> Option<Bytes> {
         match self {
             Self::Send => end.effective.send_buffer_bytes,
@@ -111,17 +103,21 @@ impl Window {
         let setting = self.buffer.setting();
         let trip = Nanos(self.round_trip_ns.round() as u64);
         let [allowed, reached] = [self.allowed_bps, self.reached_bps].map(BitsPerSecond);
-        let law = format!("{} B over a round trip of {trip} allow {allowed}", self.held_bytes());
+        let held = match self.flows {
+            0 | 1 => format!("{} B", self.bytes.0),
+            flows => format!("{flows} x {} B", self.bytes.0),
+        };
+        let law = format!("{held} over a round trip of {trip} allow {allowed}");
         let pairs = format!("{} of {} pairs", self.pairs, self.of);
         match self.told {
             Told::Bounds if self.is_fixed => format!(
-                "why: {buffer}, which does not grow (a size was asked for, or autotuning is off): \
+                "likely why: {buffer}, which does not grow (a size was asked for, or autotuning is off): \
                  {law}, and {reached} came ({pairs})"
             ),
             Told::Bounds => format!(
-                "why: {buffer}, the largest that {setting} lets it have: {law}, and {reached} came \
-                 ({pairs}); sysctl -w {setting}=\"{}\" there",
-                self.buffer.usual()
+                "likely why: {buffer}, the largest that {setting} lets it have: {law}, and {reached} \
+                 came ({pairs}); raise the largest of {setting} there to the rate of others x \
+                 round trip x 2"
             ),
             Told::AllowsMore => format!("not {buffer}: {law}, and {reached} came ({pairs})"),
             Told::AllowsLess => format!(
@@ -134,10 +130,6 @@ impl Window {
                 Nanos(self.shortest_ns.round() as u64)
             ),
         }
-    }
-
-    fn held_bytes(&self) -> u64 {
-        self.bytes.0.saturating_mul(u64::from(self.flows))
     }
 
     fn judged(mut self, limit_bps: f64) -> Self {
@@ -282,9 +274,10 @@ mod tests {
         // 2,304 B every 80 us are 230 Mb/s.
         let small = told(2304, [80.0, 40.0], 200.0);
         assert_eq!(small.told, Told::Bounds);
-        let wanted = "why: the send buffer of b, the largest that net.ipv4.tcp_wmem lets it have: \
+        let wanted = "likely why: the send buffer of b, the largest that net.ipv4.tcp_wmem lets it have: \
                       2304 B over a round trip of 80.0 us allow 230 Mb/s, and 200 Mb/s came (1 \
-                      of 1 pairs); sysctl -w net.ipv4.tcp_wmem=\"4096 16384 4194304\" there";
+                      of 1 pairs); raise the largest of net.ipv4.tcp_wmem there to the rate of \
+                      others x round trip x 2";
         assert_eq!(says(&small), wanted);
         // 4 MiB every 200 ms are 168 Mb/s: a long path of a host that has Linux's own sizes.
         assert_eq!(told(4 << 20, [200e3, 199e3], 110.0).told, Told::Bounds);

@@ -122,7 +122,7 @@ fn a_slow_hosts_buffers_are_why_or_are_told_apart() {
         narrows_report::mesh::text(&mesh, &study, &names(), &Screen::FILE)
     };
     let small = said("2304 2304 2304");
-    let wanted = "    why: the send buffer of beta, the largest that net.ipv4.tcp_wmem lets it have: \
+    let wanted = "    likely why: the send buffer of beta, the largest that net.ipv4.tcp_wmem lets it have: \
                   2304 B over a round trip of 80.0 us allow 230 Mb/s, and 200 Mb/s came (2 of 2 \
                   pairs)";
     assert!(small.contains("beta: sends slowly") && small.contains(wanted), "{small}");

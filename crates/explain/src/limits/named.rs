@@ -29,7 +29,8 @@ pub struct Named {
     pub holds: fn(&Cell<'_>) -> Holds,
 }
 
-const PROXY: &str = "something between the ends that makes connections of its own (a proxy),";
+const PROXY: &str =
+    "something between the ends that makes connections of its own (a proxy), or what is behind it,";
 
 const fn always(rule: &'static str, what: &'static str, sureness: Sureness) -> Named {
     Named { rule, what, sureness, holds: |_| Holds::Yes }
@@ -262,8 +263,8 @@ pub static NAMED: &[Named] = &[
     },
     always(
         names::BURSTS_LOST,
-        "a queue on the path too short for datagrams sent many at once",
-        Sureness::Inferred,
+        "a queue or bucket on the path too small for datagrams sent many at once",
+        Sureness::Compared,
     ),
     always(names::PATH_SHARED, "other traffic on the path", Sureness::Inferred),
     // Its own window is what arrives, and its buffer is the queue in which packets wait.

@@ -70,17 +70,17 @@ fn look(cell: &Cell<'_>) -> Looked {
             100.0 * lost
         )
     };
-    let (says, remedy) = match no_room(cell).filter(|_| came >= ALL_SHARE * made && failed >= 1.0) {
-        Some((says, remedy)) => {
-            (format!("{says}: {failed:.0} datagrams failed in {label}"), remedy)
-        }
+    // One missing fragment costs a datagram: those that are missing explain few of the lost ones.
+    let all_come = made - came <= MISSING_SHARE * loss.lost_datagrams as f64 && failed >= 1.0;
+    let (says, remedy) = match no_room(cell).filter(|_| all_come) {
+        Some((says, remedy)) => (format!("{says}: {failed:.0} were not joined in {label}"), remedy),
         None => (says, REMEDY.to_owned()),
     };
     cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, &remedy)))
 }
 
-/// From this share of the fragments on all that were made came.
-const ALL_SHARE: f64 = 0.99;
+/// Fragments that are missing, as a share of the datagrams that are lost, up to which all came.
+const MISSING_SHARE: f64 = 0.1;
 /// Bytes of incomplete datagrams that the receiver's kernel keeps, and less than which it must keep
 /// of a few dozen.
 const ROOM: &str = "net.ipv4.ipfrag_high_thresh";

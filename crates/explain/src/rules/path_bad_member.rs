@@ -121,7 +121,9 @@ fn look(cell: &Cell<'_>) -> Looked {
 const REMEDY: &str = "see the counters of each member of the bundles on the way (ethtool -S of a \
                       bond's slaves, the switches' ports) and take the one with errors or drops \
                       out of its bundle; the hash (xmit_hash_policy, the switch's) says which \
-                      flows it has; other congestion controls only hide it";
+                      flows it has; other congestion controls only hide it. A queue of the \
+                      receiver's NIC that these flows share drops so too (ethtool -S: rx_missed, \
+                      rx_dropped)";
 
 const SLOW_REMEDY: &str = "see the speed and the load of each member of the bundles on the way (ethtool, \
                            the switches' ports) and take the slow one out of its bundle; the hash \

@@ -13,10 +13,10 @@
 //!
 //! Where each flow has a bucket that a short run empties late, several are not held at the same for
 //! each. One that loses much and moves the same under a control that slows down at each loss as
-//! under one that does not is held at a rate all the same, and more flows that move far more than
-//! it say that the rate is of each.
+//! under one that does not is held at a rate all the same, and more flows of which each moves as
+//! much and more say that the rate is of each.
 
-use super::{path_capacity, path_policed, path_volume};
+use super::{path_capacity, path_policed, path_proxy, path_volume};
 use crate::beside::Beside;
 use crate::controls;
 use crate::evidence::evidence;
@@ -51,12 +51,9 @@ const ALIKE: f64 = 0.85;
 /// The slowest flow of a run must have so much of what the fastest has.
 const EVEN: f64 = 0.5;
 
-/// What more flows move of what one does, at the least, that is held whatever its control.
-const BEYOND: f64 = 1.5;
-
 fn judge(case: &Case<'_>) -> Verdict {
     let (mut survey, mut findings) = (Survey::default(), Vec::new());
-    for cell in cells(case).filter(|one| is_held_at_a_rate(one) || is_held_under_both(case, one)) {
+    for cell in cells(case).filter(|one| is_held(case, one)) {
         let others = cell.beside(|params| Params { streams: 0, ..params });
         if others.is_empty() {
             survey.lacks(Unmeasured::Run(Needed::StreamWithOtherFlows).into());
@@ -85,6 +82,12 @@ fn judge(case: &Case<'_>) -> Verdict {
     survey.conclude(Inapplicable::NoRun { that: Activity::IsHeldAtRateOfPath })
 }
 
+/// Whether a rate of the path may hold a stream, and no proxy's window.
+fn is_held(case: &Case<'_>, cell: &Cell<'_>) -> bool {
+    let is_of_proxy = path_proxy::is_two_connections(cell) && cell.is_limited_by_buffers();
+    !is_of_proxy && (is_held_at_a_rate(cell) || is_held_under_both(case, cell))
+}
+
 /// Whether the path holds both at a rate of which each flow has as much, in every run.
 fn are_both_held(case: &Case<'_>, cell: &Cell<'_>, other: &Beside<'_>, share: f64) -> bool {
     let mut all = cells(case).filter(|one| one.trial.id == other.trial.id);
@@ -106,7 +109,7 @@ fn loses_much(cell: &Cell<'_>) -> bool {
 /// Whether a stream that loses much moves as much as the same under another sort of congestion
 /// control: of losses without a rate one that slows down for them moves far less.
 fn is_held_under_both(case: &Case<'_>, cell: &Cell<'_>) -> bool {
-    if !cell.is_tcp_stream() || cell.is_paced() || !loses_much(cell) {
+    if !cell.is_tcp_stream() || cell.is_paced() || !loses_much(cell) || cell.is_busy() {
         return false;
     }
     let others = cell.beside(|params| Params { congestion: None, ..params });
@@ -131,12 +134,11 @@ fn middle_bps(cell: &Cell<'_>) -> f64 {
     cell.rates().map_or(0.0, |rates| rates.middle)
 }
 
-/// Whether more flows move far more in all.
+/// Whether more flows move as much each in every run, and more while their buckets last.
 fn moves_more(cell: &Cell<'_>, other: &Beside<'_>) -> bool {
-    let own_bps = middle_bps(cell);
-    flows(&other.trial.params) > flows(&cell.trial.params)
-        && own_bps > 0.0
-        && other.low_bps() >= BEYOND * own_bps
+    let [own, its] = [cell.trial, other.trial].map(|trial| flows(&trial.params));
+    let each_bps = middle_bps(cell) / own;
+    its > own && each_bps > 0.0 && other.low_bps() / its >= SAME_EACH.start() * each_bps
 }
 
 fn is_held_at_a_rate(cell: &Cell<'_>) -> bool {
@@ -219,13 +221,14 @@ fn found(cell: &Cell<'_>, other: &Beside<'_>) -> Finding {
     let share = each(cell, other).unwrap_or(1.0);
     let says = format!(
         "Something on the path limits each flow by itself to about {:.0} Mb/s of packets in {}: {} \
-         moved {:.0} Mb/s in all, {} {:.0} Mb/s; a policer or shaper of each connection",
+         moved {:.0} Mb/s in all, {} {:.0} Mb/s; a policer or shaper of each connection{}",
         cell.in_packets(each_bps) / 1e6,
         cell.trial.label,
         counted(&cell.trial.params),
         own / 1e6,
         counted(&other.trial.params),
-        other.middle_bps() / 1e6
+        other.middle_bps() / 1e6,
+        if share > *SAME_EACH.end() { ", of which short runs have a bucket more" } else { "" }
     );
     let remedy = "raise the rate of each flow where it is set (nft meter or limit of a set, tc \
                   flow or fq maxrate, a provider's limit of each connection); until then several \
@@ -360,6 +363,8 @@ mod tests {
         assert!(is_found(&under_both(1.04, 8.6, 20_000)));
         assert!(!is_found(&under_both(3.0, 8.6, 20_000)), "cubic is slow for its losses");
         assert!(!is_found(&under_both(1.04, 1.0, 20_000)), "a limit on all");
+        assert!(!is_found(&under_both(1.04, 1.5, 20_000)), "each has three eighths");
+        assert!(!is_found(&under_both(1.04, 3.0, 20_000)), "neither the one nor the other");
         assert!(!is_found(&under_both(1.04, 8.6, 1_000)), "it loses little");
     }
 

@@ -1,7 +1,7 @@
 //! `path-sleeps`: does a round trip take longer after a pause than right after the one before?
 //!
-//! Radio links, modems, Energy Efficient Ethernet and tunnels save power or state while nothing is
-//! sent, and the first packet after a pause waits until they are awake. Requests that are due at
+//! Radio links and modems save power, and tunnels and firewalls state, while nothing is sent, and
+//! the first packet after a pause waits until they are awake. Requests that are due at
 //! set times meet that each time, and requests one after the other only once: the same round trips
 //! without a schedule tell it from a path whose delay changes by itself.
 
@@ -20,8 +20,12 @@ pub static RULE: Rule = Rule {
 
 /// What CPUs' own idle states and clocks add after a pause is shorter.
 const LONGER_MIN_NS: f64 = 1e6;
+/// What others that have the CPUs add to a thread that wakes is mostly shorter.
+const LONGER_DISTURBED_NS: f64 = 10e6;
 /// And it must be of some weight beside the round trip itself.
 const LONGER_TIMES: f64 = 1.5;
+/// Requests of a flow are so many round trips apart at the least: else there is no pause.
+const APART_TIMES: f64 = 2.0;
 /// A larger message sends more after a pause than a window holds, which `idle-slow-start` tells.
 const SMALL_BYTES: u64 = 1448;
 
@@ -34,27 +38,25 @@ fn judge(case: &Case<'_>) -> Verdict {
 fn look(cell: &Cell<'_>, others: &[Cell<'_>]) -> Looked {
     let params = &cell.trial.params;
     let is_small = params.message_bytes.max(params.response_bytes()).0 <= SMALL_BYTES;
-    let is_due = params.trip.as_ref().is_some_and(|trip| trip.per_second.is_some());
     // What waits for those before it has no pause.
-    if !cell.trial.kind.is_round_trip() || !is_due || !is_small || Behind::of(cell).is_some() {
+    if !cell.trial.kind.is_round_trip() || !is_due(cell) || !is_small || Behind::of(cell).is_some()
+    {
         return Err(Blind::OtherKind);
     }
-    let paused = middle_ns(cell).ok_or_else(|| cell.lacks(Measure::RoundTrips))?;
-    let own = unpaused(params);
-    let at_once = others.iter().find(|other| {
-        cell.is_beside(other.trial)
-            && other.trial.kind == cell.trial.kind
-            && other.trial.ends == cell.trial.ends
-            && other.trial.params.clone().tidied() == own
-    });
-    let at_once = at_once.and_then(middle_ns);
+    let paused = cell.rates().ok_or_else(|| cell.lacks(Measure::RoundTrips))?;
+    let beside = cell.beside(unpaused);
+    let others = others.iter().filter(|one| beside.iter().any(|of| of.trial.id == one.trial.id));
+    let at_once = others.filter(|other| !is_due(other)).find_map(Cell::rates);
     let at_once = at_once.ok_or_else(|| cell.lacks(Measure::TripsAtOnce))?;
     let seen = format!(
         "{:.2} ms in the median of those at set times, {:.2} ms of those one after the other",
-        paused / 1e6,
-        at_once / 1e6
+        paused.middle / 1e6,
+        at_once.middle / 1e6
     );
-    let is_longer = paused - at_once >= LONGER_MIN_NS && paused >= LONGER_TIMES * at_once;
+    let least_ns = if cell.is_disturbed() { LONGER_DISTURBED_NS } else { LONGER_MIN_NS };
+    let is_longer = has_pauses(cell, at_once.middle)
+        && paused.low - at_once.high >= least_ns
+        && paused.low >= LONGER_TIMES * at_once.high;
     let wrong = is_longer.then(|| {
         let says = format!(
             "Something on the way sleeps while nothing is sent: round trips of {} take {seen}",
@@ -65,22 +67,29 @@ fn look(cell: &Cell<'_>, others: &[Cell<'_>]) -> Looked {
     cell.saw(seen, wrong)
 }
 
-/// The median round trip.
-fn middle_ns(cell: &Cell<'_>) -> Option<f64> {
-    cell.summary.round_trips.as_ref()?.p50_ns.map(|ns| ns.0 as f64)
+/// Whether requests are due at set times.
+fn is_due(cell: &Cell<'_>) -> bool {
+    cell.trial.params.trip.as_ref().is_some_and(|trip| trip.per_second.is_some())
+}
+
+/// Whether each flow rests for a round trip (in nanoseconds) or more between requests.
+fn has_pauses(cell: &Cell<'_>, round_trip_ns: f64) -> bool {
+    let params = &cell.trial.params;
+    let due_hz = params.trip.as_ref().and_then(|trip| trip.per_second).unwrap_or(0) as f64;
+    let apart_ns = 1e9 * f64::from(params.streams.max(1)) / due_hz.max(1.0);
+    apart_ns >= APART_TIMES * round_trip_ns
 }
 
 /// The same round trips one after the other.
-fn unpaused(params: &Params) -> Params {
+fn unpaused(params: Params) -> Params {
     let trip = params.trip.clone().map(|trip| TripParams { per_second: None, ..trip });
-    Params { trip, ..params.clone() }.tidied()
+    Params { trip, ..params }.tidied()
 }
 
-const REMEDY: &str = "switch off what saves power while nothing is sent: Energy Efficient Ethernet \
-                      (ethtool --set-eee IFACE eee off, and at the switch), the sleep of a radio \
-                      link or modem (iw dev IFACE set power_save off, DRX, connected mode); see \
-                      tunnels and firewalls that forget idle flows; else keep something on the way \
-                      more often than its pause (keep-alives)";
+const REMEDY: &str = "switch off the power saving of a radio link or modem on the way, or send \
+                      something more often than its pause (keep-alives); see tunnels and \
+                      firewalls that forget idle flows, and neighbours that are asked for again \
+                      (ip monitor neigh)";
 
 #[cfg(test)]
 mod tests {
@@ -129,6 +138,10 @@ mod tests {
         assert!(is_clear(&of_study(&RULE, &beside(30_000, 25_000))), "little beside the path");
         assert!(is_unknown(&of_study(&RULE, &paused(41_700))), "nothing to compare with");
         assert!(is_idle(&of_study(&RULE, &trips(41_700))), "no pauses");
+        let mut close = beside(2_100, 1_000);
+        close.trials[0].params.trip =
+            Some(TripParams { per_second: Some(900), ..TripParams::default() });
+        assert!(is_clear(&of_study(&RULE, &close)), "hardly a pause between two");
         let mut large = beside(41_700, 1_200);
         for trial in &mut large.trials {
             trial.params.message_bytes = narrows_model::Bytes(65_536);

@@ -47,7 +47,7 @@ fn bursts(study: &mut StoredStudy, noise: &mut Noise) {
     for (name, sender, times) in [("by the dozen", Some("gso"), 0.2), ("one by one", None, 1.0)] {
         let first = study.records.len();
         let change = |params: &mut Params| {
-            params.rate_bps = Some(50_000_000_000);
+            params.rate_bps = Some(40_000_000_000);
             params.stream = sender.map(|name| StreamParams {
                 sender: Some(name.to_owned()),
                 ..StreamParams::default()
@@ -67,10 +67,10 @@ fn bursts(study: &mut StoredStudy, noise: &mut Noise) {
     }
 }
 
-/// Round trips five times a second, and one after the other.
+/// Round trips twenty times a second, and one after the other.
 fn sleeps(study: &mut StoredStudy, noise: &mut Noise) {
-    let paused = TripParams { per_second: Some(100), ..TripParams::default() };
-    for (trip, middle_ns, count) in [(Some(paused), 42e6, 100), (None, 1.2e6, 800)] {
+    let paused = TripParams { per_second: Some(20), ..TripParams::default() };
+    for (trip, middle_ns, count) in [(Some(paused), 42e6, 20), (None, 1.2e6, 800)] {
         trips(study, noise, |end, noise| {
             end.round_trips = vec![(Nanos(noise.about(middle_ns)), count)];
             end.flows[0].messages = count;

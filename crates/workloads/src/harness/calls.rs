@@ -51,7 +51,7 @@ pub fn connect_all(to: SocketAddr, job: &Job, token: &Token) -> Result<Vec<Socke
     wait_for_all(&mut calls, until, |call| call.greet(to, job, token))?;
     if calls.iter().any(|call| !call.stands()) {
         let says = says(to, &calls, Instant::now());
-        let has_ports = calls.iter().all(|call| !call.has_no_port());
+        let has_ports = !lack_ports(calls.iter());
         return Err(if has_ports { LoadError::Apart(says) } else { LoadError::NoPort(says) });
     }
     Ok(calls.into_iter().map(|call| call.socket).collect())
@@ -205,6 +205,14 @@ fn says(to: SocketAddr, calls: &[Call], now: Instant) -> String {
     format!("{} of {all} connections to {to} failed ({why}); {how}{more}", fair.len() - good)
 }
 
+/// Whether some connections stand, and most that do not had no port here: without any that stands
+/// it is no address to leave from that lacks.
+fn lack_ports<'a>(calls: impl Iterator<Item = &'a Call>) -> bool {
+    let (stand, rest): (Vec<&Call>, Vec<&Call>) = calls.partition(|call| call.stands());
+    let portless = rest.iter().filter(|call| call.has_no_port()).count();
+    !stand.is_empty() && 2 * portless > rest.len()
+}
+
 /// Why connections fail that this host has no port for.
 const NO_PORT: &str = "this host has no port left for more connections to that one \
                        (net.ipv4.ip_local_port_range)";
@@ -231,7 +239,7 @@ enum Pattern {
 }
 
 fn pattern(calls: &[&Call], stands: &[bool]) -> Pattern {
-    if calls.iter().any(|call| call.has_no_port()) {
+    if lack_ports(calls.iter().copied()) {
         return Pattern::NoPort;
     }
     let first = stands.iter().position(|stands| !stands).unwrap_or(stands.len());
@@ -325,6 +333,6 @@ mod tests {
         portless[1].state = State::Failed(io::Error::from_raw_os_error(libc::EADDRNOTAVAIL));
         let told = says(to, &portless, Instant::now());
         assert!(told.contains("no port left") && !told.contains("connlimit"), "{told}");
-        assert_eq!(portless.map(|call| call.has_no_port()), [false, true]);
+        assert!(lack_ports(portless.iter()) && !lack_ports(portless[1..].iter()));
     }
 }
