@@ -17,7 +17,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -87,8 +87,13 @@ impl Done {
     }
 }
 
-/// Runs a command to its end, or to its limit.
+/// Held while a launcher runs: what another one started meanwhile would be taken for what this one
+/// left, and ended.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Runs a command to its end, or to its limit; one after the other.
 pub fn ended(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Result<Done, Failure> {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     // Ctrl-C at the terminal is for this process, which ends the others in order.
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     // What outlives its launcher becomes a child of this process, which ends it.
