@@ -110,8 +110,7 @@ pub fn bounds_what_travels(cell: &Cell<'_>) -> Holds {
 /// Whether what the sender waits for is the window of something between, which passes on less: then
 /// a rate that each connection has is that thing's, or of what is behind it.
 pub fn is_held_by_proxy(cell: &Cell<'_>) -> Holds {
-    let is_held = path_proxy::is_two_connections(cell) && cell.is_limited_by_buffers();
-    if is_held { Holds::Yes } else { Holds::No }
+    if path_proxy::holds(cell) { Holds::Yes } else { Holds::No }
 }
 
 /// Copies of packets that take a tenth of the path or more.

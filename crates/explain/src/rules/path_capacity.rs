@@ -10,7 +10,7 @@
 //! what it should be. A stream that loses many of its segments with next to nothing in a queue goes
 //! at the rate that its losses leave it, which may be as even: no link is full then.
 
-use super::{acknowledgements_slow, own_queue, path_reordering};
+use super::{acknowledgements_slow, own_queue, path_proxy, path_reordering};
 use crate::measured::{self, Blind, Cell, Look, Looked, finding};
 use crate::probes::says_rate;
 use crate::signals::{Rates, Trips};
@@ -121,7 +121,7 @@ fn look(cell: &Cell<'_>) -> Looked {
     let is_more = cell.carried().is_some_and(|all| capacity_bps < FAR_SHARE * all.low);
     let wait_ns = (trips.middle_ns - trips.shortest_ns).max(waited_ns);
     let queue_bytes = capacity_bps / 8.0 * wait_ns / 1e9;
-    let is_other = is_elsewhere || is_more || is_of_losses(cell, queue_bytes) || is_of_order(cell);
+    let is_other = is_elsewhere || is_more || is_no_capacitys(cell, queue_bytes);
     if !(queued && is_steady && free) || is_other {
         return cell.saw(seen, None);
     }
@@ -135,6 +135,11 @@ fn look(cell: &Cell<'_>) -> Looked {
     );
     let remedy = remedy(&trips);
     cell.saw(seen.clone(), Some(finding(&RULE, cell, Weight::Advice, says, seen, &remedy)))
+}
+
+/// Whether an even rate is what losses, the order of packets or a proxy leave.
+fn is_no_capacitys(cell: &Cell<'_>, queue_bytes: f64) -> bool {
+    is_of_losses(cell, queue_bytes) || is_of_order(cell) || path_proxy::holds(cell)
 }
 
 /// Whether so many segments come early, and next to none is missing, that TCP slows down for those
@@ -274,6 +279,27 @@ mod tests {
         read(&mut idle, "tcp-info", "flow0.busy_ns", 200_000_000);
         assert!(is_clear(&of_study(&RULE, &idle)), "a sender that is slow itself");
         assert!(is_unknown(&of_study(&RULE, &stream("tcp-stream"))));
+    }
+
+    #[test]
+    fn an_even_rate_at_which_a_proxy_takes_data_is_no_capacity() {
+        // The window that the receiver offers; the sender is offered 64 KiB, and waits for it.
+        let of = |offered: u64| {
+            let mut study = study(3_000_000, 20_000);
+            read(&mut study, "tcp-info", "flow0.limited_by_receive_window_ns", 950_000_000);
+            read(&mut study, "tcp-info", "flow0.highest:send_window_bytes", 65_536);
+            read_receiver(&mut study, "tcp-info", "flow0.receive_window_bytes", offered);
+            for record in &mut study.records {
+                // Its own connection to the receiver comes from another port.
+                let ports = narrows_model::load::FlowPorts { own: 40_000, peer: 7500 };
+                record.of_mut(Role::Sender).for_each(|end| end.ports = vec![ports]);
+                let ports = narrows_model::load::FlowPorts { own: 7500, peer: 51_000 };
+                record.of_mut(Role::Receiver).for_each(|end| end.ports = vec![ports]);
+            }
+            of_study(&RULE, &study)
+        };
+        assert!(is_clear(&of(1 << 20)), "two connections");
+        assert!(is_found(&of(65_536)), "an address translated, and one connection");
     }
 
     #[test]

@@ -84,6 +84,12 @@ pub fn is_two_connections(cell: &Cell<'_>) -> bool {
         || ((is_found(cell) || is_from_another_port(cell)) && is_rewritten())
 }
 
+/// Whether the second connection, or what makes it, is what a stream waits for: what TCP counts at
+/// the sender is of the first one, which is no slower than what takes its data.
+pub fn holds(cell: &Cell<'_>) -> bool {
+    is_two_connections(cell) && cell.is_limited_by_buffers()
+}
+
 fn look(cell: &Cell<'_>) -> Looked {
     if cell.is_tcp_stream() && receive_window::is_closed_between(cell) {
         let seen = "the sender's window is closed, the receiver's is open and nothing waits there";

@@ -84,11 +84,11 @@ pub fn why(cell: &Cell<'_>) -> Why {
         return Why {
             says: format!(
                 "a window of {offered:.0} B is offered {} and one of {arrives:.0} B arrives: \
-                 something between them rewrites it",
+                 something between them rewrites it, or ends TCP and makes connections of its own",
                 end.at
             ),
-            remedy: "look for a firewall, WAN optimizer or traffic shaper between the ends that \
-                     rewrites TCP's window to hold streams back; no setting of the ends does"
+            remedy: "look for a proxy, firewall, WAN optimizer or traffic shaper between the ends \
+                     that rewrites TCP's window to hold streams back; no setting of the ends does"
                 .to_owned(),
         };
     }
