@@ -58,6 +58,7 @@ names! {
     PATH_OUTAGES = "path-outages",
     PATH_PACKET_RATE = "path-packet-rate",
     PATH_POLICED = "path-policed",
+    PATH_PROTOCOL = "path-protocol",
     PATH_PROXY = "path-proxy",
     PATH_RATE_LIMIT = "path-rate-limit",
     PATH_REORDERING = "path-reordering",

@@ -6,6 +6,7 @@ use crate::signals::segments_lost;
 use narrows_model::reading::keys;
 use narrows_model::record::Record;
 use narrows_model::trial::Trial;
+use narrows_model::workload::Workload;
 
 /// Runs of another trial.
 pub struct OtherStream<'a> {
@@ -18,9 +19,14 @@ pub struct OtherStream<'a> {
 impl<'a> OtherStream<'a> {
     /// Those of the cell's workload.
     pub fn all(cell: &Cell<'a>) -> Vec<Self> {
+        Self::of(cell, &cell.trial.kind)
+    }
+
+    /// Those of a workload.
+    pub fn of(cell: &Cell<'a>, kind: &Workload) -> Vec<Self> {
         let trials = cell.study.trials.iter().filter(|trial| {
             trial.id != cell.trial.id
-                && trial.kind == cell.trial.kind
+                && trial.kind == *kind
                 && trial.engine.is_none()
                 && trial.params.is_reverse() == cell.trial.params.is_reverse()
                 && cell.is_beside(trial)
@@ -45,5 +51,19 @@ impl<'a> OtherStream<'a> {
         let counted =
             ends.filter_map(|end| Some((end.readings.total(keys::SENT)?, segments_lost(end)?)));
         counted.fold((0, 0), |all, run| (all.0 + run.0, all.1 + run.1))
+    }
+
+    /// Payload that came in the slowest run, in bits a second.
+    pub fn low_bps(&self) -> f64 {
+        self.each_bps.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// Share of the datagrams of all runs that did not come; `None` where none was counted.
+    pub fn lost_share(&self) -> Option<f64> {
+        let flows = self.runs.iter().filter_map(|record| record.receiver());
+        let flows = flows.flat_map(|end| &end.flows);
+        let (came, lost) =
+            flows.fold((0, 0), |all, flow| (all.0 + flow.messages, all.1 + flow.lost));
+        (came + lost > 0).then(|| lost as f64 / (came + lost) as f64)
     }
 }

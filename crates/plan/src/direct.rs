@@ -149,6 +149,25 @@ pub fn sent_by(of: &Trial, sender: &str) -> Trial {
     trial(&label, of.kind.clone(), params, of.ends.clone(), of.path, of.timeline)
 }
 
+/// Payload of a datagram that passes any path without fragments: IPv6 carries 1280 B everywhere.
+const PLAIN_DATAGRAM: Bytes = Bytes(1200);
+
+/// A stream over TCP, or over UDP, at a pace between the same ends: the other protocol of this one.
+pub fn over(of: &Trial, kind: Workload, rate_bps: u64) -> Trial {
+    let label = format!("{kind} at {:.0} Mb/s", rate_bps as f64 / 1e6);
+    let was = &of.params;
+    // TCP that is handed as much at a time as a datagram has is as even.
+    let size = if kind.is_udp() { PLAIN_DATAGRAM } else { was.message_bytes };
+    let stream = was.is_reverse().then(|| StreamParams { reverse: true, ..Default::default() });
+    let params = Params {
+        rate_bps: Some(rate_bps),
+        socket: was.socket.clone(),
+        stream,
+        ..Params::of_network(size, was.streams)
+    };
+    trial(&label, kind, params, of.ends.clone(), of.path, of.timeline)
+}
+
 /// Round trips at set times, each as soon as the one before is back.
 pub fn one_after_the_other(of: &Trial) -> Trial {
     let label = format!("{} one after the other", of.label);

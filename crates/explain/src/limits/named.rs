@@ -228,6 +228,18 @@ pub static NAMED: &[Named] = &[
         sureness: Sureness::Inferred,
         holds: is_held_by_proxy,
     },
+    Named {
+        rule: names::PATH_PROTOCOL,
+        what: "something on the way that drops UDP and lets TCP pass",
+        sureness: Sureness::Compared,
+        holds: |cell| if cell.is_tcp_stream() { Holds::No } else { Holds::Yes },
+    },
+    Named {
+        rule: names::PATH_PROTOCOL,
+        what: "something on the way that holds back TCP and lets UDP pass",
+        sureness: Sureness::Compared,
+        holds: |cell| if cell.is_tcp_stream() { Holds::Yes } else { Holds::No },
+    },
     always(names::PATH_CLASS, "the class (DSCP) of the packets", Sureness::Inferred),
     always(names::PATH_FLOW_LIMIT, "a limit of the path on each flow", Sureness::Inferred),
     always(

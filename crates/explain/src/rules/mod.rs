@@ -75,6 +75,7 @@ mod path_mtu_black_hole;
 pub mod path_outages;
 mod path_packet_rate;
 pub mod path_policed;
+mod path_protocol;
 pub mod path_proxy;
 pub mod path_rate_limit;
 pub mod path_reordering;
@@ -205,6 +206,7 @@ pub static RULES: &[&Rule] = &[
     &path_outages::RULE,
     &path_packet_rate::RULE,
     &path_policed::RULE,
+    &path_protocol::RULE,
     &path_proxy::RULE,
     &path_rate_limit::RULE,
     &path_reordering::RULE,

@@ -38,6 +38,11 @@ pub const CAUSES: &[Cause] = &[
         rules: &["bursts-lost", "datagrams-dropped"],
         plant: bursts,
     },
+    Cause {
+        name: "a filter that drops a third of all datagrams",
+        rules: &["path-protocol", "datagrams-dropped"],
+        plant: datagrams_dropped,
+    },
     Cause { name: "a path that sleeps", rules: &["path-sleeps", "round-trip-time"], plant: sleeps },
     Cause { name: "a program that accepts late", rules: &["answers-late"], plant: late },
 ];
@@ -62,6 +67,37 @@ fn bursts(study: &mut StoredStudy, noise: &mut Noise) {
             for flow in run.of_mut(Role::Receiver).flat_map(|end| &mut end.flows) {
                 flow.messages = (times * flow.messages as f64) as u64;
                 flow.lost = ((1.0 - times) / times * flow.messages as f64) as u64;
+            }
+        }
+    }
+}
+
+/// Datagrams at a pace of which a third is lost, and TCP at the same pace.
+fn datagrams_dropped(study: &mut StoredStudy, noise: &mut Noise) {
+    let change = |params: &mut Params| {
+        params.rate_bps = Some(100_000_000);
+        params.message_bytes = Bytes(1448);
+    };
+    for (kind, came) in [("udp-stream", 0.67), ("tcp-stream", 1.0)] {
+        let first = study.records.len();
+        beside(study, noise, kind, change, 1.0);
+        let id = TrialId(format!("{kind} of both"));
+        let trial = study.trials.last_mut().expect("one");
+        (trial.id, trial.label) = (id.clone(), id.0.clone());
+        for run in study.records.iter_mut().skip(first) {
+            run.trial = id.clone();
+            for end in run.of_mut(Role::Receiver) {
+                let seconds = end.window_ns.0 as f64 / 1e9;
+                let bytes = came * 12_500_000.0 * seconds;
+                for flow in &mut end.flows {
+                    (flow.bytes.0, flow.messages) = (bytes as u64, (bytes / 1448.0) as u64);
+                    let lost = (1.0 - came) / came * flow.messages as f64;
+                    flow.lost = if kind == "udp-stream" { noise.about(lost) } else { 0 };
+                }
+            }
+            for end in run.of_mut(Role::Sender) {
+                read(end, "tcp-info", "flow0.sent_segments", 8_600);
+                read(end, "tcp-info", "flow0.retransmitted_segments", 0);
             }
         }
     }

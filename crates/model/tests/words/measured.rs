@@ -5,7 +5,7 @@ use narrows_model::memory_traffic::Uncounted;
 use narrows_model::profile::NotProfiled;
 use narrows_model::result::{Activity, Measure, Needed, Unmeasured};
 
-const MEASURES: [(Measure, &str); 69] = [
+const MEASURES: [(Measure, &str); 70] = [
     (Measure::TcpSegments, "TCP's count of its segments"),
     (Measure::TcpRoundTrips, "TCP's round trips"),
     (Measure::TcpShortestRoundTrip, "TCP's shortest round trip"),
@@ -73,6 +73,7 @@ const MEASURES: [(Measure, &str); 69] = [
     (Measure::PassingSizes, "sizes of packets that pass"),
     (Measure::DatagramsIn, "datagrams that came"),
     (Measure::DatagramsOneByOne, "the same datagrams one by one (--explain)"),
+    (Measure::OtherProtocol, "the other of TCP and UDP over the same path (--explain)"),
     (Measure::DatagramsInFragments, "datagrams in fragments"),
     (Measure::TimeWaitedForCpus, "threads' waits for a CPU, and idle time of each CPU"),
     (Measure::UndisturbedRuns, "undisturbed runs"),
@@ -83,7 +84,7 @@ const MEASURES: [(Measure, &str); 69] = [
     (Measure::MemoryCopy, "what a copy of the host's memory reaches, as check measures it,"),
 ];
 
-const NEEDED: [(Needed, &str); 43] = [
+const NEEDED: [(Needed, &str); 44] = [
     (Needed::TcpCountersOfSender, "a TCP stream whose sender reads TCP's own counters"),
     (Needed::TcpCounters, "a TCP stream whose ends read TCP's own counters"),
     (Needed::TcpCpuTime, "a TCP stream whose ends read the time of each CPU"),
@@ -110,6 +111,10 @@ const NEEDED: [(Needed, &str); 43] = [
     (Needed::Udp, "a UDP stream"),
     (Needed::UdpAboveMtu, "a UDP stream with datagrams above the MTU"),
     (Needed::UdpInBursts, "a UDP stream with a pace whose calls hand over many datagrams"),
+    (
+        Needed::OverBothProtocols,
+        "UDP at a pace, or TCP that a rate of the path holds, and the other of both (--explain)",
+    ),
     (Needed::UdpOfOtherSize, "the same datagrams of another size (--explain)"),
     (Needed::StreamWithOtherFlows, "the same stream with another number of flows (-P)"),
     (Needed::Stream, "a stream"),

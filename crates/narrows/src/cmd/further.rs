@@ -3,11 +3,15 @@
 //! or in a queue that is too short: the probe tells, and a UDP stream at half of its pace, with
 //! datagrams of another size, and one by one; of a TCP stream that loses segments the same at half
 //! of its rate and with another congestion control; of what is policed the same stream with another
-//! number of flows; of round trips after pauses the same one after the other; and of each that has
-//! a class, where the path limits it in any way, the same in best effort.
+//! number of flows; of datagrams that are lost TCP at their pace; of round trips after pauses the
+//! same one after the other; and of each that has a class, where the path limits it in any way, the
+//! same in best effort. Of a TCP stream that `--explain` finds held at a rate, datagrams at twice
+//! that.
 
 use super::measurement::{Measurement, Opened};
-use super::variants::{at_once, best_effort, control, one_by_one, other_flows, other_size, slower};
+use super::variants::{
+    at_once, best_effort, control, one_by_one, other_flows, other_size, over_tcp, over_udp, slower,
+};
 use crate::failure::Failure;
 use crate::output::{self, Planned};
 use narrows_explain::limits::{Limit, Sureness};
@@ -29,6 +33,9 @@ const SAYS: &str = "what limits it (loss, a policer or the like) is a symptom: p
 /// The same where nothing is known to limit it.
 const SAYS_NOTHING: &str = "nothing that was counted explains the rate: probing the path for what \
                             it carries";
+/// The same where a rate of the path holds TCP.
+const SAYS_TWICE: &str =
+    "something on the path holds TCP at a rate: sending datagrams at twice that";
 /// Packet trains come no faster than some Gb/s through any host: what a faster stream has of the
 /// path they cannot tell.
 const SLOW_BPS: f64 = 3e9;
@@ -43,7 +50,7 @@ pub fn course(
     if matches!(ran, Ok(CourseEnd::Complete)) {
         let more = more(measurement, opened)?;
         if !more.trials.is_empty() {
-            note!("{}", if more.is_symptom { SAYS } else { SAYS_NOTHING });
+            note!("{}", more.says);
             let more = more.trials;
             opened.store.put_more(&more, &[])?;
             let first = opened.trials.len();
@@ -81,34 +88,49 @@ fn make(
 #[derive(Default)]
 struct More {
     trials: Vec<Trial>,
-    /// Whether what limits was found, and is a symptom.
-    is_symptom: bool,
+    /// Why, on standard error before they begin.
+    says: &'static str,
 }
 
 /// The trials that tell more, where there is one cell whose limit is a symptom or not known and
 /// whose agent can run them. A program that reads a table has asked for these runs, in this time,
 /// and a stream of JSON has named its trials before.
 fn more(measurement: &Measurement<'_>, opened: &Opened) -> Result<More, Failure> {
-    let [trial] = opened.trials.as_slice() else { return Ok(More::default()) };
+    let Some(trial) = opened.trials.first() else { return Ok(More::default()) };
+    let is_alone = opened.trials.len() == 1;
     let is_plain = trial.pairs().count() == 1 && trial.controllers().is_some();
     let out = &measurement.peer.out;
-    if !is_plain || !out.is_for_people() || !opened.far.has_agents() {
+    let is_wanted = is_plain && (is_alone || measurement.explain);
+    if !is_wanted || !out.is_for_people() || !opened.far.has_agents() {
         return Ok(More::default());
     }
     let stored = narrows_store::read(&opened.file)?;
     let analysis = Analysis::of(&stored);
     let reached = analysis.summaries.first().and_then(|summary| summary.estimate.as_ref());
     let reached_bps = reached.map_or(0.0, |estimate| estimate.value);
-    let is_back = trial.params.is_reverse();
-    let sender = if is_back { opened.peer_hosts.first() } else { Some(&opened.host) };
-    let mut all = asked(trial, &analysis.limits);
-    all.extend(of_losses(trial, &analysis.limits, reached_bps, sender));
-    let is_symptom = !all.is_empty();
-    if is_unexplained(trial, &analysis.limits, reached_bps) {
-        all.extend((!is_symptom).then(|| plan::probe(trial)));
+    let sender =
+        if trial.params.is_reverse() { opened.peer_hosts.first() } else { Some(&opened.host) };
+    let mut more = if is_alone {
+        unasked(trial, &analysis.limits, reached_bps, sender)
+    } else {
+        // The rest was planned before there was a rate.
+        let own: Vec<&Limit> =
+            analysis.limits.iter().filter(|limit| limit.cell == trial.label).collect();
+        let trials = of_rates(trial, &own, reached_bps).into_iter().collect();
+        More { trials, says: SAYS_TWICE }
+    };
+    more.trials.retain(|trial| opened.far.can(std::slice::from_ref(trial)).is_ok());
+    Ok(more)
+}
+
+/// What is asked where nobody asked for more than one trial.
+fn unasked(trial: &Trial, limits: &[Limit], reached_bps: f64, sender: Option<&Host>) -> More {
+    let mut trials = asked(trial, limits);
+    trials.extend(of_losses(trial, limits, reached_bps, sender));
+    if trials.is_empty() && is_unexplained(trial, limits, reached_bps) {
+        return More { trials: vec![plan::probe(trial)], says: SAYS_NOTHING };
     }
-    all.retain(|trial| opened.far.can(std::slice::from_ref(trial)).is_ok());
-    Ok(More { trials: all, is_symptom })
+    More { trials, says: SAYS }
 }
 
 /// Whether nothing is known to limit a stream that is as fast as it goes, and slow.
@@ -139,7 +161,7 @@ fn asked(trial: &Trial, limits: &[Limit]) -> Vec<Trial> {
     let is_policed = is_of(&[names::PATH_POLICED, names::PATH_VOLUME]);
     let flows = other_flows(trial).filter(|_| is_policed);
     let others = slower(trial).into_iter().chain(other_size(trial)).chain(one_by_one(trial));
-    others.chain(flows).chain(best_effort(trial)).chain(probe()).collect()
+    others.chain(over_tcp(trial)).chain(flows).chain(best_effort(trial)).chain(probe()).collect()
 }
 
 /// A slower stream sends too few segments at half of its rate to tell what becomes of them.
@@ -162,6 +184,18 @@ fn of_losses(
     let half = is_fast.then(|| plan::paced(trial, (reached_bps / 2.0) as u64));
     let senders: Vec<&Host> = sender.into_iter().collect();
     half.into_iter().chain(control(std::slice::from_ref(trial), &senders)).collect()
+}
+
+/// Datagrams at twice of more than this cost the ends much.
+const DOUBLED_MAX_BPS: f64 = 200e6;
+
+/// What tells a rate of TCP alone from one of the path: datagrams at twice what TCP has. They give
+/// way to nobody, so that they are sent where somebody has asked for what explains.
+fn of_rates(trial: &Trial, limits: &[&Limit], reached_bps: f64) -> Option<Trial> {
+    let rates: Vec<&str> = CAPACITIES.into_iter().chain([names::PATH_POLICED]).collect();
+    let is_rate = |limit: &&Limit| limit.rule.as_deref().is_some_and(|rule| rates.contains(&rule));
+    let is_held = limits.iter().any(is_rate) && reached_bps < DOUBLED_MAX_BPS;
+    is_held.then(|| over_udp(trial, reached_bps)).flatten()
 }
 
 /// Limits that are a capacity of the path.
@@ -241,6 +275,34 @@ mod tests {
         assert_eq!(at_once.params.trip, None);
         assert_eq!(probe.kind, Workload::PathProbe);
         assert!(asked_by(&paused, names::PACKET_COST).is_empty());
+    }
+
+    #[test]
+    fn the_other_protocol_is_asked_at_the_same_pace_or_twice_the_rate() {
+        let mut datagrams = between(&Workload::UDP_STREAM);
+        (datagrams.params.rate_bps, datagrams.params.message_bytes) =
+            (Some(30_000_000), Bytes(1448));
+        let tcp = |of: &Trial| {
+            let all = asked(of, &[limit_by(names::DATAGRAMS_DROPPED)]);
+            let tcp = all.into_iter().find(|one| one.kind == Workload::TCP_STREAM);
+            tcp.map(|one| (one.params.rate_bps, one.params.message_bytes))
+        };
+        assert_eq!(tcp(&datagrams), Some((Some(30_000_000), Bytes(1448))));
+        datagrams.params.message_bytes = Bytes(200);
+        assert_eq!(tcp(&datagrams), None, "more packets than TCP's");
+        let twice = |of: &Trial, rule: &str, reached_bps: f64| {
+            let one = of_rates(of, &[&limit_by(rule)], reached_bps)?;
+            assert_eq!(one.kind, Workload::UDP_STREAM);
+            one.params.rate_bps
+        };
+        let mut stream = between(&Workload::TCP_STREAM);
+        for rule in [names::PATH_POLICED, names::PATH_CAPACITY] {
+            assert_eq!(twice(&stream, rule, 20e6), Some(40_000_000), "{rule}");
+        }
+        assert_eq!(twice(&stream, names::RECEIVE_WINDOW, 20e6), None, "not of the path");
+        assert_eq!(twice(&stream, names::PATH_POLICED, 900e6), None, "it costs the ends much");
+        stream.params.rate_bps = Some(20_000_000);
+        assert_eq!(twice(&stream, names::PATH_POLICED, 20e6), None, "it was asked for");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub fn contrasts(trials: &[Trial], senders: &[&Host]) -> Result<Vec<Trial>, Fail
         return Err(Failure::of(Cause::ONE_HOST, says));
     }
     let others = slower(trial).into_iter().chain(other_size(trial)).chain(control(trials, senders));
-    let others = others.chain(one_by_one(trial)).chain(at_once(trial));
+    let others = others.chain(one_by_one(trial)).chain(over_tcp(trial)).chain(at_once(trial));
     let others = others.chain(other_flows(trial)).chain(best_effort(trial));
     Ok(others.chain([plan::probe(trial)]).collect())
 }
@@ -60,6 +60,25 @@ pub fn one_by_one(trial: &Trial) -> Option<Trial> {
     let sender = trial.params.stream.as_ref()?.sender.as_deref()?;
     let is_paced = trial.params.rate_bps.is_some_and(|rate| rate > 0);
     (is_paced && calls::JOINED.contains(&sender)).then(|| plan::sent_by(trial, calls::SEND))
+}
+
+/// Smaller datagrams are more packets than TCP's segments of the same pace.
+const FULL_MIN: u64 = 1000;
+
+/// TCP at the pace of a UDP stream whose datagrams fill packets.
+pub fn over_tcp(trial: &Trial) -> Option<Trial> {
+    let rate = trial.params.rate_bps.filter(|rate| *rate > 0 && trial.kind.is_udp())?;
+    let is_plain = trial.kind == Workload::UDP_STREAM && one_by_one(trial).is_none();
+    let is_full = trial.params.message_bytes.0 >= FULL_MIN;
+    (is_plain && is_full).then(|| plan::over(trial, Workload::TCP_STREAM, rate))
+}
+
+/// UDP at twice the rate of a TCP stream that goes as fast as it can.
+pub fn over_udp(trial: &Trial, reached_bps: f64) -> Option<Trial> {
+    let is_free = trial.params.rate_bps.is_none_or(|rate| rate == 0);
+    let is_stream = trial.kind == Workload::TCP_STREAM && reached_bps > 0.0;
+    let twice = (2.0 * reached_bps) as u64;
+    (is_free && is_stream).then(|| plan::over(trial, Workload::UDP_STREAM, twice))
 }
 
 /// Round trips at set times, one after the other.
