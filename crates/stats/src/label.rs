@@ -38,6 +38,8 @@ pub enum Label {
     ReceiverBound,
     /// Others used the host in at least one run.
     Noisy,
+    /// In at least one run a memory kernel's thread had a CPU for a part of the window alone.
+    Starved,
     /// Bytes of at least one run differed from what was sent: it has no value.
     Corrupted,
     /// Runs counted more than their interface or TCP received: they have no value.
@@ -94,6 +96,10 @@ impl Label {
             Self::SenderBound => "sender-bound: its thread filled a CPU",
             Self::ReceiverBound => "receiver-bound: its thread filled a CPU",
             Self::Noisy => "noisy: other processes used the CPUs",
+            Self::Starved => {
+                "starved: a thread had no CPU for part of the window, so that bandwidth is too low \
+                 and latency too long"
+            }
             Self::Corrupted => "data was corrupted in transit",
             Self::Impossible => {
                 "impossible: more was counted than came in the window (a backlog from before it)"

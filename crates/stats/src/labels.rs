@@ -5,7 +5,7 @@ use crate::reconcile::Reconciled;
 use crate::summary::{CpuUse, Summary};
 use narrows_model::calls;
 use narrows_model::load::{Role, Wait};
-use narrows_model::record::ToolPackets;
+use narrows_model::record::{Outcome, ToolPackets};
 use narrows_model::result::Method;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndHost, NetworkPath, Trial};
@@ -112,6 +112,20 @@ fn tool_packets<'a>(
     runs.filter_map(|record| record.external.as_ref()?.packets.as_deref())
 }
 
+/// A memory kernel waits for nothing: below this share of the window its thread had no CPU.
+const FED_SHARE: f64 = 0.95;
+
+/// Whether a thread of any run that is done had less CPU time than the window is long: others had
+/// its CPU, a quota stopped it, or the hypervisor ran another guest.
+fn is_starved(study: &StoredStudy, trial: &Trial) -> bool {
+    let ends = study.records_of(trial).filter(|record| record.outcome == Outcome::Done);
+    let threads = ends.flat_map(|record| record.measured()).flat_map(|end| &end.threads);
+    threads.filter(|thread| thread.wall_ns.0 > 0).any(|thread| {
+        let worked_ns = thread.user_ns.0.saturating_add(thread.system_ns.0);
+        (worked_ns as f64) < FED_SHARE * thread.wall_ns.0 as f64
+    })
+}
+
 pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Label> {
     let stream = summary.metric == Metric::Goodput;
     // A thread that spins, or waits for its next turn, fills its CPU whatever it does.
@@ -160,6 +174,7 @@ pub fn labels(study: &StoredStudy, trial: &Trial, summary: &Summary) -> Vec<Labe
         (trial.params.rate_bps.is_none() && full(|cpu| cpu.sender_share), Label::SenderBound),
         (full(|cpu| cpu.receiver_share), Label::ReceiverBound),
         (summary.values.iter().any(|value| value.noisy), Label::Noisy),
+        (memory && is_starved(study, trial), Label::Starved),
         (!summary.corrupted.is_empty(), Label::Corrupted),
         (refused > 0, Label::Impossible),
         (summary.reconciled.iter().any(Reconciled::is_without_backlog), Label::Backlog),

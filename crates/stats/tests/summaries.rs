@@ -217,6 +217,27 @@ fn datagrams_of_both_directions_are_not_joined_for_being_two() {
     assert!(joined(100), "two a packet");
 }
 
+#[test]
+fn a_memory_kernel_whose_thread_had_no_cpu_at_times_is_labelled() {
+    let of = |kind: &str, worked_ms: &[u64]| {
+        let trial = trial(kind, kind);
+        let run = |(repeat, worked): (u32, &u64)| {
+            let thread = ThreadUsage {
+                wall_ns: Nanos(500 * MS),
+                user_ns: Nanos(worked * MS),
+                ..ThreadUsage::default()
+            };
+            record(&trial, repeat, end(vec![flow(1000, 1)], vec![thread]), None)
+        };
+        let summary = one(trial.clone(), (0..).zip(worked_ms).map(run).collect());
+        summary.labels.contains(&Label::Starved)
+    };
+    assert!(!of("memory-read", &[500, 480]), "what ticks and interrupts take");
+    assert!(of("memory-read", &[500, 300]), "one of two runs");
+    assert!(of("memory-latency", &[470]));
+    assert!(!of("tcp-stream", &[100, 100]), "a stream waits for its peer");
+}
+
 fn background() -> EndSpec {
     let kind = "memory-read".into();
     let load = MemoryLoad { kind, threads: 1, working_set_bytes: Bytes(4096) };

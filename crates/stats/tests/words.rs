@@ -4,7 +4,7 @@
 use narrows_stats::{Covers, Label, Loss, LossPlace, Missing, Open};
 
 /// Each label with its word in files, its words for people and whether it is bad.
-const LABELS: [(Label, &str, &str, bool); 28] = [
+const LABELS: [(Label, &str, &str, bool); 29] = [
     (Label::Loopback, "loopback", "loopback: not a network result", false),
     (Label::NoNic, "no-nic", "one host, no NIC: not a network result", false),
     (Label::Software, "software", "in software: no NIC does the work of RDMA", false),
@@ -51,6 +51,13 @@ const LABELS: [(Label, &str, &str, bool); 28] = [
     (Label::SenderBound, "source-bound", "sender-bound: its thread filled a CPU", false),
     (Label::ReceiverBound, "sink-bound", "receiver-bound: its thread filled a CPU", false),
     (Label::Noisy, "noisy", "noisy: other processes used the CPUs", false),
+    (
+        Label::Starved,
+        "starved",
+        "starved: a thread had no CPU for part of the window, so that bandwidth is too low and \
+         latency too long",
+        false,
+    ),
     (Label::Corrupted, "corrupted", "data was corrupted in transit", true),
     (
         Label::Impossible,
