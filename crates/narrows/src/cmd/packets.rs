@@ -40,7 +40,12 @@ pub fn run(args: &PacketsArgs) -> Result<u8, Failure> {
         let says = "--peer-nic is an interface of another host: name HOST";
         return Err(Failure::of(Cause::PORTS, says));
     }
+    if is_local && args.peer.ipv6 {
+        let says = "-6 is of the path to HOST: packets between two ends here are of IPv4";
+        return Err(Failure::of(Cause::LIMIT, says));
+    }
     if is_raw {
+        settings.steadiest_here();
         settings.fastest_here();
     }
     if let Some(nic) = args.nic.as_ref().filter(|_| ports.is_some()) {

@@ -13,7 +13,7 @@ use crate::packets::over::{gap_ns, say_over, sender_end};
 use crate::packets::stamp::{Stamp, mark, now_ns};
 use crate::packets::{frame, link};
 use narrows_model::calls;
-use narrows_model::packets::HEADER_BYTES;
+use narrows_model::packets::{FCS_BYTES, HEADER_BYTES, XDP_FRAME_BYTES_MAX};
 use socket2::Socket;
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -29,9 +29,6 @@ pub static SENDER: SenderKind = SenderKind {
 /// Frames of one call. Each call makes a pool of pages and waits until it is gone: a few
 /// milliseconds, which a million frames make small.
 const REPEAT: u32 = 1 << 20;
-/// The largest frame that fits the page that the kernel makes for each, without its check sequence:
-/// a page less its own head, 256 B of headroom and what a buffer needs at its end.
-const FRAME_BYTES_MAX: usize = 3300;
 /// How often the phase is looked at, and what was sent is told.
 const LOOK: Duration = Duration::from_micros(200);
 
@@ -40,8 +37,8 @@ fn send(lane: &mut Lane, flow: Socket, told: &Flow) -> Result<LaneEnd, LoadError
     let ends = link::route(told, &flow, &link)?;
     let spread = link::spread(told);
     let mut frame = frame::build(&ends, told.message());
-    if frame.len() > FRAME_BYTES_MAX {
-        let most = FRAME_BYTES_MAX + 4;
+    if frame.len() as u64 + FCS_BYTES > XDP_FRAME_BYTES_MAX {
+        let most = XDP_FRAME_BYTES_MAX;
         return Err(LoadError::Order(format!(
             "xdp sends frames of up to {most} B; larger ones go over sockets"
         )));
