@@ -74,11 +74,30 @@ fn model(root: &Root) -> Fact<String> {
     // An Arm kernel gives numbers only: who designed the core, and which it is.
     match named.or_else(|| {
         let (maker, part) = (field("CPU implementer")?, field("CPU part")?);
-        Some(format!("Arm core, implementer {maker}, part {part}"))
+        Some(
+            arm_core(&maker, &part)
+                .unwrap_or_else(|| format!("Arm core, implementer {maker}, part {part}")),
+        )
     }) {
         Some(value) => Fact::Known { value, from },
         None => Fact::Absent { from, said: None },
     }
+}
+
+/// Cores of Arm by their numbers, a line each.
+const ARM_CORES: &str = include_str!("../data/arm_cores");
+
+/// Who designed a core and what it is called, such as `Arm Neoverse-N1`, by the numbers of its
+/// MIDR_EL1 as the kernel writes them (`0x41`, `0xd0c`); `None` where the table has none.
+fn arm_core(implementer: &str, part: &str) -> Option<String> {
+    let number = |text: &str| u16::from_str_radix(text.strip_prefix("0x")?, 16).ok();
+    let wanted = (number(implementer)?, number(part)?);
+    ARM_CORES.lines().find_map(|line| {
+        let mut fields = line.split(' ');
+        let own = (number(fields.next()?)?, number(fields.next()?)?);
+        let named = fields.collect::<Vec<_>>().join(" ");
+        (own == wanted).then_some(named)
+    })
 }
 
 /// What the file tells of the first CPU that has the key, its spaces single.
@@ -283,6 +302,30 @@ mod tests {
         assert!(matches!(arm, Fact::Absent { .. }), "{arm:?}");
         let cut = of(told.replace(": 6", ": six"));
         assert!(matches!(cut, Fact::Absent { .. }), "{cut:?}");
+    }
+
+    #[test]
+    fn an_arm_core_is_named_by_its_numbers() {
+        let of = |implementer: &str, part: &str| {
+            let mut tree = Tree::default();
+            let text = format!("CPU implementer\t: {implementer}\nCPU part\t: {part}\n");
+            tree.put("proc/cpuinfo", text.into_bytes());
+            model(&Root::of_tree(tree)).value().cloned().unwrap_or_default()
+        };
+        assert_eq!(of("0x41", "0xd0c"), "Arm Neoverse-N1");
+        assert_eq!(of("0x41", "0xd4f"), "Arm Neoverse-V2");
+        assert_eq!(of("0xc0", "0xac3"), "Ampere Ampere-1");
+        assert_eq!(of("0x48", "0xd01"), "HiSilicon Kunpeng-920");
+        assert_eq!(of("0x6d", "0xd49"), "Microsoft Azure-Cobalt-100");
+        assert_eq!(of("0x41", "0xfff"), "Arm core, implementer 0x41, part 0xfff");
+        assert_eq!(of("65", "0xd0c"), "Arm core, implementer 65, part 0xd0c");
+        // Each line is whole, and no core has two names.
+        let lines = || ARM_CORES.lines().filter(|line| !line.starts_with('#'));
+        let mut keys: Vec<&str> = lines().filter_map(|line| line.get(..10)).collect();
+        assert!(lines().all(|line| line.split(' ').count() >= 4), "{ARM_CORES}");
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), lines().count());
     }
 
     #[test]

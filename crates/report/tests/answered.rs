@@ -49,6 +49,25 @@ fn a_queue_that_streams_fill_is_graded_by_the_worst_way() {
     assert!(said.bottleneck.contains(", not empty a second after it"), "{}", said.bottleneck);
 }
 
+#[test]
+fn a_tenth_of_the_requests_that_waits_is_told_beside_a_good_grade() {
+    /// Under load in one direction so many of ten requests take so long.
+    fn up(at: u64, share: u64, longest_ms: u64) -> Option<u64> {
+        let is_up = (6000..11_000).contains(&at);
+        Some(if is_up && at / 5 % 10 < share { longest_ms } else { 2 })
+    }
+    let of = |took| answer::of(&Analysis::of(&loaded::study(1, took))).expect("an answer");
+    let said = of(|at| up(at, 2, 74));
+    let tail = "; its slowest tenth 72.0 ms and more up (C by that)";
+    assert!(said.figure.starts_with("grade A+: 0 ns") && said.figure.ends_with(tail), "{said:?}");
+    assert!(said.bottleneck.contains("one request in ten waits"), "{said:?}");
+    assert!(said.action.starts_with("look whether it comes again"), "{said:?}");
+    assert!(!of(|at| up(at, 1, 74)).figure.contains("slowest tenth"), "a tenth at the most");
+    let short = of(|at| up(at, 2, 22));
+    assert!(!short.figure.contains("slowest tenth"), "an A by that too: {short:?}");
+    assert!(short.action.starts_with("nothing"), "{short:?}");
+}
+
 fn known<T>(value: T) -> Fact<T> {
     Fact::known(value, "planted")
 }

@@ -96,10 +96,7 @@ impl Label {
             Self::SenderBound => "sender-bound: its thread filled a CPU",
             Self::ReceiverBound => "receiver-bound: its thread filled a CPU",
             Self::Noisy => "noisy: other processes used the CPUs",
-            Self::Starved => {
-                "starved: a thread had no CPU for part of the window, so that bandwidth is too low \
-                 and latency too long"
-            }
+            Self::Starved => "starved: a thread had no CPU at times, so that memory seems slower",
             Self::Corrupted => "data was corrupted in transit",
             Self::Impossible => {
                 "impossible: more was counted than came in the window (a backlog from before it)"

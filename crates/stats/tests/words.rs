@@ -54,8 +54,7 @@ const LABELS: [(Label, &str, &str, bool); 29] = [
     (
         Label::Starved,
         "starved",
-        "starved: a thread had no CPU for part of the window, so that bandwidth is too low and \
-         latency too long",
+        "starved: a thread had no CPU at times, so that memory seems slower",
         false,
     ),
     (Label::Corrupted, "corrupted", "data was corrupted in transit", true),

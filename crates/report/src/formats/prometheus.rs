@@ -10,12 +10,24 @@ pub static FORMAT: Format = Format { name: "prometheus", for_people: false, writ
 
 fn write(analysis: &Analysis<'_>) -> String {
     let mut out = String::new();
+    // Collectors join pages of many hosts, whose trials have the same names.
+    let host = analysis.stored.host.name.value().map_or("", String::as_str);
+    let line = |out: &mut String, name: &str, labels: &[(&str, &str)], value: f64| {
+        let all: Vec<(&str, &str)> = [("host", host)].into_iter().chain(labels.to_vec()).collect();
+        line(out, name, &all, value);
+    };
     head(&mut out, "narrows_result", "Median of a trial and the ends of its interval, in its unit");
     for summary in &analysis.summaries {
         let Some(estimate) = &summary.estimate else { continue };
         let (unit, path) = (crate::words::word(&estimate.unit), crate::words::word(&summary.path));
+        let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
+        let levels = trial.map_or(&[][..], |trial| &trial.levels);
+        let factors: Vec<(String, &str)> =
+            levels.iter().map(|one| (factor(&one.factor), one.level.as_str())).collect();
         let figures = [("median", estimate.value), ("low", estimate.low), ("high", estimate.high)];
-        for (stat, value) in figures {
+        // One run has no ends.
+        let ends = if estimate.n == 1 { 1 } else { figures.len() };
+        for (stat, value) in figures.into_iter().take(ends) {
             let labels = [
                 ("trial", summary.label.as_str()),
                 ("kind", summary.kind.as_str()),
@@ -23,6 +35,8 @@ fn write(analysis: &Analysis<'_>) -> String {
                 ("unit", &unit),
                 ("stat", stat),
             ];
+            let of_study = factors.iter().map(|(name, level)| (name.as_str(), *level));
+            let labels: Vec<(&str, &str)> = labels.into_iter().chain(of_study).collect();
             line(&mut out, "narrows_result", &labels, value);
         }
     }
@@ -67,6 +81,12 @@ fn write(analysis: &Analysis<'_>) -> String {
     out
 }
 
+/// The label of a factor: Prometheus takes letters, digits and `_` in a name.
+fn factor(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    format!("factor_{}", name.chars().map(plain).collect::<String>())
+}
+
 fn head(out: &mut String, name: &str, help: &str) {
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge");
 }
@@ -83,4 +103,15 @@ fn line(out: &mut String, name: &str, labels: &[(&str, &str)], value: f64) {
 
 fn escaped(text: &str) -> String {
     super::tame(text).replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_factors_label_has_letters_digits_and_underscores() {
+        assert_eq!(factor("message size"), "factor_message_size");
+        assert_eq!(factor("NIC-2.5\u{e9}"), "factor_NIC_2_5_");
+    }
 }

@@ -15,12 +15,46 @@ pub(crate) fn answer(analysis: &Analysis<'_>, latency: &LoadedLatency) -> Option
     let worst = latency.of(latency.worst?)?;
     let rise = worst.median_rise?;
     let (longer, way) = (signed(rise.value), direction(worst.phase));
+    let tail = Tail::of(latency, grade);
+    let slow = tail.as_ref().map_or(String::new(), |tail| format!("; {}", tail.says()));
     Some(Answer {
-        figure: format!("grade {grade}: {longer} longer under load {way}"),
+        figure: format!("grade {grade}: {longer} longer under load {way}{slow}"),
         spread: interval(&rise),
-        bottleneck: bottleneck(latency, grade, worst, rise.value),
-        action: action(analysis, grade, worst.phase),
+        bottleneck: match &tail {
+            Some(_) if grade <= Grade::A => Tail::BOTTLENECK.to_owned(),
+            _ => bottleneck(latency, grade, worst, rise.value),
+        },
+        action: match &tail {
+            Some(_) if grade <= Grade::A => Tail::ACTION.to_owned(),
+            _ => action(analysis, grade, worst.phase),
+        },
     })
+}
+
+/// The slowest tenth of the requests, where it would have a worse grade than the median, and no
+/// good one.
+struct Tail {
+    phase: Phase,
+    rise_ns: f64,
+    grade: Grade,
+}
+
+impl Tail {
+    const BOTTLENECK: &str = "no queue that stays, but one request in ten waits: bursts in a queue, \
+                              or an end that waited for a CPU";
+    const ACTION: &str = "look whether it comes again and whether the hosts were busy (caution \
+                          below, if any); where they were not, what sends in bursts on the way";
+
+    fn of(latency: &LoadedLatency, grade: Grade) -> Option<Self> {
+        let (phase, rise_ns) = latency.slowest_tenth()?;
+        let own = Grade::of(rise_ns);
+        (own > grade && own > Grade::A).then_some(Self { phase, rise_ns, grade: own })
+    }
+
+    fn says(&self) -> String {
+        let (longer, way) = (signed(self.rise_ns), direction(self.phase));
+        format!("its slowest tenth {longer} and more {way} ({} by that)", self.grade)
+    }
 }
 
 fn bottleneck(latency: &LoadedLatency, grade: Grade, worst: &PhaseTimes, rise_ns: f64) -> String {

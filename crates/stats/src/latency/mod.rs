@@ -104,6 +104,16 @@ pub struct LoadedLatency {
 }
 
 impl LoadedLatency {
+    /// The loaded phase whose slowest tenth is longest beside the idle one's, and by how many
+    /// nanoseconds; `None` where too few were answered for a 90th percentile.
+    pub fn slowest_tenth(&self) -> Option<(Phase, f64)> {
+        let p90 = |one: &PhaseTimes| Some(one.times?.p90_ns?.0 as f64);
+        let idle = self.of(Phase::Idle).and_then(p90)?;
+        let loaded = self.phases.iter().filter(|one| one.phase.is_loaded());
+        let rises = loaded.filter_map(|one| Some((one.phase, p90(one)? - idle)));
+        rises.max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
     /// The round trips of a phase.
     pub fn of(&self, phase: Phase) -> Option<&PhaseTimes> {
         self.phases.iter().find(|one| one.phase == phase)
