@@ -11,7 +11,7 @@ use narrows_model::result::Estimate;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Trial, TrialId};
 use narrows_model::workload::Metric;
-use narrows_stats::{Summary, Turn, files_for, summarise, told_below, turns};
+use narrows_stats::{Summary, Turn, files_for, summarise, suspected, told_below, turns};
 use serde::Serialize;
 
 /// Files in the order in which they were measured, and the figures that they have.
@@ -42,6 +42,8 @@ pub struct Course {
     pub points: Vec<Point>,
     /// Where it took a step, by time.
     pub turns: Vec<Turn>,
+    /// A step that may be one, where none is certain.
+    pub suspected: Option<Turn>,
     /// Files that a step takes to be told from chance.
     pub files_needed: usize,
     #[serde(skip)]
@@ -125,6 +127,7 @@ impl History {
                 metric,
                 points: Vec::new(),
                 turns: Vec::new(),
+                suspected: None,
                 files_needed: 0,
                 id: trial.id.clone(),
             });
@@ -140,7 +143,9 @@ impl History {
         for course in &mut self.courses {
             course.points.sort_by_key(|point| point.began_unix_ns);
             course.files_needed = files_for(below);
-            course.turns = turns(&course.values(), below);
+            let values = course.values();
+            course.turns = turns(&values, below);
+            course.suspected = course.turns.is_empty().then(|| suspected(&values, below)).flatten();
         }
         self
     }
@@ -184,7 +189,12 @@ impl History {
         }
         let figures = words::counted(all, "figure");
         match (stepped, worse) {
-            (0, _) => format!("no step in {figures}"),
+            (0, _) => match self.courses.iter().filter(|one| one.suspected.is_some()).count() {
+                0 => format!("no step in {figures}"),
+                some => format!(
+                    "inconclusive: {some} of {figures} may have taken a step, which more files tell"
+                ),
+            },
             (_, 0) => {
                 format!("{stepped} of {figures} took a step, the last of each for the better")
             }
@@ -263,6 +273,8 @@ fn row(course: &Course) -> Vec<String> {
     let [first, latest] = of(|course, point| course.figure(point.estimate.value));
     let verdict = if course.points.len() < course.files_needed {
         format!("too few files, a step takes {}", course.files_needed)
+    } else if let Some(turn) = &course.suspected {
+        format!("perhaps one: {}", says(course, turn))
     } else if course.turns.is_empty() {
         "no step".to_owned()
     } else {

@@ -114,6 +114,15 @@ fn few_files_are_inconclusive_and_steady_ones_have_no_step() {
 }
 
 #[test]
+fn a_step_that_chance_may_have_made_is_said_to_be_one_perhaps() {
+    let rates = [14.1, 13.2, 15.6, 14.9, 0.94, 0.96, 0.95, 0.97, 0.93, 0.96];
+    let text = folder(&rates, |_| "1 2 3").text(&SCREEN);
+    assert!(text.starts_with("inconclusive: 1 of 1 figure may have taken a step"), "{text}");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("perhaps one: "), "{text}");
+}
+
+#[test]
 fn cells_that_are_not_the_same_are_not_taken_together() {
     let mut history = History::default();
     for at in 0..12 {

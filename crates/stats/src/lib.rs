@@ -57,7 +57,7 @@ pub use demand::{Demand, Met, NoDemand};
 pub use directions::Direction;
 pub use done::Value;
 pub use drift::{Drift, Placed, Step, drift};
-pub use history::{Turn, files_for, told_below, turns};
+pub use history::{Turn, files_for, suspected, told_below, turns};
 pub use interface::way_in;
 pub use label::Label;
 pub use latency::{
