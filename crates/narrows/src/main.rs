@@ -40,7 +40,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // Workers of an agent are run from an open file, whose number ps and top would show.
     let _ = prctl::set_name(c"narrows");
-    let matches = help::command().try_get_matches().unwrap_or_else(|error| habits::exit(error));
+    let matches = help::command().try_get_matches_from(habits::told(std::env::args_os()));
+    let matches = matches.unwrap_or_else(|error| habits::exit(error));
     let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match run(args.command) {
         Ok(code) => ExitCode::from(code),

@@ -3,6 +3,7 @@
 
 use crate::said;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::ffi::OsString;
 
 /// An option as those tools have it, in its short and long form, and what does that here.
 struct Habit {
@@ -151,6 +152,32 @@ const TIP: &str = "tip: ";
 /// How its last line begins.
 const MORE: &str = "For more information, try";
 
+/// The words of a command line, with `--ssh [USER@]HOST` as `ssh:[USER@]HOST`, which every command
+/// that measures to a host takes.
+pub fn told(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut all = Vec::new();
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let host = match word.to_str() {
+            // What follows is another program's.
+            Some("--") => {
+                all.push(word);
+                all.extend(words);
+                break;
+            }
+            Some("--ssh") => words.next(),
+            Some(word) => word.strip_prefix("--ssh=").map(OsString::from),
+            None => None,
+        };
+        all.push(host.map_or(word, |host| {
+            let mut brought = OsString::from(SSH);
+            brought.push(host);
+            brought
+        }));
+    }
+    all
+}
+
 /// What is wrong without its first word, and the hint: what is known of the argument, else what
 /// the parser suggests, else where the options are told.
 fn with_hint(error: &str, known: Option<&str>, command: Option<&str>) -> (String, String) {
@@ -177,9 +204,24 @@ fn options_of(command: Option<&str>, error: &str) -> String {
     }
 }
 
+/// How a host begins to which ssh brings an agent.
+const SSH: &str = "ssh:";
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_option_for_ssh_is_a_host_that_it_reaches() {
+        let of = |line: &str| {
+            let words = told(line.split(' ').map(OsString::from));
+            words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(of("narrows tcp --ssh me@n1 -t 1"), "narrows tcp ssh:me@n1 -t 1");
+        assert_eq!(of("narrows tcp -t 1 --ssh=n1"), "narrows tcp -t 1 ssh:n1");
+        assert_eq!(of("narrows tcp n1 -- --ssh n2"), "narrows tcp n1 -- --ssh n2");
+        assert_eq!(of("narrows tcp --ssh"), "narrows tcp --ssh", "without a host it is none");
+    }
 
     #[test]
     fn an_error_has_one_hint() {
