@@ -100,6 +100,8 @@ fn legend(prediction: &Prediction) -> String {
                   dotted: not stated.";
     match &prediction.measured {
         Some(measured) => format!("{widths} Blue: {}, measured.", words::middle(measured)),
-        None => format!("{widths} Nothing was measured on it."),
+        None => format!(
+            "{widths} Predicted: nothing was measured on it, and the answer above is of another path."
+        ),
     }
 }
