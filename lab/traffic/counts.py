@@ -42,22 +42,32 @@ def loads_of(text):
 
 
 def cases_of(text):
-    """Name of each case, and the payload of the run that narrows printed."""
+    """Name of each case, the payload of the run that narrows printed, and the end that counted it."""
     cases = []
     for line in text.splitlines():
         if line.startswith("@case "):
-            cases.append([line.split()[1], None])
+            cases.append([line.split()[1], None, "receiver"])
         elif line.startswith('{"event":"run"'):
             run = json.loads(line)
             if run["outcome"] == "done" and run.get("intervals"):
-                cases[-1][1] = sum(slice["bytes"] for slice in run["intervals"])
+                cases[-1][1:] = payload_of(run)
     return cases
 
 
-def window(marks):
-    """Opening and closing of the end whose count is the figure: the receiver's, or that of the one
-    end that counts."""
-    for end in "receiver", "sender":
+def payload_of(run):
+    """Bytes of a run's window, and the end that counted them. What is written into another's memory
+    by RDMA nobody receives, and no interval has it: the sender's rate times the window then."""
+    slices = run["intervals"]
+    payload = sum(slice["bytes"] for slice in slices)
+    if payload > 0 or run["unit"] != "bit/s":
+        return payload, "receiver"
+    window_ns = sum(slice["length_ns"] for slice in slices)
+    return round(run["value"] / 8 * window_ns / 1e9), "sender"
+
+
+def window(marks, counted_by):
+    """Opening and closing of the end whose count is the figure, or of the one end that counts."""
+    for end in counted_by, "receiver", "sender":
         edges = [next((mark for mark in marks if mark["what"] == f"{edge}-{end}"), None)
                  for edge in ("opens", "closes")]
         if all(edges):
@@ -76,8 +86,8 @@ def rows(out):
     cases, loads = cases_of((out / "said").read_text()), loads_of((out / "counts").read_text())
     if len(cases) != len(loads):
         sys.exit(f"{out}: {len(cases)} cases were run and {len(loads)} loads marked")
-    for (name, payload), marks in zip(cases, loads):
-        edges = window(marks)
+    for (name, payload, counted_by), marks in zip(cases, loads):
+        edges = window(marks, counted_by)
         if not payload or not edges:
             yield {"part": part, "case": name, "arguments": asked[name], "ratio": ""}
             continue
