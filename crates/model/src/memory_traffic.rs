@@ -13,9 +13,14 @@ pub struct MemoryTraffic {
     /// The processor family by whose events it was counted; `None` where nothing counted by a PMU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub family: Option<String>,
-    /// Time from the first look to the last: the counts are of this, and not of the window.
+    /// Time that the counts are of, and not the window: by the counters' own clock, or of the looks
+    /// at what has none.
     pub span_ns: Nanos,
     /// One of each quantity, meter and processor.
+    /// Time between the looks at what the caches counted of the end's own threads, by this host's
+    /// clock; `None` in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_threads_ns: Option<Nanos>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<Count>,
     /// Lines that waited on the way, one of each event and processor.

@@ -65,6 +65,15 @@ fn what_was_counted_stands_beside_what_the_path_needs() {
     assert!(text.contains(host), "{text}");
     assert!(text.contains("this path needs 2 to 4 at least"), "{text}");
     assert!(text.contains("ran 50 % of the time"), "{text}");
+    assert!(text.contains("per network byte (4.10 to 4.10)"), "two runs have a range: {text}");
+    let mut once = study.clone();
+    once.records.truncate(1);
+    assert!(!explained(&once).contains("per network byte ("), "one run has none");
+    for end in study.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+        end.memory.as_mut().expect("counts").span_ns = Nanos(1_220_000_000);
+    }
+    let late = explained(&study);
+    assert!(late.contains("counted for a time that differs from the window's by 22 %"), "{late}");
     let missing = "memory traffic of the sender's host not counted: kernel.perf_event_paranoid";
     assert_eq!(text.matches(missing).count(), 1, "{text}");
     // A buffer beyond the caches, and a receiver that copies nothing.

@@ -5,6 +5,7 @@ use crate::done::{CONFIDENCE, Done};
 use crate::median;
 use crate::memory_queues::{QueueUse, queue_use};
 use crate::order::median_interval;
+use narrows_model::Nanos;
 use narrows_model::load::{EndReport, Role};
 use narrows_model::memory_traffic::{MemoryTraffic, Quantity, Uncounted};
 use narrows_model::units::Unit;
@@ -49,6 +50,10 @@ pub struct MemoryUse {
     /// ran throughout: otherwise the bytes were scaled up by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ran_thousandths: Option<u32>,
+    /// The most by which the time that was counted and the window of a run differed, in percent of
+    /// the window, where it is so much that rates of the two are of different times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub off_window_percent: Option<u32>,
     /// What could not be counted, each reason once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Uncounted>,
@@ -86,7 +91,11 @@ struct Run<'a> {
     traffic: &'a MemoryTraffic,
     /// Bytes of payload that arrived, a second; `None` without a network.
     network: Option<f64>,
+    window_ns: Nanos,
 }
+
+/// Where the time that was counted and the window differ by more, in percent, it is told.
+const OFF_WINDOW_PERCENT: f64 = 5.0;
 
 impl Run<'_> {
     fn per_second(&self, bytes: u64) -> Option<f64> {
@@ -96,6 +105,21 @@ impl Run<'_> {
 
     fn rate(&self, of: Quantity) -> Option<f64> {
         self.per_second(self.traffic.bytes(of)?)
+    }
+
+    fn own_threads(&self) -> Option<f64> {
+        let seconds = self.traffic.own_threads_ns.unwrap_or(self.traffic.span_ns).seconds();
+        let bytes = self.traffic.bytes(Quantity::OwnThreads)?;
+        (seconds > 0.0).then(|| bytes as f64 / seconds)
+    }
+
+    /// By how much the time that was counted and the window differ, in percent of the window, where
+    /// that is much.
+    fn off_window(&self) -> Option<u32> {
+        let (span, window) = (self.traffic.span_ns.seconds(), self.window_ns.seconds());
+        let is_counted = !self.traffic.counts.is_empty() && window > 0.0;
+        let percent = is_counted.then(|| 100.0 * (span - window).abs() / window)?;
+        (percent > OFF_WINDOW_PERCENT).then(|| percent.round() as u32)
     }
 
     fn both_ways(&self) -> Option<f64> {
@@ -149,7 +173,7 @@ fn counted<'a>(run: &Done<'a>, end: Role) -> Option<Run<'a>> {
         _ => run.receiver,
     };
     let network = run.sender.map(|_| run.received(|flow| flow.bytes.0));
-    Some(Run { traffic: report.memory.as_ref()?, network })
+    Some(Run { traffic: report.memory.as_ref()?, network, window_ns: report.window_ns })
 }
 
 /// Median of what the runs counted of a quantity, a second.
@@ -191,11 +215,14 @@ fn over(end: Role, both_ends: bool, runs: &[Run<'_>]) -> MemoryUse {
             high: one.high,
         }),
         socket_link_bytes_per_second: median(&links),
-        own_threads_bytes_per_second: rate(runs, Quantity::OwnThreads),
+        own_threads_bytes_per_second: median(
+            &runs.iter().filter_map(Run::own_threads).collect::<Vec<f64>>(),
+        ),
         own_threads_remote_share: median(&remote),
         cache_missed: cache_missed(runs),
         device_writes_in_cache_share: median(&in_cache),
         ran_thousandths: counts.filter_map(|count| count.ran_thousandths).min(),
+        off_window_percent: runs.iter().filter_map(Run::off_window).max(),
         missing: each_once(runs.iter().flat_map(|run| &run.traffic.gaps)),
         queues: queue_use(&all),
         queues_missing: each_once(runs.iter().flat_map(|run| &run.traffic.queue_gaps)),
@@ -215,7 +242,6 @@ fn each_once<'a>(gaps: impl Iterator<Item = &'a Uncounted>) -> Vec<Uncounted> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_model::Nanos;
     use narrows_model::memory_traffic::Count;
     use narrows_model::memory_traffic::CountedBy;
 
@@ -233,6 +259,24 @@ mod tests {
             counts: both.into_iter().chain(counts).collect(),
             ..MemoryTraffic::default()
         }
+    }
+
+    fn run(traffic: &MemoryTraffic, network: f64) -> Run<'_> {
+        Run { traffic, network: Some(network), window_ns: Nanos(500_000_000) }
+    }
+
+    #[test]
+    fn a_time_that_is_not_the_windows_is_told_and_own_threads_have_their_own() {
+        let mut one = traffic(3000, vec![count(Quantity::OwnThreads, 0, 600)]);
+        one.own_threads_ns = Some(Nanos(600_000_000));
+        let mut long = run(&one, 2000.0);
+        let seen = over(Role::Receiver, false, &[long]);
+        assert_eq!(seen.off_window_percent, None);
+        assert_eq!(seen.own_threads_bytes_per_second, Some(1000.0));
+        long = run(&one, 2000.0);
+        long.window_ns = Nanos(410_000_000);
+        let seen = over(Role::Receiver, false, &[long, run(&one, 2000.0)]);
+        assert_eq!((seen.off_window_percent, seen.bytes_per_second), (Some(22), Some(8000.0)));
     }
 
     #[test]
@@ -253,7 +297,7 @@ mod tests {
         shared.counts[0].ran_thousandths = Some(250);
         shared.gaps = vec![Uncounted::Owner, Uncounted::Owner];
         let told = [traffic(3000, links), shared, traffic(3000, Vec::new())];
-        let runs = told.each_ref().map(|traffic| Run { traffic, network: Some(2000.0) });
+        let runs = told.each_ref().map(|traffic| run(traffic, 2000.0));
         let seen = over(Role::Receiver, false, &runs);
         assert_eq!(seen.read_bytes_per_second, Some(6000.0));
         assert_eq!((seen.bytes_per_second, seen.runs), (Some(8000.0), 3));
@@ -275,12 +319,12 @@ mod tests {
     fn what_was_not_counted_has_no_figure() {
         let gaps = vec![Uncounted::NoPmu { inside: None }];
         let none = MemoryTraffic { gaps: gaps.clone(), ..MemoryTraffic::default() };
-        let seen = over(Role::Sender, true, &[Run { traffic: &none, network: Some(1e9) }]);
+        let seen = over(Role::Sender, true, &[run(&none, 1e9)]);
         assert_eq!((seen.runs, seen.bytes_per_second, seen.per_network_byte), (0, None, None));
         assert_eq!(seen.missing, gaps);
         // Nothing arrived: no ratio of it.
         let some = traffic(10, Vec::new());
-        let seen = over(Role::Sender, true, &[Run { traffic: &some, network: Some(0.0) }]);
+        let seen = over(Role::Sender, true, &[run(&some, 0.0)]);
         assert_eq!((seen.runs, seen.per_network_byte), (1, None));
     }
 }

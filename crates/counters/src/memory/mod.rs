@@ -35,6 +35,10 @@ const ALL_COUNTS: [Counts; 7] = [
     Counts::DeviceQueues,
 ];
 
+/// A counter that was looked at for less than this share of the time is told of: it was not there
+/// all the time.
+const SEEN_SHARE: f64 = 0.95;
+
 /// Counters that are open, each with what it told as the window opened.
 pub struct MemoryMeters {
     family: Option<String>,
@@ -69,6 +73,8 @@ struct Grown {
     /// Scaled up by the time in which it did not run.
     counts: f64,
     ran_thousandths: u32,
+    /// Its own time from the first look to the last.
+    enabled_ns: u64,
 }
 
 /// What is opened on one PMU.
@@ -267,8 +273,13 @@ impl MemoryMeters {
     pub fn close(mut self) -> MemoryTraffic {
         let grown: Vec<Option<Grown>> = self.counters.iter_mut().map(Counter::grown).collect();
         let monitored = self.monitored.take().map_or(Ok(Vec::new()), Monitored::close);
+        let has_own_threads = monitored.as_ref().is_ok_and(|own| !own.is_empty());
         let by_pcm = self.pcm.take().map(Pcm::close);
-        let span_ns = Nanos(self.began.elapsed().as_nanos() as u64);
+        let by_clock_ns = self.began.elapsed().as_nanos() as u64;
+        let span_ns = span(&grown).unwrap_or(by_clock_ns);
+        let own_threads_ns = has_own_threads.then_some(Nanos(by_clock_ns));
+        let grown: Vec<Option<Grown>> =
+            grown.into_iter().map(|grown| Some(grown?.over(span_ns))).collect();
         let counters = std::mem::take(&mut self.counters);
         for (counter, grown) in counters.iter().zip(&grown) {
             if grown.is_none() && self.lost.insert(counter.counted) {
@@ -291,8 +302,9 @@ impl MemoryMeters {
             Ok(own) => counts.extend(own),
             Err(gap) => self.gaps.push(gap),
         }
+        let span_ns = Nanos(span_ns);
         let (family, gaps, queue_gaps) = (self.family, self.gaps, self.queue_gaps);
-        MemoryTraffic { family, span_ns, counts, queues, gaps, queue_gaps }
+        MemoryTraffic { family, span_ns, own_threads_ns, counts, queues, gaps, queue_gaps }
     }
 }
 
@@ -313,7 +325,31 @@ fn grown(opening: EventCount, closing: EventCount) -> Option<Grown> {
         return None;
     }
     let share = running as f64 / enabled as f64;
-    Some(Grown { counts: counts as f64 / share, ran_thousandths: (1000.0 * share).round() as u32 })
+    Some(Grown {
+        counts: counts as f64 / share,
+        ran_thousandths: (1000.0 * share).round() as u32,
+        enabled_ns: enabled,
+    })
+}
+
+/// The time that the counts are of: that of the counter which was looked at for longest. A clock
+/// of this thread's would have in it what kept it from looking.
+fn span(grown: &[Option<Grown>]) -> Option<u64> {
+    grown.iter().flatten().map(|grown| grown.enabled_ns).max()
+}
+
+impl Grown {
+    /// The same over the span of all: a counter that was looked at later, or was not there all the
+    /// time, counts at its own pace.
+    fn over(self, span_ns: u64) -> Self {
+        let share = self.enabled_ns as f64 / span_ns as f64;
+        let ran = if share < SEEN_SHARE { share } else { 1.0 };
+        Self {
+            counts: self.counts / share,
+            ran_thousandths: (f64::from(self.ran_thousandths) * ran).round() as u32,
+            enabled_ns: span_ns,
+        }
+    }
 }
 
 fn is_denied(error: &io::Error) -> bool {

@@ -89,10 +89,11 @@ fn counted(analysis: &Analysis<'_>, summary: &Summary, of: &MemoryUse) -> Option
     }
     text += &of_peak(at, rate);
     if let Some(ratio) = &of.per_network_byte {
-        text += &format!(
-            ", {:.2} bytes per network byte ({:.2} to {:.2})",
-            ratio.value, ratio.low, ratio.high
-        );
+        text += &format!(", {:.2} bytes per network byte", ratio.value);
+        // One run has no range.
+        if of.runs > 1 {
+            text += &format!(" ({:.2} to {:.2})", ratio.low, ratio.high);
+        }
         text += &match needed(analysis, summary, of.end) {
             Some(least) => format!("; this path needs {} at least", moves(least)),
             None if summary.is_one_host() => {
@@ -114,6 +115,9 @@ fn counted(analysis: &Analysis<'_>, summary: &Summary, of: &MemoryUse) -> Option
             "; scaled: the counters were shared and ran {:.0} % of the time",
             f64::from(ran) / 10.0
         );
+    }
+    if let Some(percent) = of.off_window_percent {
+        text += &format!("; counted for a time that differs from the window's by {percent} %");
     }
     Some(text + "; counted by the memory controllers, other processes' traffic included")
 }
