@@ -16,11 +16,11 @@ pub struct MemoryTraffic {
     /// Time that the counts are of, and not the window: by the counters' own clock, or of the looks
     /// at what has none.
     pub span_ns: Nanos,
-    /// One of each quantity, meter and processor.
     /// Time between the looks at what the caches counted of the end's own threads, by this host's
     /// clock; `None` in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_threads_ns: Option<Nanos>,
+    /// One of each quantity, meter and processor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<Count>,
     /// Lines that waited on the way, one of each event and processor.
@@ -168,6 +168,12 @@ pub enum Uncounted {
         /// The event, by its maker's name.
         event: String,
     },
+    /// More was counted than the host's memory can carry: the counts are no traffic.
+    Impossible {
+        /// Bytes a second, as counted.
+        bytes_per_second: u64,
+        most: MostCarried,
+    },
     /// An event file is not as it should be.
     BadFile {
         /// Which, and at which line and field.
@@ -178,6 +184,30 @@ pub enum Uncounted {
         /// The file and what it held.
         what: String,
     },
+}
+
+/// What counts are held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MostCarried {
+    /// The peak of the populated channels.
+    Channels { bytes_per_second: u64 },
+    /// What a copy by all CPUs moved, where the channels are not known.
+    Copy { bytes_per_second: u64 },
+}
+
+impl fmt::Display for MostCarried {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rate = |bytes: u64| bytes as f64 / 1e9;
+        match self {
+            Self::Channels { bytes_per_second } => {
+                write!(to, "where the populated channels carry {:.1} GB/s", rate(*bytes_per_second))
+            }
+            Self::Copy { bytes_per_second } => {
+                write!(to, "where a copy by all CPUs moved {:.1} GB/s", rate(*bytes_per_second))
+            }
+        }
+    }
 }
 
 impl fmt::Display for Uncounted {
@@ -213,6 +243,11 @@ impl fmt::Display for Uncounted {
             Self::Vanished { pmu, event } => write!(
                 to,
                 "{pmu}: {event} gave no count at the end: the counter was lost, or never ran"
+            ),
+            Self::Impossible { bytes_per_second, most } => write!(
+                to,
+                "the counts are impossible and not used: {:.1} GB/s, {most}",
+                *bytes_per_second as f64 / 1e9
             ),
             Self::BadFile { what } => write!(to, "event file: {what}"),
             Self::ResctrlUnavailable { what } => write!(to, "resctrl: {what}"),

@@ -72,7 +72,7 @@ use narrows_model::result::{Prediction, Weight};
 use narrows_model::study::StoredStudy;
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::Trial;
-use narrows_predict::{Cells, predict};
+use narrows_predict::{Cells, leave_out_impossible, predict};
 use narrows_profile::TrialProfile;
 use narrows_stats::{
     Anomalies, CopyShare, Label, LoadedLatency, NeighbourTest, Pairs, PathTest, PlacedTest,
@@ -138,7 +138,7 @@ impl<'a> Analysis<'a> {
 
     /// The same, with the medians of other studies beside its cells.
     pub fn beside(stored: &'a StoredStudy, others: &[StoredStudy]) -> Self {
-        let summaries = summarise(stored);
+        let mut summaries = summarise(stored);
         let predictions = predict(stored, &summaries);
         let case = Case { study: stored, summaries: &summaries, predictions: &predictions };
         let regimes = regimes(&case);
@@ -147,6 +147,8 @@ impl<'a> Analysis<'a> {
         let together = together(stored, &summaries);
         let copy_share = copy_share(stored, &summaries);
         let expected = expected(stored, &summaries);
+        // Judged above as they are: a rule says itself why it does not use them.
+        leave_out_impossible(stored, &mut summaries);
         let study = study::results(stored, &summaries, &expected, others);
         let paths = narrows_stats::paths(stored, &summaries);
         Self {

@@ -176,6 +176,15 @@ fn rates_stand_beside_what_channels_and_links_can_carry_and_own_threads_apart() 
     ] {
         assert!(text.contains(says), "{says}:\n{text}");
     }
+    // More than two such channels carry is no traffic, in words, tables and figures.
+    let mut wild = study.clone();
+    for end in wild.records.iter_mut().flat_map(|record| record.of_mut(Role::Receiver)) {
+        end.memory.as_mut().expect("counts").counts[0].bytes = 4_585_000_000_000;
+    }
+    let text = explained(&wild);
+    let says = "memory traffic of the receiver's host not counted: the counts are impossible and \
+                not used: 4586.5 GB/s, where the populated channels carry 51.2 GB/s";
+    assert!(text.contains(says) && !text.contains("per network byte ("), "{text}");
     // Of a family whose links are not known no share is made up.
     study.peer_hosts[0].cpu.model = Fact::known("Some other processor".into(), "made");
     study.host = study.peer_hosts[0].clone();

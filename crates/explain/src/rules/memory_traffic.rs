@@ -13,7 +13,9 @@ use crate::measured::{self, Blind, Cell, Looked, finding};
 use crate::{Case, Rule};
 use narrows_model::result::{Measure, Needed, Unmeasured, Verdict, Weight};
 use narrows_predict::calibration::attainable_gb_s;
-use narrows_predict::{ByCounters, FULL_LINES, InUse, THRESHOLDS, by_counters};
+use narrows_predict::{
+    ByCounters, FULL_LINES, InUse, THRESHOLDS, by_counters, host_of_end, impossible,
+};
 use narrows_stats::{MemoryUse, QueueUse};
 
 pub static RULE: Rule =
@@ -50,6 +52,11 @@ fn look(cell: &Cell<'_>, attainable_gb_s: Option<f64>) -> Looked {
     let Some(attainable) = attainable_gb_s else {
         return Err(cell.lacks(Measure::MemoryCopy));
     };
+    let host = host_of_end(cell.study, &cell.trial.label, own.end);
+    if let Some(why) = impossible(host, Some(attainable), rate) {
+        let (why, trial) = (Some(why), cell.trial.label.clone());
+        return Err(Blind::Lacks(Unmeasured::MemoryTraffic { why, trial }.into()));
+    }
     let share = rate / 1e9 / attainable;
     let seen = format!(
         "{:.1} GB/s crossed the memory bus of this host{}, {:.0} % of the {attainable:.1} GB/s that \
@@ -222,6 +229,10 @@ mod tests {
         assert!(is_unknown(&unknown));
         assert!(format!("{unknown:?}").contains("paranoid"), "{unknown:?}");
         assert!(is_unknown(&verdict(&stream("tcp-stream"))));
+        // 15200 % of a copy's rate is no traffic.
+        let impossible = verdict(&study(20, Some(3040)));
+        assert!(is_unknown(&impossible), "{impossible:?}");
+        assert!(format!("{impossible:?}").contains("Impossible"), "{impossible:?}");
         // A stream without a copy beside it.
         let mut alone = study(20, Some(20));
         alone.trials.pop();

@@ -5,7 +5,7 @@ mod measured;
 use narrows_model::container::{Container, Tool};
 use narrows_model::host::Topic;
 use narrows_model::memory_queues::QueueEvent;
-use narrows_model::memory_traffic::{Quantity, Uncounted};
+use narrows_model::memory_traffic::{MostCarried, Quantity, Uncounted};
 use narrows_model::profile::{Gap as ProfileGap, NotProfiled, SampledBy};
 use narrows_model::record::{Lost, LostBy, Stage};
 use narrows_model::result::{
@@ -297,6 +297,22 @@ fn traffic_that_nobody_counted_says_why() {
         (
             Uncounted::Denied { paranoid: None },
             "the kernel denies perf_event_open(2) without CAP_PERFMON",
+        ),
+        (
+            Uncounted::Impossible {
+                bytes_per_second: 4_585_000_000_000,
+                most: MostCarried::Channels { bytes_per_second: 51_200_000_000 },
+            },
+            "the counts are impossible and not used: 4585.0 GB/s, where the populated channels \
+             carry 51.2 GB/s",
+        ),
+        (
+            Uncounted::Impossible {
+                bytes_per_second: 1_000_000_000_000,
+                most: MostCarried::Copy { bytes_per_second: 10_000_000_000 },
+            },
+            "the counts are impossible and not used: 1000.0 GB/s, where a copy by all CPUs moved \
+             10.0 GB/s",
         ),
         (Uncounted::Owner, "the agent's owner does not let it (narrows serve --profile does)"),
         (
