@@ -131,6 +131,10 @@ pub struct Family {
     /// Its processors; empty: whichever has the PMUs.
     #[serde(default)]
     pub processor: Vec<Models>,
+    /// Whether its processors are all that no other file names, known or not: it is theirs only
+    /// where the PMUs are here too.
+    #[serde(default)]
+    pub only_with_pmus: bool,
     pub group: Vec<Group>,
 }
 

@@ -31,7 +31,9 @@ pub fn find(root: &Root) -> Result<Family, Uncounted> {
     let processor = processor.value();
     for (file, family) in families() {
         let family = family.map_err(|why| Uncounted::BadFile { what: format!("{file}: {why}") })?;
-        if family.is_of(processor).unwrap_or_else(|| has_pmus(root, &family)) {
+        let is_named = family.is_of(processor);
+        let is_there = || has_pmus(root, &family);
+        if is_named.map_or_else(is_there, |named| named && (!family.only_with_pmus || is_there())) {
             return Ok(family);
         }
     }

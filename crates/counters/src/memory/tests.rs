@@ -249,6 +249,12 @@ fn machines_without_what_counts_say_so() {
     let processor = "AuthenticAMD family 0x1b model 0x3".to_owned();
     assert_eq!(traffic.gaps, [Uncounted::UnknownFamily { processor }]);
     assert_eq!(traffic.family, None);
+    // The file of Intel's clients has all models that no other names.
+    let later = Machine::new("later-intel");
+    later.processor("GenuineIntel", 6, 254).pmu("uncore_imc_0", 9, "0", &[]);
+    let (traffic, _) = counted(&later, never);
+    let processor = "GenuineIntel family 0x6 model 0xfe".to_owned();
+    assert_eq!(traffic.gaps, [Uncounted::UnknownFamily { processor }]);
 }
 
 #[test]
@@ -391,6 +397,7 @@ fn each_file_that_names_processors_is_found_by_them() {
     ] {
         let machine = Machine::new("family");
         machine.processor(vendor, family, model).pmu("amd_df", 9, "0", &[]);
+        machine.pmu("uncore_imc", 10, "0", &[]);
         let found = family::find(&machine.root()).expect(named);
         assert_eq!(found.family, named);
     }
