@@ -161,9 +161,11 @@ fn heard(child: &mut Child) -> Option<JoinHandle<String>> {
     }))
 }
 
+/// The last line that tells something: docker's clients send to their help below what went wrong.
 fn last_line(said: Option<JoinHandle<String>>) -> Option<String> {
     let said = said?.join().ok()?;
-    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let last =
+        said.lines().map(str::trim).rfind(|line| !line.is_empty() && !line.contains("--help"));
     last.map(str::to_owned)
 }
 
@@ -265,6 +267,10 @@ mod tests {
         assert_eq!(refused, failed("exit status: 1"));
         assert_eq!(told_of("exit 0", long, false), Ok(()));
         assert_eq!(told_of("printf 'a\\n b \\n\\n' >&2; exit 3", long, false), failed("b"));
+        let daemon = "docker: failed to connect to the docker API: is the daemon running?";
+        let says =
+            format!("printf '{daemon}\\n\\nRun \"docker run --help\" for more\\n' >&2; exit 125");
+        assert_eq!(told_of(&says, long, false), failed(daemon));
         let late = told_of("exec sleep 600", Duration::from_secs(1), false);
         assert_eq!(late, failed("it did not end within 1 s"));
         assert_eq!(told_of("exec sleep 600", long, true), failed("stopped"));

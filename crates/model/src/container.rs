@@ -42,6 +42,20 @@ pub enum Container {
     },
 }
 
+/// A network of its own is asked for, and it has the host's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostsNetwork;
+
+impl fmt::Display for HostsNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "bwrap has the host's network; an image has one of its own (podman:IMAGE, docker:IMAGE)",
+        )
+    }
+}
+
+impl Error for HostsNetwork {}
+
 /// Network of a container that is told none.
 const HOST: &str = "host";
 
@@ -55,6 +69,11 @@ impl Container {
                 Self::Image { tool, image, network: network.to_owned() }
             }
         }
+    }
+
+    /// Whether it can be in a network: bubblewrap has the host's in any case.
+    pub fn check_network(&self, network: &str) -> Result<(), HostsNetwork> {
+        if *self == Self::Bwrap && network != HOST { Err(HostsNetwork) } else { Ok(()) }
     }
 
     /// The program that must be on the path.

@@ -290,6 +290,7 @@ fn what_a_host_lacks_is_told_before_the_first_run() {
     for of in ["no-such-nic0", "192.0.2.9", "2001:db8::9"] {
         ends(&mut direct(&format!("tcp -B {of}")), Cause::NO_WAY_OUT);
     }
+    ends(&mut direct("tcp --in bwrap --container-net bridge"), Cause::HOSTS_NETWORK);
     let mut bare = direct("udp --in bwrap");
     ends(bare.env("PATH", ""), Cause::NO_CONTAINER_PROGRAM);
     let is_there = Command::new("podman").arg("--version").output().is_ok();

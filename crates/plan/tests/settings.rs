@@ -441,6 +441,19 @@ fn an_end_runs_in_the_container_that_its_cell_names() {
     assert_eq!(peer(bridged).0, [None, Some("docker debian:12, network bridge".to_owned())]);
     assert_eq!(peer("in = 'bwrap'"), (vec![None, Some("bwrap".to_owned())], None));
     assert_eq!(peer("in = 'host'"), (vec![None, None], None));
+    let (_, why) = peer("in = 'bwrap'\ncontainer_net = 'bridge'");
+    let why = why.expect("no bridge without a word");
+    assert!(why.contains("container_net = 'bridge': bwrap has the host's network"), "{why}");
+    assert_eq!(peer("in = 'bwrap'\ncontainer_net = 'host'").1, None);
+    for mtu in [10, 70_000] {
+        let lines = format!("mtu = {mtu}");
+        let (_, why) = of(&lines, NetworkPath::Peer).expect("a trial");
+        assert_eq!(
+            why.expect("no such MTU"),
+            format!("mtu = {mtu}: interfaces take 68 to 65535 bytes")
+        );
+    }
+    assert_eq!(peer("mtu = 9000").1, None);
     // Private namespaces are not to be seen from inside.
     let (_, why) = of("in = 'bwrap'", NetworkPath::Namespaces).expect("a trial");
     assert!(why.is_some_and(|why| why.contains("--peer")));

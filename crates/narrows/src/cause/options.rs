@@ -7,6 +7,9 @@ impl Cause {
     pub const NO_PAGE: Self = Self::usage("`narrows --help` lists the commands");
     /// An order that makes no sense.
     pub const ORDER: Self = Self::usage("see `narrows help`");
+    /// A network of its own for what has the host's.
+    pub const HOSTS_NETWORK: Self =
+        Self::usage("leave --container-net out, or run an image: --in podman:IMAGE");
     /// A network namespace that is not there.
     pub const NO_NAMESPACE: Self =
         Self::usage("`ip netns list` has their names; a process id or a path will do too");

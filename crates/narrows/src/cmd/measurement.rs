@@ -138,6 +138,14 @@ impl Measurement<'_> {
 
     /// How this host's end is started.
     pub fn launcher(&self) -> Result<Launcher, Failure> {
+        if let Some((inside, socket)) =
+            self.socket.and_then(|one| Some((one.inside.as_ref()?, one)))
+        {
+            inside.check_network(&socket.container_net).map_err(|why| {
+                let text = format!("--container-net {}: {why}", socket.container_net);
+                Failure::of(Cause::HOSTS_NETWORK, text)
+            })?;
+        }
         Ok(Launcher { inside: self.container(), ..Launcher::plain(cmd::own_binary()?) })
     }
 

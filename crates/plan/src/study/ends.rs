@@ -8,6 +8,11 @@ use narrows_model::load::{Bind, CpuList, Params};
 use narrows_model::options::{packets, places};
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Placement};
 use narrows_model::workload::Workload;
+use std::ops::RangeInclusive;
+
+/// What the kernel lets an interface have at all: the least that IPv4 must carry whole (RFC 791),
+/// and the longest packet (`ETH_MIN_MTU` and `ETH_MAX_MTU`, if_ether.h).
+const MTU_TAKEN: RangeInclusive<u32> = 68..=65_535;
 
 /// A host that a study names beside the one that narrows runs on.
 #[derive(Clone, Copy)]
@@ -176,7 +181,27 @@ impl<'a> Cast<'a> {
         let unbound = self.no_interface().or_else(|| self.other_interface());
         let unbound = unbound.or_else(|| self.lends_nobody());
         let unbound = unbound.or_else(|| self.raw_unsaid());
-        Ok((ends, away.or(why).or(nowhere).or(unbound)))
+        let unset = self.no_network().or_else(|| self.no_mtu());
+        Ok((ends, away.or(why).or(nowhere).or(unbound).or(unset)))
+    }
+
+    /// A network of its own that what the end runs in cannot have.
+    fn no_network(&self) -> Option<String> {
+        let network = self.settings.told(&places::CONTAINER_NET)?;
+        let inside = self.settings.container().ok()??;
+        inside
+            .check_network(&network)
+            .err()
+            .map(|why| format!("{} = '{network}': {why}", places::CONTAINER_NET.declared.key))
+    }
+
+    /// An MTU that no interface between two ends takes. What one card takes at most its driver says
+    /// as it is set.
+    fn no_mtu(&self) -> Option<String> {
+        let mtu = self.settings.told(&places::MTU)?;
+        let (least, most) = (*MTU_TAKEN.start(), *MTU_TAKEN.end());
+        (!MTU_TAKEN.contains(&mtu))
+            .then(|| format!("mtu = {mtu}: interfaces take {least} to {most} bytes"))
     }
 
     /// What must be said before raw frames leave for another host. Between namespaces nothing
