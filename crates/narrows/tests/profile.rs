@@ -152,3 +152,22 @@ fn two_profiles_are_compared_by_class() {
     let same = compare("tcp-stream");
     assert_eq!(same.matches("no class of CPU time changed").count(), 2, "{same}");
 }
+
+/// One end, and no network: the kernel's threads alone.
+#[test]
+fn a_memory_kernel_has_a_profile_of_its_threads() {
+    if !is_root() {
+        return skip("a_memory_kernel_has_a_profile", "needs root");
+    }
+    let _alone = ALONE.lock();
+    let line = ["mem", "-k", "read", "--threads", "1", "--size", "16M", "-t", "0.6", "--repeats"];
+    let mut command = narrows();
+    command.args(line).args(["2", "--profile", "-J", "--out"]).arg(folder("profile-mem"));
+    let output = run(&mut command);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let json: Value = serde_json::from_str(&out(&output)).expect("JSON");
+    let ends = json["profiles"][0]["ends"].as_array().expect("ends").clone();
+    let [end] = ends.as_slice() else { panic!("{ends:?}") };
+    assert!(is_seen(end, "user"), "it loads, and calls nothing: {end}");
+    assert!(share(end, "user") > 0.5, "{end}");
+}

@@ -16,6 +16,7 @@ use narrows_model::study::Study;
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::workload::Kernel;
+use narrows_plan::check::profiled;
 use narrows_plan::direct::sliced;
 use narrows_plan::memory::{self as plan, Wanted};
 use narrows_plan::{Spot, blocks};
@@ -36,6 +37,8 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
     } as u32;
     let (spot, trials) = plan::trials(&host, &wanted(args, host.nodes.len(), cpus), window)
         .map_err(|why| Failure::of(Cause::NO_MEMORY, why.to_string()))?;
+    let profile = args.told.settings.told(&runs::PROFILE).unwrap_or(false);
+    let trials = if profile { profiled(trials) } else { trials };
     let interval = args.slices.interval;
     let trials: Vec<Trial> = match interval {
         Some(_) => trials.into_iter().map(|trial| sliced(trial, interval)).collect(),
