@@ -259,6 +259,30 @@ fn memory_traffic_is_drawn_by_size_beside_what_a_copy_reaches() {
     assert!(!row.contains("4.00 GB/s ("), "no copy was measured on the other host: {row}");
 }
 
+#[test]
+fn a_study_that_asks_for_memory_traffic_says_once_why_it_has_none() {
+    let written = |study: &StoredStudy, name: &str| {
+        (formats::format(name).expect("a format").write)(&Analysis::of(study))
+    };
+    let (head, why) = ("not counted: memory traffic, use of the link", "perf_event_paranoid is 2");
+    let mut study = by_size();
+    // Of what is counted only the links are missing, and no reason is known.
+    assert!(!written(&study, "text").contains(head));
+    for record in &mut study.records {
+        record.reports.iter_mut().for_each(|one| one.report.memory = end(false, None).memory);
+    }
+    for name in ["text", "html"] {
+        let told = written(&study, name);
+        assert_eq!(told.matches(head).count(), 1, "{told}");
+        let (_, after) = told.split_once(head).expect("once");
+        assert!(after.contains(why), "{told}");
+    }
+    // Without a copy or a load beside its traffic a study is about something else.
+    study.trials.pop();
+    study.records.pop();
+    assert!(!written(&study, "text").contains(head));
+}
+
 /// What a host's counters told of a second, whose processors are of a model.
 fn queued(model: &str, device: u64, full: u64) -> StoredStudy {
     let mut study = study(4_000_000_000, 9_000_000_000, NetworkPath::Peer);

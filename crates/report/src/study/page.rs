@@ -1,7 +1,7 @@
 //! A study's figures and tables in the page.
 
 use super::plot;
-use super::{Panel, StudyResults, faceted, side, tabled, text};
+use super::{Panel, StudyResults, faceted, side, tabled, text, traffic};
 use crate::plots::{BOX_RUNS_MIN, WIDTH};
 use crate::{Analysis, words};
 use maud::{Markup, PreEscaped, html};
@@ -25,6 +25,7 @@ pub fn section(analysis: &Analysis<'_>, results: &StudyResults) -> Markup {
         ul class="soft" {
             @let pairs = words::pairs(analysis).into_iter().chain(words::pairs_notes(analysis));
             @for line in pairs { li { (line) } }
+            @for line in traffic::uncounted(analysis) { li { (line) } }
             @for line in text::cautions(analysis, results) { li { (line) } }
         }
         details open[!is_folded] {

@@ -1,7 +1,9 @@
 //! A study in words and tables.
 
 use super::names::{between, levels, title};
-use super::{Change, FILE, Memory, Panel, PanelRow, StudyResults, grouped, side, tabled, told};
+use super::{
+    Change, FILE, Memory, Panel, PanelRow, StudyResults, grouped, side, tabled, told, traffic,
+};
 use crate::{Analysis, table, words};
 use narrows_model::result::{Estimate, Method};
 use std::collections::BTreeSet;
@@ -29,6 +31,9 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
         text += &format!("{PAIRS}\n{lines}");
     }
     for line in words::pairs(analysis).into_iter().chain(words::pairs_notes(analysis)) {
+        let _ = writeln!(text, "  {line}");
+    }
+    for line in traffic::uncounted(analysis) {
         let _ = writeln!(text, "  {line}");
     }
     let unknown = results.population_unknown.as_ref();

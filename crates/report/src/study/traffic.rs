@@ -8,9 +8,12 @@ use crate::plots::curves::{Point, Series};
 use crate::{Analysis, words};
 use narrows_model::Bytes;
 use narrows_model::load::Role;
+use narrows_model::trial::NetworkPath;
 use narrows_model::units::{Unit, three_digits};
+use narrows_model::workload::{Kernel, Workload};
 use narrows_predict::calibration::attainable_gb_s;
 use narrows_stats::{MemoryUse, Summary};
+use std::collections::BTreeSet;
 
 /// The ends on whose hosts traffic is counted.
 const ENDS: [Role; 2] = [Role::Sender, Role::Receiver];
@@ -114,6 +117,30 @@ fn is_own(analysis: &Analysis<'_>, end: Role) -> bool {
 fn copy_bytes(analysis: &Analysis<'_>) -> Option<f64> {
     analysis.has_host().then_some(())?;
     attainable_gb_s(analysis.stored, &analysis.summaries).map(|rate| rate * 1e9)
+}
+
+/// Whether a study is about memory beside the network: it loads memory beside its traffic, or holds
+/// the traffic against a copy.
+fn asks(analysis: &Analysis<'_>) -> bool {
+    let trials = &analysis.stored.trials;
+    let has_network = trials.iter().any(|trial| trial.path != NetworkPath::Memory);
+    let has_copy = trials.iter().any(|trial| trial.kind == Workload::Memory(Kernel::Copy));
+    let has_load = trials.iter().any(|trial| trial.ends_of(Role::Background).next().is_some());
+    has_network && (has_copy || has_load)
+}
+
+/// That no run counted any of it, and then why, each reason once; nothing where placements say it.
+pub fn uncounted(analysis: &Analysis<'_>) -> Vec<String> {
+    let uses = || analysis.summaries.iter().flat_map(|summary| &summary.memory);
+    let gaps: BTreeSet<String> =
+        uses().flat_map(|one| &one.missing).map(ToString::to_string).collect();
+    let is_counted = uses().any(|one| one.bytes_per_second.is_some());
+    if !asks(analysis) || !analysis.placements.is_empty() || is_counted || gaps.is_empty() {
+        return Vec::new();
+    }
+    let has_links = uses().any(|one| one.socket_link_bytes_per_second.is_some());
+    let links = if has_links { "" } else { ", use of the link between sockets" };
+    std::iter::once(format!("not counted: memory traffic{links}")).chain(gaps).collect()
 }
 
 /// Both tables with their titles: a cell has sender's and receiver's host.
