@@ -7,7 +7,7 @@ use crate::drawn::canvas::{BOLD, PLAIN, RED, cut, display_width, wrap};
 use crate::formats::text::{details, styled};
 use crate::sentences::Answer;
 use crate::study::StudyResults;
-use crate::study::text::tables;
+use crate::study::text::{prices, tables};
 use crate::{
     Analysis, judged, latency, neighbours, paths, placement, probed, profiled, searched, wire,
     words,
@@ -101,7 +101,7 @@ pub fn study(
 /// What a study asks has tables of its own; of any other its panels.
 fn body(analysis: &Analysis<'_>, results: &StudyResults) -> String {
     if !analysis.placements.is_empty() {
-        placement::text::tables(analysis)
+        placement::text::tables(analysis) + &prices(analysis, results)
     } else if !analysis.neighbours.is_empty() {
         neighbours::text::tables(analysis)
     } else if !analysis.paths.is_empty() {

@@ -61,6 +61,23 @@ fn without_two_places_in_a_block_there_is_nothing_to_compare() {
     assert!(!whole.contains("moved change interval"), "tables of nothing: {text}");
     // Nor does the page lead with that: what its first panel says is an answer.
     let page =
+/// What the command prints at its end has them too, and not the report alone.
+#[test]
+fn what_a_placements_nic_costs_stands_beside_what_it_reaches() {
+    let mut study = placed::simulated(10, &placed::dells, 7);
+    let level = study.trials[0].levels[0].level.clone();
+    let ends = |study: &narrows_model::study::StoredStudy| {
+        let analysis = Analysis::of(study);
+        let results = analysis.study.as_ref().expect("levels");
+        narrows_report::brief::study(&analysis, results, &narrows_report::drawn::Screen::FILE, "-")
+    };
+    assert!(!ends(&study).contains("Price"), "none was given");
+    study.study.reading.prices.insert(level.clone(), 480.0);
+    let text = ends(&study);
+    let (_, table) = text.split_once("Price, and what a hundred of it buys").expect("a table");
+    assert!(table.lines().any(|line| line.contains(&level) && line.contains("480.00")), "{text}");
+}
+
         (narrows_report::formats::format("html").expect("a format").write)(&Analysis::of(&study));
     let (_, head) = page.split_once("class=\"figure\">").expect("a headline");
     assert!(!head.starts_with("TCP, 4 flows: nothing to compare"), "{}", &head[..80]);

@@ -4,6 +4,9 @@ use super::StudyResults;
 use super::names::{Table, levels, title};
 use crate::{Analysis, words};
 
+/// What stands above the table of prices.
+pub const TITLE: &str = "Price, and what a hundred of it buys";
+
 /// A row a configuration that has a price; `None` without any. The currency is the prices'.
 pub fn table(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Table> {
     let prices = &analysis.stored.study.reading.prices;

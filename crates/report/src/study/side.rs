@@ -21,7 +21,7 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> Vec<(&'static 
         ("Share of the link rate", of(results, &|_, row| own_link(analysis, row), &[])),
         ratios,
         rates,
-        ("Price, and what a hundred of it buys", priced::table(analysis, results)),
+        (priced::TITLE, priced::table(analysis, results)),
     ];
     titled.into_iter().filter_map(|(title, table)| Some((title, table?))).collect()
 }

@@ -1,8 +1,9 @@
 //! A study in words and tables.
 
-use super::names::{between, levels, title};
+use super::names::{Table, between, levels, title};
 use super::{
-    Change, FILE, Memory, Panel, PanelRow, StudyResults, grouped, side, tabled, told, traffic,
+    Change, FILE, Memory, Panel, PanelRow, StudyResults, grouped, priced, side, tabled, told,
+    traffic,
 };
 use crate::{Analysis, table, words};
 use narrows_model::result::{Estimate, Method};
@@ -16,8 +17,7 @@ pub(super) const PAIRS: &str = "Pairs that ran at once";
 pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
     let mut text = String::new();
     for (title, rows) in side::tables(analysis, results) {
-        let lines = table::lines(&rows, |at| tabled::is_number(&rows, at));
-        text += &format!("{title}\n{lines}\n");
+        text += &titled(title, &rows);
     }
     for panel in results.shown() {
         text += &of_panel(panel, &results.across, results.confidence_percent);
@@ -43,6 +43,17 @@ pub fn tables(analysis: &Analysis<'_>, results: &StudyResults) -> String {
         let _ = writeln!(text, "{line}");
     }
     text
+}
+
+fn titled(title: &str, rows: &Table) -> String {
+    let lines = table::lines(rows, |at| tabled::is_number(rows, at));
+    format!("{title}\n{lines}\n")
+}
+
+/// What each configuration costs beside what it reaches, by itself; empty without prices.
+pub fn prices(analysis: &Analysis<'_>, results: &StudyResults) -> String {
+    let rows = priced::table(analysis, results);
+    rows.map_or(String::new(), |rows| titled(priced::TITLE, &rows))
 }
 
 /// Which levels are among the best in every panel, and how memory is populated in them. `None`
