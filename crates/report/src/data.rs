@@ -1,14 +1,66 @@
 //! What figures were drawn from, as CSV: for those who draw their own.
 
-use crate::study::Panel;
+use crate::plots::ceilings;
 use crate::study::faceted::{self, Faceted};
-use crate::{Analysis, figures, words};
+use crate::study::{Panel, StudyResults};
+use crate::{Analysis, figures, placement, words};
+use narrows_model::result::{Estimate, Prediction};
 use narrows_model::workload::Metric;
+use narrows_stats::Percentiles;
 
-/// A file of each figure of a study's cells, by the name that the figure has.
+/// A file of each figure of a study's cells, of placements, of round trips and of ceilings, by the
+/// name that the figure has.
 pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
+    let mut files: Vec<(String, String)> =
+        analysis.study.iter().flat_map(|study| of_study(analysis, study)).collect();
+    let placed = placement::figures::all(analysis).into_iter();
+    files.extend(placed.map(|one| (figures::placed(&one.title), csv(&one.data))));
+    for summary in &analysis.summaries {
+        if let Some(trips) = &summary.round_trips {
+            files.push((figures::times(summary), csv(&times(trips))));
+        }
+    }
+    let drawn = figures::predictions(analysis).filter(|one| !ceilings::draw(one).is_empty());
+    files.extend(drawn.map(|one| (figures::ceilings_of(one), csv(&parts(one)))));
+    figures::apart(&mut files);
+    files
+}
+
+/// A row a bucket of round trips: how many were above the one before and at most as long.
+fn times(trips: &Percentiles) -> Vec<Vec<String>> {
+    let head = ["at_most_ns", "count", "share_at_most"].map(str::to_owned).to_vec();
+    let mut seen = 0;
+    let rows = trips.buckets.iter().map(|(edge, count)| {
+        seen += count;
+        let share = seen as f64 / trips.count.max(1) as f64;
+        vec![edge.0.to_string(), count.to_string(), share.to_string()]
+    });
+    std::iter::once(head).chain(rows).collect()
+}
+
+/// A row a ceiling, the bottleneck marked, and what was measured at last.
+fn parts(prediction: &Prediction) -> Vec<Vec<String>> {
+    let head = ["resource", "value", "low", "high", "unit", "is_bottleneck", "only_if", "says"];
+    let row = |name: String, of: &Estimate, rest: [String; 3]| {
+        let [value, low, high] = [of.value, of.low, of.high].map(|one| one.to_string());
+        let cells = vec![name, value, low, high, words::word(&of.unit)];
+        cells.into_iter().chain(rest).collect::<Vec<String>>()
+    };
+    let ceilings = prediction.ceilings.iter().map(|one| {
+        let only_if = one.only_if.clone().unwrap_or_default();
+        let is_bottleneck =
+            one.only_if.is_none() && prediction.bottleneck.as_ref() == Some(&one.resource);
+        let rest = [is_bottleneck.to_string(), only_if, one.says.clone()];
+        row(one.resource.to_string(), &one.range, rest)
+    });
+    let measured = prediction.measured.iter();
+    let measured = measured.map(|of| row("measured".to_owned(), of, Default::default()));
+    let head = std::iter::once(head.map(str::to_owned).to_vec());
+    head.chain(ceilings).chain(measured).collect()
+}
+
+fn of_study(analysis: &Analysis<'_>, study: &StudyResults) -> Vec<(String, String)> {
     let mut files = Vec::new();
-    let Some(study) = &analysis.study else { return files };
     for (at, panel) in study.panels.iter().enumerate().filter(|(_, panel)| is_drawn(panel)) {
         let title = if panel.name.is_empty() { words::metric(panel.metric) } else { &panel.name };
         let unit = crate::words::word(&panel.unit);

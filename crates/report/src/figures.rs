@@ -40,13 +40,16 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
         }
     }
     for one in placement::figures::all(analysis) {
-        figures.push((format!("placement-{}", plain(&one.title)), one.svg));
+        figures.push((placed(&one.title), one.svg));
     }
     for (title, svg) in neighbours::pictures(analysis) {
         figures.push((format!("neighbours-{}", plain(&title)), svg));
     }
     for (title, svg) in profiled::pictures(&analysis.profiles) {
         figures.push((format!("profile-{}", plain(&title)), svg));
+    }
+    for (title, svg) in profiled::graphs(&analysis.profiles) {
+        figures.push((format!("flame-{}", plain(&title)), svg));
     }
     if let Some(latency) = &analysis.latency {
         figures.push(("latency-under-load".to_owned(), latency::page::picture(latency)));
@@ -70,19 +73,11 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     }
     for summary in &analysis.summaries {
         if let Some(trips) = &summary.round_trips {
-            let name = format!("times-{}", plain(&summary.label));
-            figures.push((name, percentiles::draw(&summary.label, trips)));
+            figures.push((times(summary), percentiles::draw(&summary.label, trips)));
         }
     }
-    for prediction in analysis.predictions.iter().filter(|one| ran(analysis, one)) {
-        // People count from one.
-        let session = prediction.sessions.first();
-        let session = session.map_or(String::new(), |number| format!("-session-{}", number + 1));
-        let path = plain(&prediction.path.to_string());
-        // Of each cell its own: many begin with the same words.
-        let of = prediction.cell.as_deref().map_or_else(|| plain(&prediction.protocol()), whole);
-        let name = format!("ceilings-{path}-{of}{session}");
-        figures.push((name, ceilings::draw(prediction)));
+    for prediction in predictions(analysis) {
+        figures.push((ceilings_of(prediction), ceilings::draw(prediction)));
     }
     figures.retain(|(_, svg)| !svg.is_empty());
     apart(&mut figures);
@@ -97,6 +92,11 @@ pub fn of_application(scaling: &Scaling, stored: &StoredStudy) -> String {
     alone(&if drawn.is_empty() { app::picture(scaling, stored) } else { drawn })
 }
 
+/// Predictions of which there is a figure.
+pub(crate) fn predictions<'a>(analysis: &'a Analysis<'_>) -> impl Iterator<Item = &'a Prediction> {
+    analysis.predictions.iter().filter(|one| ran(analysis, one))
+}
+
 /// Whether a prediction is of a path that no cell went, or of a cell that did.
 fn ran(analysis: &Analysis<'_>, prediction: &Prediction) -> bool {
     let cell = prediction.cell.as_ref();
@@ -105,7 +105,7 @@ fn ran(analysis: &Analysis<'_>, prediction: &Prediction) -> bool {
 }
 
 /// Names of which none is another's: only the first words of a label are in them.
-fn apart(figures: &mut [(String, String)]) {
+pub(crate) fn apart(figures: &mut [(String, String)]) {
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
     for (name, _) in figures {
         let times = known.entry(name.clone()).or_default();
@@ -124,6 +124,27 @@ pub(crate) fn of_panel(at: usize, title: &str) -> String {
 /// Name of a figure by message size.
 pub(crate) fn by_size(title: &str) -> String {
     format!("by-size-{}", plain(title))
+}
+
+/// Name of a figure of placements.
+pub(crate) fn placed(title: &str) -> String {
+    format!("placement-{}", plain(title))
+}
+
+/// Name of the figure of a cell's round trips.
+pub(crate) fn times(summary: &Summary) -> String {
+    format!("times-{}", plain(&summary.label))
+}
+
+/// Name of the figure of a path's ceilings.
+pub(crate) fn ceilings_of(prediction: &Prediction) -> String {
+    // People count from one.
+    let session = prediction.sessions.first();
+    let session = session.map_or(String::new(), |number| format!("-session-{}", number + 1));
+    let path = plain(&prediction.path.to_string());
+    // Of each cell its own: many begin with the same words.
+    let of = prediction.cell.as_deref().map_or_else(|| plain(&prediction.protocol()), whole);
+    format!("ceilings-{path}-{of}{session}")
 }
 
 /// Name of the figure of several panels.

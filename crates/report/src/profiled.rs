@@ -230,6 +230,24 @@ pub fn pictures(profiles: &[TrialProfile]) -> Vec<(String, String)> {
     all.into_iter().chain(each).collect()
 }
 
+/// The flame graphs of all ends, with what each is called.
+pub fn graphs(profiles: &[TrialProfile]) -> Vec<(String, String)> {
+    let each = profiles.iter().flat_map(|profile| {
+        let sampled = profile.ends.iter().filter(|end| end.breakdown.is_some());
+        sampled.map(move |end| (profile, end))
+    });
+    each.map(|(profile, end)| {
+        let title = graphed(profile, end);
+        let drawn = flame::draw(&title, &end.flame);
+        (format!("{}, {}", end.name(), profile.label), drawn)
+    })
+    .collect()
+}
+
+fn graphed(profile: &TrialProfile, end: &EndProfile) -> String {
+    format!("{}, {}: flame graph", profile.label, end.name())
+}
+
 /// What the chart of an end is called; who the end is comes first, since names of files are short.
 fn charted(profile: &TrialProfile, end: &EndProfile) -> String {
     format!("{}, {}: classes and their sum", end.name(), profile.label)
@@ -278,7 +296,7 @@ fn chart(profile: &TrialProfile, end: &EndProfile) -> Markup {
 
 /// Who called whom at one end.
 fn graph(profile: &TrialProfile, end: &EndProfile) -> Markup {
-    let title = format!("{}, {}: flame graph", profile.label, end.name());
+    let title = graphed(profile, end);
     html! {
         @if end.breakdown.is_some() {
             div class="card wide" {

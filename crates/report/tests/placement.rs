@@ -37,6 +37,19 @@ fn what_costs_most_is_said_and_drawn() {
         .find(|(name, _)| name.starts_with("placement-tcp-4-flows-ends"))
         .expect("bars");
     assert_eq!(bars.matches("</title>").count(), 4, "the NIC, each end away, and both");
+    let data = narrows_report::data::all(&analysis);
+    let of = |name: &str| {
+        let (_, csv) = data.iter().find(|(file, _)| file.starts_with(name)).expect(name);
+        csv.lines().map(str::to_owned).collect::<Vec<String>>()
+    };
+    let map = of("placement-tcp-4-flows-a-row");
+    assert_eq!(
+        (map.len(), map[0].as_str()),
+        (33, "here,there,median,times_better,why_not_claimed")
+    );
+    assert!(map[1].contains(",node 0,") && map[1].contains(",1,"), "the first: {map:?}");
+    let bars = of("placement-tcp-4-flows-ends");
+    assert_eq!((bars.len(), bars[0].as_str()), (5, "bar,value,low,high,unit"));
     let results = analysis.study.as_ref().expect("levels");
     let answer = narrows_report::answer::of_study(&analysis, results).expect("an answer");
     // A round trip takes 40 % more, four flows lose less: what costs most of all tests.
@@ -48,19 +61,6 @@ fn what_costs_most_is_said_and_drawn() {
     assert!(head.starts_with(most), "the page leads with it");
 }
 
-/// Nothing was measured in two places of one block, so no place is said to matter or not.
-#[test]
-fn without_two_places_in_a_block_there_is_nothing_to_compare() {
-    let mut study = placed::simulated(10, &placed::dells, 7);
-    study.records.retain(|record| record.trial == study.trials[0].id);
-    let text =
-        (narrows_report::formats::format("text").expect("a format").write)(&Analysis::of(&study));
-    let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let nothing = "nothing to compare in 2 tests: no two places have a figure in one block";
-    assert!(whole.contains(nothing), "{text}");
-    assert!(!whole.contains("moved change interval"), "tables of nothing: {text}");
-    // Nor does the page lead with that: what its first panel says is an answer.
-    let page =
 /// What the command prints at its end has them too, and not the report alone.
 #[test]
 fn what_a_placements_nic_costs_stands_beside_what_it_reaches() {
@@ -78,6 +78,19 @@ fn what_a_placements_nic_costs_stands_beside_what_it_reaches() {
     assert!(table.lines().any(|line| line.contains(&level) && line.contains("480.00")), "{text}");
 }
 
+/// Nothing was measured in two places of one block, so no place is said to matter or not.
+#[test]
+fn without_two_places_in_a_block_there_is_nothing_to_compare() {
+    let mut study = placed::simulated(10, &placed::dells, 7);
+    study.records.retain(|record| record.trial == study.trials[0].id);
+    let text =
+        (narrows_report::formats::format("text").expect("a format").write)(&Analysis::of(&study));
+    let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let nothing = "nothing to compare in 2 tests: no two places have a figure in one block";
+    assert!(whole.contains(nothing), "{text}");
+    assert!(!whole.contains("moved change interval"), "tables of nothing: {text}");
+    // Nor does the page lead with that: what its first panel says is an answer.
+    let page =
         (narrows_report::formats::format("html").expect("a format").write)(&Analysis::of(&study));
     let (_, head) = page.split_once("class=\"figure\">").expect("a headline");
     assert!(!head.starts_with("TCP, 4 flows: nothing to compare"), "{}", &head[..80]);

@@ -15,7 +15,7 @@ use narrows_model::study_kind::StudyKind;
 use narrows_model::trial::{Level, NetworkPath, Trial};
 use narrows_model::units::Unit;
 use narrows_model::{Bytes, Change};
-use narrows_profile::{Breakdown, Class, ClassShare, EndProfile, NamedShare, TrialProfile};
+use narrows_profile::{Breakdown, Class, ClassShare, EndProfile, Flame, NamedShare, TrialProfile};
 use narrows_report::diagnosis::Diagnosis;
 use narrows_report::drawn::Screen;
 use narrows_report::words::way_of;
@@ -316,6 +316,17 @@ fn a_profiles_classes_stand_by_the_largest_share_of_either_end() {
     assert!(!said.contains("unclassified:"), "none to name: {said}");
     let brief = "profile of the receiver: copy 70 %, TCP/UDP/IP 20 %, locks 0 %; 1480 samples";
     assert_eq!(profiled::brief(&receiver), brief);
+    // Each end has a flame graph of its own among the figures, with the end's name first.
+    let mut flamed = both;
+    let copied = Flame { name: "copy_user".into(), weight: 70, ..Flame::default() };
+    for end in &mut flamed.ends {
+        end.flame = Flame { weight: 100, calls: vec![copied.clone()], ..Flame::default() };
+    }
+    flamed.ends[1].breakdown = None;
+    let graphs = profiled::graphs(&[flamed]);
+    let [(name, svg)] = graphs.as_slice() else { panic!("one was sampled: {graphs:?}") };
+    assert_eq!(name, "sender, TCP");
+    assert!(svg.contains("TCP, sender: flame graph") && svg.contains("copy_user"), "{svg}");
 }
 
 #[test]

@@ -20,6 +20,7 @@ use narrows_report::drawn::Screen;
 use narrows_report::fleet::{Fleet, Member};
 use narrows_report::history::History;
 use narrows_report::{Analysis, fabric, results, views};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 fn dir() -> PathBuf {
@@ -91,6 +92,29 @@ fn whole(stored: &StoredStudy) -> Whole {
     let mut analysis = Analysis::of(stored);
     plant(&mut analysis);
     kept::all_of(&analysis)
+}
+
+/// Of these sorts of figures all have a file with what was drawn, of the same name.
+#[test]
+fn placements_round_trips_and_ceilings_have_their_data_beside_their_figures() {
+    let mut seen = BTreeSet::new();
+    for entry in std::fs::read_dir(dir()).expect("studies").flatten() {
+        let name = entry.file_name().into_string().expect("a name");
+        let Some(name) = name.strip_suffix(".json") else { continue };
+        let study = stored(name);
+        let analysis = Analysis::of(&study);
+        let data: BTreeMap<String, String> =
+            narrows_report::data::all(&analysis).into_iter().collect();
+        for (figure, _) in narrows_report::figures::all(&analysis) {
+            let sort = figure.split('-').next().unwrap_or_default().to_owned();
+            if ["placement", "times", "ceilings"].contains(&sort.as_str()) {
+                let csv = data.get(&figure).unwrap_or_else(|| panic!("{name}: {figure}"));
+                assert!(csv.lines().count() > 1, "{name}: {figure}: {csv}");
+                seen.insert(sort);
+            }
+        }
+    }
+    assert!(seen.contains("times") && seen.contains("ceilings"), "{seen:?}");
 }
 
 #[test]

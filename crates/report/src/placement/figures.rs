@@ -15,6 +15,8 @@ pub struct Picture {
     pub title: String,
     /// The picture as SVG.
     pub svg: String,
+    /// What it was drawn from, with its head first.
+    pub data: Vec<Vec<String>>,
 }
 
 /// All pictures of a study's placements, without those that nothing was measured for.
@@ -22,15 +24,19 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<Picture> {
     let mut all: Vec<Picture> = Vec::new();
     for test in &analysis.placements {
         let title = format!("{}: a row a placement here", test.name);
-        all.push(Picture { svg: heat::draw(&title, &fields(analysis, test)), title });
+        let fields = fields(analysis, test);
+        all.push(Picture { svg: heat::draw(&title, &fields), title, data: map_data(&fields) });
     }
     for test in &analysis.placements {
         let title = format!("{}: ends at the NIC and away", test.name);
-        all.push(Picture { svg: figure_bars(analysis, test, &title), title });
+        let (unit, bars) = figure_bars(analysis, test);
+        let data = bar_data(unit, &bars);
+        all.push(Picture { svg: bars::draw(&title, unit, &bars), title, data });
         for (what, unit, load) in LOADS {
             let title = format!("{}: {what}", test.name);
             let bars = load_bars(analysis, test, load);
-            all.push(Picture { svg: bars::draw(&title, unit, &bars), title });
+            let data = bar_data(unit, &bars);
+            all.push(Picture { svg: bars::draw(&title, unit, &bars), title, data });
         }
     }
     all.retain(|one| !one.svg.is_empty());
@@ -89,7 +95,29 @@ fn open(verdict: Cost) -> Option<&'static str> {
     }
 }
 
-fn figure_bars(analysis: &Analysis<'_>, test: &PlacedTest, title: &str) -> String {
+/// A row a field: the figure in words, and how many times better it is than the first placement.
+fn map_data(fields: &[Field]) -> Vec<Vec<String>> {
+    let head = ["here", "there", "median", "times_better", "why_not_claimed"];
+    let rows = fields.iter().map(|field| {
+        let (better, open) = (field.better.map(|of| of.to_string()), field.open.map(str::to_owned));
+        let last = [better, open].map(Option::unwrap_or_default);
+        [&[field.row.clone(), field.column.clone(), field.says.clone()][..], &last].concat()
+    });
+    std::iter::once(head.map(str::to_owned).to_vec()).chain(rows).collect()
+}
+
+/// A row a bar.
+fn bar_data(unit: Unit, bars: &[Bar]) -> Vec<Vec<String>> {
+    let head = ["bar", "value", "low", "high", "unit"];
+    let rows = bars.iter().map(|bar| {
+        let ends = bar.interval.map(|(low, high)| [low.to_string(), high.to_string()]);
+        let [low, high] = ends.unwrap_or_default();
+        vec![bar.name.clone(), bar.value.to_string(), low, high, words::word(&unit)]
+    });
+    std::iter::once(head.map(str::to_owned).to_vec()).chain(rows).collect()
+}
+
+fn figure_bars(analysis: &Analysis<'_>, test: &PlacedTest) -> (Unit, Vec<Bar>) {
     let mut all = Vec::new();
     let mut unit = Unit::Share;
     for (of, cell) in test.wholes() {
@@ -104,7 +132,7 @@ fn figure_bars(analysis: &Analysis<'_>, test: &PlacedTest, title: &str) -> Strin
         let interval = Some((figure.low, figure.high));
         all.push(Bar { name: level.to_owned(), value: figure.value, interval });
     }
-    bars::draw(title, unit, &all)
+    (unit, all)
 }
 
 fn load_bars(analysis: &Analysis<'_>, test: &PlacedTest, load: Load) -> Vec<Bar> {
