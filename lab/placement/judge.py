@@ -20,6 +20,12 @@ def expect(name, is_so, told):
         print("     ", str(told)[-2000:])
 
 
+def senders(record):
+    """Reports of the ends that send, which are this host's: the first by itself, then all others."""
+    more = [one["report"] for one in record.get("more", []) if one["role"] == "source"]
+    return [one for one in [record["source"], *more] if one]
+
+
 nics = [line.split() for line in text.splitlines() if line.startswith("@nic ")]
 nodes = {words[2][-2:]: words[4] for words in nics}
 names = {words[2][-2:]: words[1] for words in nics}
@@ -46,16 +52,14 @@ cpus = {"0": {0, 1}, "1": {2, 3}}
 wrong, bound, steered, beside, failures = [], 0, set(), 0, []
 for record in records:
     trial = trials[record["trial"]]
-    levels = {level["factor"]: level["name"] for level in trial["levels"]}
+    levels = {level["factor"]: level["level"] for level in trial["levels"]}
     here = levels["placement"].split(": ")[1].split(" > ")[0]
     steered.add(here)
     beside += levels["beside"] != "nothing"
     if record["outcome"] not in ("done", {"outcome": "done"}):
         failures.append(record["outcome"])
-    for reported in record.get("reports", []):
-        if reported["role"] != "source":
-            continue
-        for thread in reported["report"].get("threads", []):
+    for source in senders(record):
+        for thread in source["threads"]:
             bound += 1
             allowed = set(thread.get("allowed", []))
             if not allowed or not allowed <= cpus[here.split("node ")[1][0]]:
