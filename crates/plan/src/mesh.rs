@@ -18,7 +18,8 @@ pub type Pair = (usize, usize);
 pub enum Shape {
     /// Every host with every other, both ways.
     AllPairs,
-    /// Each host of the first half with one of the second, both ways: one look at every host.
+    /// Each host of the first half with one of the second, both ways: one look at every host. Of an
+    /// odd number the last is with the first, in a round of its own.
     Quick,
     /// Each with the next in the list, and the last with the first.
     Ring,
@@ -31,10 +32,7 @@ impl Shape {
     pub fn rounds(self, hosts: usize, seed: u64) -> Vec<Vec<Pair>> {
         match self {
             Self::AllPairs => both_ways(&circle(hosts)),
-            Self::Quick => {
-                let half = hosts / 2;
-                both_ways(&[(0..half).map(|at| (at, at + half)).collect()])
-            }
+            Self::Quick => both_ways(&quick(hosts)),
             Self::Ring => ring(hosts),
             Self::Bisection(rounds) => {
                 let mut random = Pcg64::seed_from_u64(seed);
@@ -62,6 +60,26 @@ fn circle(hosts: usize) -> Vec<Vec<Pair>> {
 /// Every round, and then the same pairs the other way.
 fn both_ways(rounds: &[Vec<Pair>]) -> Vec<Vec<Pair>> {
     rounds.iter().flat_map(|round| [round.clone(), turned(round)]).collect()
+}
+
+fn quick(hosts: usize) -> Vec<Vec<Pair>> {
+    let half = hosts / 2;
+    let halves = (0..half).map(|at| (at, at + half)).collect();
+    let odd = (hosts % 2 == 1 && hosts > 1).then(|| vec![(0, hosts - 1)]);
+    std::iter::once(halves).chain(odd).collect()
+}
+
+/// For slow pairs, each of which may be slow by its sender, its receiver or the path: the sender
+/// with a host that is well, and the receiver with it. Pairs that ran already are left out.
+pub fn crossed(slow: &[Pair], well: &[usize], ran: impl Fn(&Pair) -> bool) -> Vec<Pair> {
+    let mut crossed = BTreeSet::new();
+    for (at, (from, to)) in slow.iter().enumerate() {
+        // Each has another one where there are enough.
+        let mut others = well.iter().cycle().skip(at).take(well.len());
+        let Some(other) = others.find(|other| *other != from && *other != to) else { continue };
+        crossed.extend([(*from, *other), (*other, *to)]);
+    }
+    crossed.into_iter().filter(|pair| !ran(pair)).collect()
 }
 
 fn turned(round: &[Pair]) -> Vec<Pair> {
@@ -174,17 +192,30 @@ mod tests {
                     *seen.entry(*from).or_default() += 1;
                     *seen.entry(*to).or_default() += 1;
                 }
-                let of = |hosts: usize| if shape == Shape::Ring { hosts } else { hosts / 2 * 2 };
-                let most = if matches!(shape, Shape::Bisection(_)) { hosts } else { of(hosts) };
-                assert!(seen.len() <= most && seen.len() >= of(hosts), "{shape:?} {hosts}");
+                let least = if shape == Shape::Bisection(5) { hosts / 2 * 2 } else { hosts };
+                assert!((least..=hosts).contains(&seen.len()), "{shape:?} {hosts}");
             }
         }
-        assert_eq!(Shape::Quick.rounds(5, 0), [vec![(0, 2), (1, 3)], vec![(2, 0), (3, 1)]]);
+        let halves = [vec![(0, 2), (1, 3)], vec![(2, 0), (3, 1)]];
+        assert_eq!(Shape::Quick.rounds(4, 0), halves);
+        // The fifth is with the first.
+        let of_five = [&halves[..], &[vec![(0, 4)], vec![(4, 0)]]].concat();
+        assert_eq!(Shape::Quick.rounds(5, 0), of_five);
         let ring: BTreeSet<Pair> = Shape::Ring.rounds(5, 0).into_iter().flatten().collect();
         assert_eq!(ring, BTreeSet::from([(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)]));
         let drawn = |seed| Shape::Bisection(4).rounds(16, seed);
         assert_eq!(drawn(1), drawn(1));
         assert_ne!(drawn(1), drawn(2));
+    }
+
+    #[test]
+    fn slow_pairs_are_crossed_with_hosts_that_are_well() {
+        let none = |_: &Pair| false;
+        assert_eq!(crossed(&[(2, 3)], &[0, 1], none), [(0, 3), (2, 0)]);
+        assert_eq!(crossed(&[(2, 3), (4, 5)], &[0, 1], none), [(0, 3), (1, 5), (2, 0), (4, 1)]);
+        assert_eq!(crossed(&[(2, 3)], &[0], |pair| *pair == (0, 3)), [(2, 0)]);
+        assert!(crossed(&[(2, 3)], &[], none).is_empty());
+        assert!(crossed(&[(2, 3)], &[2, 3], none).is_empty());
     }
 
     #[test]
