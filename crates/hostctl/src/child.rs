@@ -7,7 +7,7 @@ use std::process::Command;
 use thiserror::Error;
 
 /// What children may need of the environment; nothing else is passed on, the key least of all.
-const KEPT: [&str; 18] = [
+const KEPT: [&str; 22] = [
     "DBUS_SESSION_BUS_ADDRESS",
     "HOME",
     "LANG",
@@ -19,6 +19,10 @@ const KEPT: [&str; 18] = [
     "REGISTRY_AUTH_FILE",
     "RUST_BACKTRACE",
     "SHELL",
+    "SLURM_CONF",
+    "SLURM_NNODES",
+    "SLURM_NODELIST",
+    "SLURM_TASKS_PER_NODE",
     "TERM",
     "TMPDIR",
     "TZ",
@@ -29,7 +33,7 @@ const KEPT: [&str; 18] = [
 ];
 /// Beginnings of the names that podman, launchers of MPI and the libraries of fabrics and devices
 /// read. What a launcher tells its ranks of themselves is none of these.
-const KEPT_FAMILIES: [&str; 16] = [
+const KEPT_FAMILIES: [&str; 17] = [
     "CONTAINERS_",
     "FI_",
     "HYDRA_",
@@ -45,6 +49,8 @@ const KEPT_FAMILIES: [&str; 16] = [
     "PRTE_MCA_",
     "PSM3_",
     "RDMAV_",
+    // Of the job that a launcher starts ranks in, and not of a step or a task of it.
+    "SLURM_JOB",
     "UCX_",
 ];
 
@@ -152,6 +158,14 @@ mod tests {
         for name in ["HYDRA_LAUNCHER_EXEC", "HYDRA_IFACE", "PRTE_MCA_plm_ssh_agent", "OPAL_PREFIX"]
         {
             assert!(is_kept(OsStr::new(name)), "{name}");
+        }
+        // The job whose nodes it may use, by srun in place of ssh.
+        for name in ["SLURM_JOBID", "SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_TASKS_PER_NODE"]
+        {
+            assert!(is_kept(OsStr::new(name)), "{name}");
+        }
+        for name in ["SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"] {
+            assert!(!is_kept(OsStr::new(name)), "{name}");
         }
         for name in ["PATHS", "LD_PRELOAD", "XFI_PROVIDER", "HOM", "PMIX_RANK", "PMI_SIZE"] {
             assert!(!is_kept(OsStr::new(name)), "{name}");
