@@ -19,6 +19,10 @@ const CHOSE: &str = "the provider chose its device, and no interface of one name
 /// Why a run by a provider that passes the kernel has none: the interface's counter sees nothing.
 const NO_PORT: &str = "the provider passes the kernel and its interface's counter, and no port of \
                        an RDMA device of one name sent the payload on every host";
+/// Bytes of the words with which ranks agree on one message, at most, with their headers.
+const WORDS_OF_MESSAGE: f64 = 1500.0;
+/// Why a run of nobody's wish has no proof where more was sent than it can have.
+const OTHERS: &str = "more was sent than by the ranks: others' traffic hides what carried theirs";
 /// Ports of RDMA devices count in words of four bytes.
 const WORD_BYTES: u64 = 4;
 
@@ -68,6 +72,17 @@ pub struct HostSeen {
     pub within_bytes: u64,
     /// Bytes that its interfaces and ports sent meanwhile.
     pub sent_bytes: BTreeMap<String, u64>,
+    /// Bytes of each message; 0 where an algorithm may send more than the payload.
+    pub message_bytes: u64,
+}
+
+/// The most that something sends for a byte of payload, where it sends nothing else: headers and
+/// acknowledgements by the byte, and of each message the words with which ranks agree on it.
+fn most_share(hosts: &[HostSeen]) -> f64 {
+    match hosts.iter().map(|host| host.message_bytes).max().unwrap_or(0) {
+        0 => f64::INFINITY,
+        bytes => 1.25 + WORDS_OF_MESSAGE / bytes as f64,
+    }
 }
 
 /// What the counters say of a run.
@@ -103,7 +118,14 @@ pub fn judge(asked: Option<&Fabric>, hosts: &[HostSeen]) -> Carried {
         hosts.iter().filter(|host| host.away_bytes >= TELLING_BYTES).collect();
     let Some(device) = asked.and_then(Fabric::device) else {
         let why = if asked.is_some() { CHOSE } else { NO_NAME };
-        return most(&telling, |_| true).unwrap_or_else(|| unproven(why));
+        return match most(&telling, |_| true) {
+            Some(Carried::By { share: Some(share), .. })
+                if asked.is_none() && share > most_share(hosts) =>
+            {
+                unproven(OTHERS)
+            }
+            found => found.unwrap_or_else(|| unproven(why)),
+        };
     };
     let own = least(&telling, device);
     if let Some(share) = own.filter(|share| *share >= CARRIED_SHARE) {
@@ -165,6 +187,9 @@ fn inside(asked: Option<&Fabric>, hosts: &[HostSeen], within: u64) -> Carried {
     if all <= BESIDE_SHARE && is_memory {
         return Carried::By { what: "memory".to_owned(), share: None };
     }
+    if asked.is_none() && loopback > most_share(hosts) {
+        return unproven(OTHERS);
+    }
     if loopback >= CARRIED_SHARE {
         return match asked {
             Some(Fabric::Shm) => Carried::Not { why: "the loopback device sent it".to_owned() },
@@ -190,7 +215,7 @@ mod tests {
 
     fn host(away: u64, within: u64, sent: &[(&str, u64)]) -> HostSeen {
         let sent_bytes = sent.iter().map(|(name, bytes)| ((*name).to_owned(), *bytes)).collect();
-        HostSeen { away_bytes: away, within_bytes: within, sent_bytes }
+        HostSeen { away_bytes: away, within_bytes: within, sent_bytes, message_bytes: 0 }
     }
 
     fn fabric(word: &str) -> Fabric {
@@ -256,6 +281,22 @@ mod tests {
         assert!(matches!(judge(Some(&Fabric::Shm), &tcp), Carried::Not { .. }));
         assert!(matches!(judge(Some(&fabric("tcp:eth0")), &tcp), Carried::Unproven { .. }));
         assert!(matches!(judge(Some(&fabric("tcp:eth0")), &memory), Carried::Not { .. }));
+    }
+
+    #[test]
+    fn more_than_the_ranks_can_have_sent_is_others_traffic() {
+        let of = |message_bytes, lo: u64| {
+            let seen = HostSeen { message_bytes, ..host(0, 50 * M, &[("lo", lo)]) };
+            judge(None, &[seen])
+        };
+        let others = Carried::Unproven { why: OTHERS.to_owned() };
+        assert_eq!(of(M, 70 * M), others);
+        assert!(matches!(of(M, 55 * M), Carried::By { what, .. } if what == "lo"));
+        // Short messages are mostly headers, and of a collective nobody knows.
+        assert!(matches!(of(8, 900 * M), Carried::By { what, .. } if what == "lo"));
+        assert!(matches!(of(0, 70 * M), Carried::By { what, .. } if what == "lo"));
+        let away = HostSeen { message_bytes: M, ..host(50 * M, 0, &[("eth0", 90 * M)]) };
+        assert_eq!(judge(None, &[away.clone(), away]), others);
     }
 
     #[test]

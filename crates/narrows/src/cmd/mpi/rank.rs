@@ -136,7 +136,9 @@ fn run_once(args: &MpiArgs, world: &World, pattern: Pattern, message: &Message) 
     if mpi.rank() != 0 {
         return None;
     }
-    let mut hosts = vec![HostSeen::default(); world.host_count()];
+    let message_bytes = if pattern.is_collective() { 0 } else { message.bytes as u64 };
+    let of_host = HostSeen { message_bytes, ..HostSeen::default() };
+    let mut hosts = vec![of_host; world.host_count()];
     for ((rank, host), text) in ranks.iter().zip(&world.hosts).zip(&told) {
         let Some(host) = hosts.get_mut(*host) else { continue };
         host.away_bytes += rank.away_bytes;
