@@ -165,6 +165,15 @@ impl Scaling {
         self.has_fault(Fault::Wrong)
     }
 
+    /// Points none of whose runs counts, where those of others do, but those with more ranks than
+    /// cores: of these numbers of ranks nothing is known.
+    pub fn lost(&self) -> Vec<(&Curve, &Point)> {
+        let all = self.curves.iter().flat_map(|of| of.points.iter().map(move |at| (of, at)));
+        let (mut lost, found): (Vec<_>, Vec<_>) = all.partition(|(_, at)| at.done == 0);
+        lost.retain(|(_, at)| at.runs > 0 && !at.oversubscribed && !found.is_empty());
+        lost
+    }
+
     fn has_fault(&self, fault: Fault) -> bool {
         self.curves.iter().flat_map(|curve| &curve.points).any(|at| at.faults.contains(&fault))
     }

@@ -121,6 +121,23 @@ fn starved_and_wrong_runs_do_not_count() {
 }
 
 #[test]
+fn a_number_of_ranks_whose_runs_all_died_is_no_success() {
+    let dir = folder("app-died");
+    let Some(launcher) = launcher(&dir) else { return };
+    let does = "[ $RANKS = 1 ] && echo time 2 || exit 3";
+    let output = run(&mut app(&dir, &launcher, &study(&dir, does, "[1, 2]", "")));
+    assert_eq!(output.status.code(), Some(1), "{}", err(&output));
+    for fabric in ["shm", "tcp:lo"] {
+        let says = format!("no run of 2 ranks over {fabric} (here) counts: ");
+        assert!(err(&output).contains(&says), "{}", err(&output));
+    }
+    // Where none counts at all, the hint fits what a study runs.
+    let file = study(&dir, "exit 3", "[1, 2]", "");
+    let output = common::fails(&mut app(&dir, &launcher, &file), 5, "all 18 runs failed: ");
+    assert!(err(&output).contains("hint: try the study's command by hand"), "{}", err(&output));
+}
+
+#[test]
 fn more_ranks_than_cpus_are_no_point_of_scaling() {
     let dir = folder("app-over");
     let Some(launcher) = launcher(&dir) else { return };

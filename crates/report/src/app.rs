@@ -142,6 +142,9 @@ fn notes(scaling: &Scaling, screen: &Screen) -> String {
     all
 }
 
+/// A model that is off by a larger share says nothing of an application.
+const ERROR_MAX: f64 = 0.5;
+
 /// Whether a run told the kernel's share of its CPU time.
 pub(crate) fn has_system_time(scaling: &Scaling) -> bool {
     let mut points = scaling.curves.iter().flat_map(|curve| &curve.points);
@@ -156,7 +159,23 @@ fn model(scaling: &Scaling, screen: &Screen) -> String {
             "  ",
         );
     }
-    scaling.predictions.iter().map(|one| screen.prose(&predicted(one), "    ")).collect()
+    let text: String =
+        scaling.predictions.iter().map(|one| screen.prose(&predicted(one), "    ")).collect();
+    text + &caution(&scaling.predictions)
+        .map_or_else(String::new, |says| screen.prose(&says, "    "))
+}
+
+/// What is to be said of a model that does not say what was measured.
+fn caution(predictions: &[Predicted]) -> Option<String> {
+    let errors = predictions.iter().map(|one| one.error().abs());
+    let worst = errors.filter(|error| error.is_finite()).reduce(f64::max)?;
+    (worst > ERROR_MAX).then(|| {
+        format!(
+            "  the model does not hold here: its worst error is {:.0} %. Take no figure of it; more \
+             repeats on idle hosts may show whether it is the runs or the model",
+            100.0 * worst
+        )
+    })
 }
 
 fn predicted(one: &Predicted) -> String {
@@ -186,4 +205,25 @@ fn series(curve: &Curve) -> ranks::Series {
         Some(ranks::Point { ranks: point.ranks, figure, is_scaling: !point.oversubscribed })
     };
     ranks::Series { name: curve.name(), points: curve.points.iter().filter_map(point).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_app::fit::Fit;
+
+    #[test]
+    fn a_model_that_says_something_else_is_told_so() {
+        let of = |predicted_s: f64| Predicted {
+            fabric: "tcp:lo (here)".to_owned(),
+            from: ["a".to_owned(), "b".to_owned()],
+            fit: Fit { comp_s: 1.0, ranks: 2, messages: 1.0, bytes: 1.0 },
+            predicted_s,
+            measured_s: 1.0,
+        };
+        assert_eq!(caution(&[of(1.4), of(0.7)]), None);
+        let says = caution(&[of(1.1), of(37.24)]).expect("a caution");
+        assert!(says.contains("does not hold here: its worst error is 3624 %"), "{says}");
+        assert!(caution(&[of(0.28)]).is_some(), "72 % too little");
+    }
 }

@@ -46,6 +46,10 @@ impl Cause {
     /// A program of an application's study that is not on this host.
     pub const APP_PROGRAM: Self =
         Self::machine("install it, or name it with its path in the study");
+    /// No run of an application has a figure that counts.
+    pub const APP_RUNS: Self = Self::machine(
+        "try the study's command by hand; one that takes longer has a longer `limit_seconds` there",
+    );
     /// A file of results that are no application's.
     pub const NO_APP: Self = Self::usage("give a file that `narrows app STUDY` has made");
     /// Files that no one figure can have.

@@ -65,7 +65,7 @@ pub fn run(args: &AppArgs) -> Result<u8, Failure> {
     let code = present(args, &file, &narrows_store::read(&file)?, &published)?;
     if code == 0 {
         // Runs whose results are wrong have no figure, and are a verdict.
-        output::nothing_measured(&file)?;
+        output::nothing_measured(&file).map_err(|why| Failure::of(Cause::APP_RUNS, why.says()))?;
     }
     output::made(&file, "");
     Ok(code)
@@ -145,6 +145,12 @@ fn present(
         report::text(&scaling, stored, &screen) + &beside
     };
     output::print_json_or_text(args.json, &text)?;
-    let verdict = if scaling.has_wrong_results() { VERDICT } else { 0 };
+    let lost = scaling.lost();
+    for (curve, point) in &lost {
+        let why = point.rejected.first().map_or("", String::as_str);
+        note!("no run of {} ranks over {} counts: {why}", point.ranks, curve.name());
+    }
+    let is_bad = scaling.has_wrong_results() || !lost.is_empty();
+    let verdict = if is_bad { VERDICT } else { 0 };
     demands::judged_of(stored, &args.demands, verdict)
 }
