@@ -140,7 +140,7 @@ fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
 }
 
 /// The class of a field: within 5 % it is as good as the first.
-fn shade(better: Option<f64>) -> &'static str {
+pub(super) fn shade(better: Option<f64>) -> &'static str {
     match better {
         None => "empty",
         Some(better) if better < 0.7 => "worse3",

@@ -10,10 +10,12 @@ pub mod fabric;
 pub mod facets;
 pub mod flame;
 pub mod heat;
+pub mod histogram;
 pub mod host;
 #[cfg(test)]
 mod kept_tests;
 pub mod latency;
+pub mod matrix;
 pub mod pareto;
 pub mod percentiles;
 pub mod pipe;

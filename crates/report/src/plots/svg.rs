@@ -85,6 +85,18 @@ impl Svg {
             escape(text)
         );
     }
+    /// A text that is read from below upwards, from its place.
+    pub fn turned(&mut self, class: &str, at: (f64, f64), text: &str) {
+        let _ = write!(
+            self.body,
+            r#"<text class="{class}" x="{:.1}" y="{:.1}" transform="rotate(-90 {:.1} {:.1})">{}</text>"#,
+            at.0,
+            at.1,
+            at.0,
+            at.1,
+            escape(text)
+        );
+    }
     /// The picture, `height` units high.
     pub fn finish(self, height: f64) -> String {
         format!(
