@@ -1,20 +1,21 @@
 //! A mesh of pairs: who is slow, a map of all pairs, and the worst of them.
 
 use crate::drawn::Screen;
-use crate::figures::alone;
 use crate::fleet::{Fleet, Member};
-use crate::plots::heat;
+use crate::plots::matrix::{self, Field, Known};
 use crate::{mesh_windows, table, words};
 use narrows_model::host::Host;
 use narrows_model::study::StoredStudy;
 use narrows_model::units::three_digits;
 use narrows_model::{BitsPerSecond, Nanos};
-use narrows_stats::mesh::{Mesh, MeshPair, Named, State, Suspect, is_time};
+use narrows_stats::mesh::{Gone, Mesh, MeshPair, Named, State, Suspect, is_time};
 use std::collections::BTreeSet;
 
+/// What its picture is called.
+pub(crate) const MAP: &str = "Pairs of hosts, against the best";
 /// More hosts than these have no map in a terminal.
 const MAP_MAX: usize = 32;
-/// More have none in a picture: a field is less than a point wide.
+/// More have none in a picture: it would be wider than a wall.
 const SVG_MAX: usize = 128;
 /// Pairs that are listed, the worst first.
 const WORST: usize = 10;
@@ -26,43 +27,68 @@ pub fn text(mesh: &Mesh, stored: &StoredStudy, names: &[String], screen: &Screen
         text += &screen.prose(&says, "  ");
     }
     text += "\nNamed\n";
-    if mesh.named.is_empty() {
-        text += "  none: every pair is within the limits\n";
-    }
-    for named in &mesh.named {
-        text += &screen.prose(&format!("  {}", suspect(named, mesh, names)), "    ");
-        for fact in facts(named.suspect, stored, names) {
-            text += &screen.prose(&format!("    {fact}"), "      ");
-        }
-        for window in mesh_windows::of(named.suspect, mesh, stored) {
-            text += &screen.prose(&format!("    {}", window.says(names)), "      ");
-        }
-    }
+    text += &named(mesh, stored, names, screen);
     if names.len() <= MAP_MAX {
         text += "\nPer cent of the best, from the row to the column\n";
         text += &table::lines(&map(mesh, names), |at| at > 0);
     }
     text += "\nWorst pairs\n";
     text += &table::lines(&worst(mesh, names), |at| at > 1);
+    text += &failed(mesh, names, screen);
     text + "\n" + &screen.prose(&rounds(mesh), "  ")
 }
 
-/// As a picture of its own; empty of too many hosts.
-pub fn svg(mesh: &Mesh, names: &[String]) -> String {
+/// Who is named, with what else is known of it, a line each.
+fn named(mesh: &Mesh, stored: &StoredStudy, names: &[String], screen: &Screen) -> String {
+    let mut text = String::new();
+    if mesh.named.is_empty() {
+        text += "  none: every pair is within the limits\n";
+    }
+    for named in &mesh.named {
+        text += &screen.prose(&format!("  {}", suspect(named, mesh, names)), "    ");
+        for detail in details(named.suspect, mesh, stored, names) {
+            text += &screen.prose(&format!("    {detail}"), "      ");
+        }
+    }
+    text + &in_no_pair(mesh, names).map_or_else(String::new, |says| screen.prose(&says, "    "))
+}
+
+/// What else is known of a suspect: what its hosts have, and what their buffers allow.
+pub(crate) fn details(
+    suspect: Suspect,
+    mesh: &Mesh,
+    stored: &StoredStudy,
+    names: &[String],
+) -> Vec<String> {
+    let windows = mesh_windows::of(suspect, mesh, stored);
+    let windows = windows.iter().map(|window| window.says(names));
+    facts(suspect, stored, names).into_iter().chain(windows).collect()
+}
+
+/// As a picture; empty of too many hosts.
+pub(crate) fn drawn(mesh: &Mesh, names: &[String]) -> String {
     if names.len() > SVG_MAX {
         return String::new();
     }
-    let fields: Vec<heat::Field> = mesh.cells.iter().map(|cell| field(cell, mesh, names)).collect();
-    alone(&heat::draw_of("Pairs of hosts, against the best", "from, and to:", &fields))
+    let mut fields: Vec<Field> = mesh.cells.iter().map(|cell| field(cell, mesh)).collect();
+    for (from, to) in (0..names.len()).flat_map(|from| (0..names.len()).map(move |to| (from, to))) {
+        if from != to && (is_dead(mesh, from) || is_dead(mesh, to)) {
+            fields.push(Field { from, to, known: Known::Dead, says: "dead".to_owned() });
+        }
+    }
+    matrix::draw(MAP, names, &fields)
 }
 
-fn field(cell: &MeshPair, mesh: &Mesh, names: &[String]) -> heat::Field {
-    heat::Field {
-        row: name(names, cell.from),
-        column: name(names, cell.to),
-        says: cell.last().map_or("failed".to_owned(), |value| figure(value, mesh)),
-        better: share(cell, mesh),
-        open: None,
+fn field(cell: &MeshPair, mesh: &Mesh) -> Field {
+    let says = match (cell.last(), cell.failed.as_deref()) {
+        (Some(value), _) => figure(value, mesh),
+        (None, why) => format!("failed: {}", why.unwrap_or("it gave no figure")),
+    };
+    Field {
+        from: cell.from,
+        to: cell.to,
+        known: share(cell, mesh).map_or(Known::Failed, Known::Share),
+        says,
     }
 }
 
@@ -85,12 +111,16 @@ fn figure(value: f64, mesh: &Mesh) -> String {
     }
 }
 
-fn head(mesh: &Mesh, names: &[String]) -> String {
+pub(crate) fn head(mesh: &Mesh, names: &[String]) -> String {
     let count = |state: State| mesh.cells.iter().filter(|cell| cell.state == state).count();
     let best = mesh.best.map_or("no figure".to_owned(), |best| figure(best, mesh));
+    let dead = match mesh.gone.iter().filter(|gone| gone.was_never_there()).count() {
+        0 => String::new(),
+        dead => format!(", {dead} of them dead"),
+    };
     format!(
-        "{} hosts, {} pairs: {} within the limits, {} slow, {} slow only among many, {} failed; \
-         the best {best}",
+        "{} hosts{dead}, {} pairs: {} within the limits, {} slow, {} slow only among many, {} \
+         failed; the best {best}",
         names.len(),
         mesh.cells.len(),
         count(State::Good),
@@ -110,7 +140,7 @@ fn one_machine(stored: &StoredStudy, names: &[String]) -> Option<String> {
     })
 }
 
-fn suspect(named: &Named, mesh: &Mesh, names: &[String]) -> String {
+pub(crate) fn suspect(named: &Named, mesh: &Mesh, names: &[String]) -> String {
     let Named { pairs, of, .. } = named;
     let against = match (named.worst_ratio, is_time(mesh.unit)) {
         (Some(ratio), true) => format!(", the worst {} x the least", three_digits(ratio)),
@@ -120,10 +150,21 @@ fn suspect(named: &Named, mesh: &Mesh, names: &[String]) -> String {
         (None, _) => String::new(),
     };
     match named.suspect {
-        Suspect::Dead { host } => {
-            let says = mesh.cells.iter().find(|cell| cell.from == host || cell.to == host);
-            let why = says.and_then(|cell| cell.failed.clone()).unwrap_or_default();
-            format!("{}: dead, {pairs} of {of} pairs failed: {why}", name(names, host))
+        Suspect::Dead { host } => match gone(mesh, host) {
+            Some(gone) => format!("{}: dead: {}", name(names, host), gone.why),
+            None => {
+                let says = mesh.cells.iter().find(|cell| cell.from == host || cell.to == host);
+                let why = says.and_then(|cell| cell.failed.clone()).unwrap_or_default();
+                format!("{}: dead, {pairs} of {of} pairs failed: {why}", name(names, host))
+            }
+        },
+        Suspect::Gone { host } => {
+            let (after, why) = gone(mesh, host).map_or((None, ""), |gone| {
+                let after = gone.after_ns.map(|after| format!(" {after} after the beginning"));
+                (after, gone.why.as_str())
+            });
+            let after = after.unwrap_or_default();
+            format!("{}: gone{after}, {pairs} of {of} pairs failed: {why}", name(names, host))
         }
         Suspect::Host { host } => {
             format!("{}: slow both ways, {pairs} of {of} pairs{against}", name(names, host))
@@ -138,15 +179,59 @@ fn suspect(named: &Named, mesh: &Mesh, names: &[String]) -> String {
             let (from, to) = (name(names, from), name(names, to));
             format!("the path from {from} to {to}, and no other of theirs{against}")
         }
+        Suspect::Either { from, to } => {
+            let [sends, receives] = mesh.open_ends(from, to);
+            let (from, to) = (name(names, from), name(names, to));
+            let ends = [
+                sends.then(|| format!(", or {from} sends slowly")),
+                receives.then(|| format!(", or {to} receives slowly")),
+            ];
+            let ends: String = ends.into_iter().flatten().collect();
+            format!("the path from {from} to {to}{ends}: no other pair tells{against}")
+        }
     }
+}
+
+fn gone(mesh: &Mesh, host: usize) -> Option<&Gone> {
+    mesh.gone.iter().find(|gone| gone.host == host)
+}
+
+/// Hosts that are there and that no pair was of, such as one of an odd number.
+pub(crate) fn in_no_pair(mesh: &Mesh, names: &[String]) -> Option<String> {
+    let ends = mesh.cells.iter().flat_map(|cell| [cell.from, cell.to]);
+    let known: BTreeSet<usize> = ends.chain(mesh.gone.iter().map(|gone| gone.host)).collect();
+    let left = names.iter().enumerate().filter(|(host, _)| !known.contains(host));
+    let left: Vec<&str> = left.map(|(_, name)| name.as_str()).collect();
+    (!left.is_empty()).then(|| format!("  in no pair, and nothing is said of: {}", left.join(", ")))
+}
+
+/// Why pairs failed, but those of hosts that are gone.
+fn failed(mesh: &Mesh, names: &[String], screen: &Screen) -> String {
+    let failed = mesh.cells.iter().filter(|cell| cell.state == State::Failed);
+    let all: Vec<&MeshPair> = failed
+        .filter(|cell| gone(mesh, cell.from).is_none() && gone(mesh, cell.to).is_none())
+        .collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nFailed pairs\n".to_owned();
+    for cell in all.iter().take(WORST) {
+        let (from, to) = (name(names, cell.from), name(names, cell.to));
+        let why = cell.failed.as_deref().unwrap_or("it gave no figure");
+        text += &screen.prose(&format!("  {from} to {to}: {why}"), "    ");
+    }
+    if all.len() > WORST {
+        text += &format!("  and {}\n", words::counted(all.len() - WORST, "other"));
+    }
+    text
 }
 
 /// What the suspect's hosts have that most of their model have not.
 fn facts(suspect: Suspect, stored: &StoredStudy, names: &[String]) -> Vec<String> {
     let hosts = match suspect {
-        Suspect::Dead { .. } => Vec::new(),
+        Suspect::Dead { .. } | Suspect::Gone { .. } => Vec::new(),
         Suspect::Host { host } | Suspect::Sends { host } | Suspect::Receives { host } => vec![host],
-        Suspect::Path { from, to } => vec![from, to],
+        Suspect::Path { from, to } | Suspect::Either { from, to } => vec![from, to],
     };
     // A host that nobody read has nothing, which is not what it has.
     let read = |host: &Host| *host != Host::default();
@@ -167,6 +252,9 @@ fn map(mesh: &Mesh, names: &[String]) -> Vec<Vec<String>> {
         for to in 0..names.len() {
             let cell = mesh.cells.iter().find(|cell| (cell.from, cell.to) == (from, to));
             row.push(match cell {
+                None if from != to && [from, to].iter().any(|host| is_dead(mesh, *host)) => {
+                    "dead".to_owned()
+                }
                 None => "-".to_owned(),
                 Some(cell) => share(cell, mesh)
                     .map_or("fail".to_owned(), |share| format!("{:.0}", 100.0 * share)),
@@ -175,6 +263,10 @@ fn map(mesh: &Mesh, names: &[String]) -> Vec<Vec<String>> {
         rows.push(row);
     }
     rows
+}
+
+fn is_dead(mesh: &Mesh, host: usize) -> bool {
+    gone(mesh, host).is_some_and(Gone::was_never_there)
 }
 
 fn worst(mesh: &Mesh, names: &[String]) -> Vec<Vec<String>> {

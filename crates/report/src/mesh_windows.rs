@@ -157,11 +157,13 @@ pub fn all(mesh: &Mesh, stored: &StoredStudy) -> Vec<Window> {
 /// read, or latencies were measured.
 pub fn of(suspect: Suspect, mesh: &Mesh, stored: &StoredStudy) -> Vec<Window> {
     let buffers = match suspect {
-        Suspect::Dead { .. } => Vec::new(),
+        Suspect::Dead { .. } | Suspect::Gone { .. } => Vec::new(),
         Suspect::Host { host } => vec![(host, Buffer::Send), (host, Buffer::Receive)],
         Suspect::Sends { host } => vec![(host, Buffer::Send)],
         Suspect::Receives { host } => vec![(host, Buffer::Receive)],
-        Suspect::Path { from, to } => vec![(from, Buffer::Send), (to, Buffer::Receive)],
+        Suspect::Path { from, to } | Suspect::Either { from, to } => {
+            vec![(from, Buffer::Send), (to, Buffer::Receive)]
+        }
     };
     let Some(best) = mesh.best.filter(|_| !is_time(mesh.unit)) else { return Vec::new() };
     let limit_bps = best * mesh.limits.rate_share;
@@ -176,7 +178,9 @@ pub fn of(suspect: Suspect, mesh: &Mesh, stored: &StoredStudy) -> Vec<Window> {
 /// Whether a slow pair is among those that a suspect is named for, and goes through this buffer.
 fn is_of((host, buffer): (usize, Buffer), suspect: Suspect, cell: &MeshPair) -> bool {
     let on_path = match suspect {
-        Suspect::Path { from, to } => (cell.from, cell.to) == (from, to),
+        Suspect::Path { from, to } | Suspect::Either { from, to } => {
+            (cell.from, cell.to) == (from, to)
+        }
         _ => true,
     };
     let end = if buffer == Buffer::Send { cell.from } else { cell.to };

@@ -1,8 +1,15 @@
 //! What a mesh of pairs says: each pair's figure, who is slow against the best, whether that stays
 //! when fewer run at once, and whether it is a host's or a path's.
 
+mod gone;
+mod suspects;
+
+pub use self::gone::Gone;
+pub use self::suspects::{Named, Suspect};
+
+use crate::label::Label;
 use crate::pairs::{OVERLAP_MIN, overlap_of};
-use crate::summarise::value_of;
+use crate::summarise::{reconciled, value_of};
 use narrows_model::record::{Outcome, Record};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndHost, Trial};
@@ -75,7 +82,7 @@ pub struct MeshPair {
     /// Its runs, in their order.
     pub looks: Vec<Look>,
     pub state: State,
-    /// What its last failure said, where it failed.
+    /// Why its last run without a figure has none, where it had one.
     pub failed: Option<String>,
 }
 
@@ -95,52 +102,6 @@ impl MeshPair {
     pub fn last(&self) -> Option<f64> {
         self.looks.iter().rev().find_map(|look| look.value)
     }
-}
-
-/// What slow or failed pairs have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "what")]
-pub enum Suspect {
-    /// No pair of this host gave a figure.
-    Dead {
-        /// Its place in the list of hosts that were named.
-        host: usize,
-    },
-    /// Most pairs in which it sends or receives are slow.
-    Host {
-        /// Its place in the list of hosts that were named.
-        host: usize,
-    },
-    /// Most pairs in which it sends are slow.
-    Sends {
-        /// Its place in the list of hosts that were named.
-        host: usize,
-    },
-    /// Most pairs in which it receives are slow.
-    Receives {
-        /// Its place in the list of hosts that were named.
-        host: usize,
-    },
-    /// One pair, and not its hosts' others.
-    Path {
-        /// Place of the host that sends.
-        from: usize,
-        /// Place of the host that receives.
-        to: usize,
-    },
-}
-
-/// A suspect, and the pairs that it is named for.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Named {
-    /// Who or what it is.
-    pub suspect: Suspect,
-    /// Pairs that are slow or failed.
-    pub pairs: usize,
-    /// Of so many that it was in.
-    pub of: usize,
-    /// The worst of them, against the best of all: above 1, a latency; below 1, a rate.
-    pub worst_ratio: Option<f64>,
 }
 
 /// Windows of one round.
@@ -173,7 +134,10 @@ pub struct Mesh {
     pub best: Option<f64>,
     /// Rounds in their order.
     pub rounds: Vec<Round>,
-    /// Suspects, those with the most pairs first.
+    /// Hosts that were not there or ended in its course. What was never there has no pairs.
+    #[serde(default)]
+    pub gone: Vec<Gone>,
+    /// Suspects: those that are gone, and then those with the most pairs first.
     pub named: Vec<Named>,
     pub limits: Limits,
 }
@@ -183,6 +147,11 @@ impl Mesh {
     pub fn of(study: &StoredStudy, limits: Limits) -> Option<Self> {
         let pairs: BTreeMap<&str, (usize, usize, &Trial)> =
             study.trials.iter().filter_map(|trial| of_pair(trial)).collect();
+        let ends = |record: &Record| {
+            let (from, to, _) = pairs.get(record.trial.0.as_str())?;
+            Some([*from, *to])
+        };
+        let gone = gone::all(study, ends);
         let rounds = rounds(&study.records, &pairs);
         let at_once: BTreeMap<u32, usize> =
             rounds.iter().map(|round| (round.round, round.pairs)).collect();
@@ -190,6 +159,9 @@ impl Mesh {
         let mut unit = None;
         for record in &study.records {
             let Some((from, to, trial)) = pairs.get(record.trial.0.as_str()) else { continue };
+            if gone.iter().any(|one| one.was_never_there() && [*from, *to].contains(&one.host)) {
+                continue;
+            }
             let value = value_of(trial, record);
             unit = unit.or(value.as_ref().map(|(_, unit)| *unit));
             let value = value.map(|(value, _)| value.value);
@@ -202,7 +174,9 @@ impl Mesh {
             });
             let at_once = at_once.get(&record.block).copied().unwrap_or(1);
             cell.looks.push(Look { round: record.block, at_once, value });
-            cell.failed = record.outcome.why().or(cell.failed.take());
+            if value.is_none() {
+                cell.failed = Some(no_figure(trial, record));
+            }
         }
         let unit = unit.or_else(|| cells.values().next().map(|_| Unit::BitsPerSecond))?;
         let apart: BTreeSet<u32> =
@@ -212,14 +186,39 @@ impl Mesh {
         let values = cells.iter().flat_map(|cell| &cell.looks).filter_map(|look| look.value);
         let best = values.reduce(if is_time(unit) { f64::min } else { f64::max });
         cells.iter_mut().for_each(|cell| cell.state = state(cell, best, unit, limits));
-        let named = named(&cells, best);
-        Some(Self { unit, cells, best, rounds, named, limits })
+        let named = suspects::named(&cells, &gone, best);
+        Some(Self { unit, cells, best, rounds, gone, named, limits })
     }
 
     /// Pairs that are worth another look: slow the last time that they ran.
     pub fn suspects(&self) -> Vec<(usize, usize)> {
         let slow = self.cells.iter().filter(|cell| cell.state == State::Slow);
         slow.map(|cell| (cell.from, cell.to)).collect()
+    }
+
+    /// Slow pairs of which no other pair tells whether it is the path or one of the hosts.
+    pub fn untold(&self) -> Vec<(usize, usize)> {
+        let slow = self.suspects();
+        let either = self.named.iter().filter_map(|named| match named.suspect {
+            Suspect::Either { from, to } => Some((from, to)),
+            _ => None,
+        });
+        either.filter(|pair| slow.contains(pair)).collect()
+    }
+
+    /// Hosts all of whose pairs are within the limits, in order of their places.
+    pub fn well(&self) -> Vec<usize> {
+        let (bad, well): (Vec<&MeshPair>, Vec<&MeshPair>) =
+            self.cells.iter().partition(|cell| suspects::is_bad(cell));
+        let [bad, well] = [bad, well].map(hosts_of);
+        well.difference(&bad).copied().collect()
+    }
+
+    /// Which of the ends of a pair no other pair clears: whether the sender, and the receiver.
+    pub fn open_ends(&self, from: usize, to: usize) -> [bool; 2] {
+        let (sends, receives) =
+            (suspects::sends_well(from, &self.cells), suspects::receives_well(to, &self.cells));
+        [!sends, !receives]
     }
 
     /// Pairs that give a figure, the worst first.
@@ -288,6 +287,17 @@ impl Figures {
     }
 }
 
+fn hosts_of(cells: Vec<&MeshPair>) -> BTreeSet<usize> {
+    cells.into_iter().flat_map(|cell| [cell.from, cell.to]).collect()
+}
+
+/// Why a run has no figure.
+fn no_figure(trial: &Trial, record: &Record) -> String {
+    let is_impossible = reconciled(trial, record).is_some_and(|run| run.is_impossible());
+    let label = if is_impossible { Label::Impossible } else { Label::Nothing };
+    record.outcome.why().unwrap_or_else(|| label.says().to_owned())
+}
+
 fn of_pair(trial: &Trial) -> Option<(&str, (usize, usize, &Trial))> {
     let pair = trial.pairs().next()?;
     match (pair.sender.host, pair.receiver.host) {
@@ -300,7 +310,9 @@ fn of_pair(trial: &Trial) -> Option<(&str, (usize, usize, &Trial))> {
 
 fn rounds(records: &[Record], pairs: &BTreeMap<&str, (usize, usize, &Trial)>) -> Vec<Round> {
     let mut by_round: BTreeMap<u32, Vec<&Record>> = BTreeMap::new();
-    for record in records.iter().filter(|record| pairs.contains_key(record.trial.0.as_str())) {
+    // What was not begun took part in no round.
+    let ran = records.iter().filter(|record| !matches!(record.outcome, Outcome::Skipped { .. }));
+    for record in ran.filter(|record| pairs.contains_key(record.trial.0.as_str())) {
         by_round.entry(record.block).or_default().push(record);
     }
     by_round
@@ -330,69 +342,6 @@ fn state(cell: &MeshPair, best: Option<f64>, unit: Unit, limits: Limits) -> Stat
         (true, false) => State::SlowTogether,
         (false, false) => State::Good,
     }
-}
-
-/// Which hosts and paths explain the bad pairs, the one that explains the most first: what is
-/// explained by one is not held against its partners.
-fn named(cells: &[MeshPair], best: Option<f64>) -> Vec<Named> {
-    let mut left: Vec<&MeshPair> =
-        cells.iter().filter(|cell| matches!(cell.state, State::Slow | State::Failed)).collect();
-    let mut named = Vec::new();
-    while let Some((suspect, pairs, of)) = heaviest(&left, cells) {
-        let (explained, rest): (Vec<&MeshPair>, Vec<&MeshPair>) =
-            left.into_iter().partition(|cell| is_of(suspect, cell));
-        left = rest;
-        named.push(Named { suspect, pairs, of, worst_ratio: worst_ratio(&explained, best) });
-    }
-    for cell in left {
-        let suspect = Suspect::Path { from: cell.from, to: cell.to };
-        named.push(Named { suspect, pairs: 1, of: 1, worst_ratio: worst_ratio(&[cell], best) });
-    }
-    named
-}
-
-fn worst_ratio(cells: &[&MeshPair], best: Option<f64>) -> Option<f64> {
-    let best = best.filter(|best| *best > 0.0)?;
-    let ratios = cells.iter().filter_map(|cell| cell.last()).map(|value| value / best);
-    ratios.max_by(|one, other| one.ln().abs().total_cmp(&other.ln().abs()))
-}
-
-/// Whether a pair is among those that a suspect is named for.
-fn is_of(suspect: Suspect, cell: &MeshPair) -> bool {
-    match suspect {
-        Suspect::Dead { host } | Suspect::Host { host } => cell.from == host || cell.to == host,
-        Suspect::Sends { host } => cell.from == host,
-        Suspect::Receives { host } => cell.to == host,
-        Suspect::Path { from, to } => (cell.from, cell.to) == (from, to),
-    }
-}
-
-/// The host that explains the most of the bad pairs which are left: two or more, and more than half
-/// of those that it was in.
-fn heaviest(left: &[&MeshPair], all: &[MeshPair]) -> Option<(Suspect, usize, usize)> {
-    let hosts: BTreeSet<usize> = left.iter().flat_map(|cell| [cell.from, cell.to]).collect();
-    let mut best: Option<(Suspect, usize, usize)> = None;
-    for host in hosts {
-        let dead = Suspect::Dead { host };
-        let is_dead = all.iter().filter(|cell| is_of(dead, cell)).all(|cell| has_failed(&cell));
-        let whole = if is_dead { dead } else { Suspect::Host { host } };
-        for suspect in [whole, Suspect::Sends { host }, Suspect::Receives { host }] {
-            let pairs = left.iter().filter(|cell| is_of(suspect, cell)).count();
-            let of = all.iter().filter(|cell| is_of(suspect, cell)).count();
-            let is_most = pairs >= 2 && 2 * pairs > of;
-            // A host that is bad one way alone is named for that way.
-            let halves = matches!(suspect, Suspect::Host { .. }) && 4 * pairs < 3 * of;
-            let before = best.map_or(0, |(_, pairs, _)| pairs);
-            if is_most && !halves && pairs > before {
-                best = Some((suspect, pairs, of));
-            }
-        }
-    }
-    best
-}
-
-fn has_failed(cell: &&MeshPair) -> bool {
-    cell.state == State::Failed
 }
 
 #[cfg(test)]

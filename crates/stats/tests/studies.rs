@@ -5,12 +5,12 @@ mod told;
 
 use narrows_model::load::{EndReport, FlowTally};
 use narrows_model::reading::{Counter, Scope, keys};
-use narrows_model::record::{Record, Reported, Span};
+use narrows_model::record::{Need, Outcome, Record, Reported, Span};
 use narrows_model::study::{RATE, Search};
 use narrows_model::trial::{Level, Trial};
 use narrows_model::units::Unit;
 use narrows_model::{Bytes, Change, Nanos};
-use narrows_stats::mesh::{Limits, Mesh, State};
+use narrows_stats::mesh::{Limits, Mesh, State, Suspect};
 use narrows_stats::{SearchEnd, changed, look, searches, summarise};
 use told::{datagrams, failed, pair, record, study, told, trial};
 
@@ -52,6 +52,49 @@ fn a_mesh_is_told_round_by_round_with_what_failed() {
     let rounds: Vec<(u32, usize, usize)> =
         mesh.rounds.iter().map(|round| (round.round, round.done, round.pairs)).collect();
     assert_eq!(rounds, [(0, 2, 3), (1, 1, 1)]);
+}
+
+#[test]
+fn hosts_that_are_gone_are_told_with_when_and_why() {
+    let unit = Unit::BitsPerSecond;
+    let ways = [(2, 0), (0, 1), (1, 0), (3, 0), (0, 3)];
+    let [absent, good, back, ends, later] = ways.map(|(from, to)| pair("tcp-stream", from, to));
+    let skipped = |trial: &Trial, block, host: &str, why: &str, ended_s: u64| {
+        let need = Need::Host { name: host.to_owned(), why: why.to_owned() };
+        let mut record = record(trial, block, Vec::new());
+        record.outcome = Outcome::Skipped { missing: vec![need] };
+        record.around.began_unix_ns = Nanos::from_millis(1000 * ended_s - 900);
+        record.around.took_ns = Nanos::from_millis(900);
+        record
+    };
+    let mut records = vec![
+        skipped(&absent, 0, "c", "no route", 10),
+        told(&good, 1, 10e9, unit),
+        told(&back, 1, 10e9, unit),
+        skipped(&ends, 2, "d", "closed the connection", 14),
+        skipped(&later, 3, "d", "closed the connection", 15),
+    ];
+    // Its agent was not called: there was nothing to wait for.
+    records[0].around.took_ns = Nanos(1000);
+    let mut study = study(vec![absent, good, back, ends, later], records);
+    study.study.peer = Some("a, b, c, d".to_owned());
+    study.study.began_unix_ns = Nanos::from_millis(9000);
+    let mesh = Mesh::of(&study, Limits::default()).expect("a mesh");
+    let gone: Vec<(usize, &str, Option<Nanos>)> =
+        mesh.gone.iter().map(|one| (one.host, one.why.as_str(), one.after_ns)).collect();
+    let after = Some(Nanos::from_millis(5000));
+    assert_eq!(gone, [(2, "no route", None), (3, "closed the connection", after)]);
+    let named: Vec<Suspect> = mesh.named.iter().map(|one| one.suspect).collect();
+    assert_eq!(named, [Suspect::Dead { host: 2 }, Suspect::Gone { host: 3 }]);
+    assert!(mesh.cells.iter().all(|cell| cell.from != 2), "it has no pair");
+    let failed: Vec<Option<&str>> = mesh.cells.iter().map(|cell| cell.failed.as_deref()).collect();
+    let why = Some("host d is gone: closed the connection");
+    assert_eq!(failed, [None, why, None, why]);
+    // A run that gave no figure says why.
+    let empty = record(&study.trials[1], 4, Vec::new());
+    study.records = vec![empty];
+    let mesh = Mesh::of(&study, Limits::default()).expect("a mesh");
+    assert_eq!(mesh.cells[0].failed.as_deref(), Some("nothing arrived in the windows"));
 }
 
 #[test]

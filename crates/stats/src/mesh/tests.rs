@@ -1,5 +1,6 @@
 //! Planted hosts and paths, and who is named.
 
+use super::suspects::named;
 use super::*;
 
 /// Cells among hosts, each with a figure of its own; `None` where it failed.
@@ -24,7 +25,7 @@ fn judged(mut cells: Vec<MeshPair>, unit: Unit) -> Vec<Named> {
     let values = cells.iter().filter_map(MeshPair::last);
     let best = values.reduce(if is_time(unit) { f64::min } else { f64::max });
     cells.iter_mut().for_each(|cell| cell.state = state(cell, best, unit, Limits::default()));
-    named(&cells, best)
+    named(&cells, &[], best)
 }
 
 fn suspects(hosts: usize, value: impl Fn(usize, usize) -> Option<f64>) -> Vec<Suspect> {
@@ -108,10 +109,71 @@ fn a_round_that_lay_apart_does_not_count_where_its_pairs_met_later() {
         cells,
         best: None,
         rounds: rounds.clone(),
+        gone: Vec::new(),
         named: Vec::new(),
         limits: Limits::default(),
     };
     assert_eq!((mesh(cells.clone()).apart(), mesh(cells).made_again()), (2, 2));
     let of_both = MeshPair { from: 0, to: 1, looks: vec![first], state: State::Good, failed: None };
     assert_eq!(mesh(vec![of_both]).made_again(), 1, "the first still counts");
+}
+
+/// A ring, in which each host sends to the next alone.
+fn ring(hosts: usize, value: impl Fn(usize) -> f64) -> Vec<MeshPair> {
+    let all = cells(hosts, |from, _| Some(value(from)));
+    all.into_iter().filter(|cell| cell.to == (cell.from + 1) % hosts).collect()
+}
+
+#[test]
+fn a_pair_that_nobody_clears_is_laid_to_neither_host() {
+    let of = |cells| -> Vec<Suspect> {
+        judged(cells, Unit::BitsPerSecond).iter().map(|one| one.suspect).collect()
+    };
+    let good = 10e9;
+    let third = |from| if from == 3 { 2e9 } else { good };
+    assert_eq!(of(ring(8, third)), [Suspect::Either { from: 3, to: 4 }]);
+    // Two in a row may be the one between them, or each by its own end.
+    let two = |from| if from == 3 || from == 4 { 2e9 } else { good };
+    let either = [(3, 4), (4, 5)].map(|(from, to)| Suspect::Either { from, to });
+    assert_eq!(of(ring(8, two)), either);
+    // Each other host has one partner, so that both of a slow pair look alike.
+    let quick = |from, to| Some(if from == 1 || to == 1 { 2e9 } else { good });
+    let all = cells(4, quick).into_iter().filter(|cell| cell.from.abs_diff(cell.to) == 2);
+    let either = [(1, 3), (3, 1)].map(|(from, to)| Suspect::Either { from, to });
+    assert_eq!(of(all.collect()), either);
+    // Once the two ran with a third, it is one of them.
+    let crossed = |slow: (usize, usize)| {
+        let mut all = ring(8, third);
+        for (from, to) in [(3, 0), (0, 4)] {
+            let value = if (from, to) == slow { 2e9 } else { good };
+            let look = Look { round: 9, at_once: 1, value: Some(value) };
+            let (looks, state, failed) = (vec![look], State::Good, None);
+            all.push(MeshPair { from, to, looks, state, failed });
+        }
+        of(all)
+    };
+    assert_eq!(crossed((3, 0)), [Suspect::Sends { host: 3 }]);
+    assert_eq!(crossed((0, 4)), [Suspect::Receives { host: 4 }]);
+    assert_eq!(crossed((9, 9)), [Suspect::Path { from: 3, to: 4 }]);
+}
+
+#[test]
+fn a_host_that_is_gone_is_named_and_none_of_its_partners() {
+    let good = 10e9;
+    // In a quick look each has one partner: what the dead do not do is not their partners' fault.
+    let mut all = cells(4, |from, to| (from != 3 && to != 3).then_some(good));
+    all.retain(|cell| cell.from.abs_diff(cell.to) == 2);
+    let best = Some(good);
+    all.iter_mut().for_each(|cell| {
+        cell.state = state(cell, best, Unit::BitsPerSecond, Limits::default());
+    });
+    let gone = |host, after_ns| Gone { host, why: "closed".to_owned(), after_ns };
+    let ended = [gone(3, Some(narrows_model::Nanos(5)))];
+    let suspects = |gone: &[Gone]| -> Vec<(Suspect, usize, usize)> {
+        named(&all, gone, best).iter().map(|one| (one.suspect, one.pairs, one.of)).collect()
+    };
+    assert_eq!(suspects(&ended), [(Suspect::Gone { host: 3 }, 2, 2)]);
+    // One that never was there has no pair, and is named all the same.
+    let both = [ended[0].clone(), gone(7, None)];
+    assert_eq!(suspects(&both)[1], (Suspect::Dead { host: 7 }, 0, 0));
 }
