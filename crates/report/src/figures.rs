@@ -3,12 +3,16 @@
 use crate::applications::Application;
 use crate::plots::{boxes, ceilings, percentiles};
 use crate::study::{faceted, plot};
-use crate::{Analysis, app, applications, latency, neighbours, placement, profiled, study, words};
+use crate::{
+    Analysis, app, applications, latency, mesh, mesh_page, neighbours, placement, profiled, study,
+    words,
+};
 use narrows_app::scaling::Scaling;
 use narrows_model::result::Prediction;
 use narrows_model::study::StoredStudy;
 use narrows_model::workload::Metric;
 use narrows_stats::Summary;
+use narrows_stats::mesh::Mesh;
 use std::collections::BTreeMap;
 
 /// Letters of a name, which with its beginning and ending file systems have room for (255 bytes).
@@ -42,6 +46,8 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     for one in placement::figures::all(analysis) {
         figures.push((placed(&one.title), one.svg));
     }
+    let mesh = mesh_page::pictures(analysis.stored).into_iter();
+    figures.extend(mesh.map(|(title, svg)| (format!("mesh-{}", plain(&title)), svg)));
     for (title, svg) in neighbours::pictures(analysis) {
         figures.push((format!("neighbours-{}", plain(&title)), svg));
     }
@@ -95,6 +101,11 @@ pub fn of_application(scaling: &Scaling, stored: &StoredStudy) -> String {
 /// Predictions of which there is a figure.
 pub(crate) fn predictions<'a>(analysis: &'a Analysis<'_>) -> impl Iterator<Item = &'a Prediction> {
     analysis.predictions.iter().filter(|one| ran(analysis, one))
+}
+
+/// The map of a mesh as a picture of its own; empty of too many hosts.
+pub fn of_mesh(of: &Mesh, names: &[String]) -> String {
+    alone(&mesh::drawn(of, names))
 }
 
 /// Whether a prediction is of a path that no cell went, or of a cell that did.

@@ -30,6 +30,7 @@ mod judged;
 pub mod latency;
 mod loss;
 pub mod mesh;
+mod mesh_page;
 pub mod mesh_windows;
 pub mod neighbours;
 pub mod numademo;

@@ -59,9 +59,10 @@ impl Crowd {
                 let step = Step { trial: 0, repeat: *repeat, block };
                 let agents = pair.map(|at| self.peers.get_mut(at).and_then(Option::take));
                 let missing = self.missing(pair, &agents);
+                let named = pair.map(|at| self.name(at));
                 let ticket = ticket.take();
                 running.push(scope.spawn(move || match (missing, ticket) {
-                    (None, Some(ticket)) => one(trial, &step, agents, pair, ticket, stop),
+                    (None, Some(ticket)) => one(trial, &step, agents, (pair, named), ticket, stop),
                     (missing, _) => skipped(trial, &step, agents, missing),
                 }));
             }
@@ -87,9 +88,13 @@ impl Crowd {
     /// What the pair lacks before it begins.
     fn missing(&self, pair: [usize; 2], agents: &[Option<Peer>; 2]) -> Option<Need> {
         let at = pair.into_iter().zip(agents).find(|(_, agent)| agent.is_none())?.0;
-        let name = self.names.get(at).cloned().unwrap_or_else(|| format!("number {}", at + 1));
+        let name = self.name(at);
         let why = self.gone.get(at).cloned().flatten();
         Some(Need::Host { name, why: why.unwrap_or_else(|| "it is not there".to_owned()) })
+    }
+
+    fn name(&self, at: usize) -> String {
+        self.names.get(at).cloned().unwrap_or_else(|| format!("number {}", at.saturating_add(1)))
     }
 
     fn take_back(
@@ -126,7 +131,7 @@ fn one(
     trial: &Trial,
     step: &Step,
     agents: [Option<Peer>; 2],
-    pair: [usize; 2],
+    (pair, names): ([usize; 2], [String; 2]),
     ticket: crate::gate::Ticket<'_>,
     stop: &AtomicBool,
 ) -> Ran {
@@ -154,21 +159,23 @@ fn one(
             if let Broken::Gone(at, why) = &broken {
                 gone = Some((*at, why.to_string()));
             }
-            record.outcome = outcome(broken);
+            record.outcome = outcome(broken, &names);
         }
     }
     Ran { record, agents, gone, stopped }
 }
 
-fn outcome(broken: Broken) -> Outcome {
+fn outcome(broken: Broken, names: &[String; 2]) -> Outcome {
     match broken {
         Broken::Failed(at, why) => Outcome::Failed { at, why, fault: Fault::Machine },
         Broken::Told(at, why, fault) => Outcome::Failed { at, why, fault },
         Broken::Lost(Lost { at, cause }) => {
             Outcome::Failed { at, why: cause.to_string(), fault: Fault::from(&cause) }
         }
-        Broken::Gone(_, why) => {
-            Outcome::Failed { at: Stage::Run, why: why.to_string(), fault: Fault::Apart }
+        Broken::Gone(at, why) => {
+            // As of later runs: it is the host that is gone, and no fault of the pair.
+            let name = names.get(at).cloned().unwrap_or_default();
+            Outcome::Skipped { missing: vec![Need::Host { name, why: why.to_string() }] }
         }
         Broken::Fatal(why) => {
             Outcome::Failed { at: Stage::Start, why: why.to_string(), fault: Fault::Machine }

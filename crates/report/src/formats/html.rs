@@ -6,8 +6,8 @@ use crate::plots::curve::{self, Axis};
 use crate::plots::{BOX_RUNS_MIN, boxes, ceilings, host, percentiles};
 use crate::study::{faceted, page};
 use crate::{
-    Analysis, applications, credits, hardware, headline, judged, latency, neighbours, paths,
-    placement, profiled, searched, sessions, tested, tidy, wire, words,
+    Analysis, applications, credits, hardware, headline, judged, latency, mesh_page, neighbours,
+    paths, placement, profiled, searched, sessions, tested, tidy, wire, words,
 };
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use narrows_dimm::population::Population;
@@ -33,6 +33,7 @@ fn write(analysis: &Analysis<'_>) -> String {
     let body = html! {
         main {
         (header(analysis, &title))
+        (mesh_page::section(analysis))
         (headline::section(analysis))
         (placement::page::section(analysis))
         (neighbours::page::section(analysis))

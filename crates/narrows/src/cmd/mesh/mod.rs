@@ -16,15 +16,16 @@ use crate::{output, screen, stop};
 use narrows_control::{Peer, key};
 use narrows_host::Root;
 use narrows_model::host::Host;
-use narrows_model::load::Params;
+use narrows_model::load::{Params, Timeline};
 use narrows_model::record::Record;
 use narrows_model::study::{Ended, Study};
 use narrows_model::study_kind::StudyKind;
-use narrows_model::trial::{NetworkPath, Trial};
+use narrows_model::trial::{Engine, NetworkPath, Trial};
+use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Nanos, SCHEMA_VERSION};
 use narrows_plan::mesh::{self as plan, Pair};
 use narrows_plan::{direct as timing, hostset};
-use narrows_report::{mesh as report, mesh_windows};
+use narrows_report::{figures, mesh as report, mesh_windows};
 use narrows_runner::launch::{is_ssh, srun};
 use narrows_runner::{Crowd, RANK_PAIRS_AT_ONCE, Ranks};
 use narrows_stats::mesh::{Figures, Limits, Mesh, lie_apart};
@@ -144,10 +145,13 @@ fn ranks(names: Vec<String>, stop: &AtomicBool) -> Result<Called, Failure> {
 struct Meshed<'a> {
     args: &'a MeshArgs,
     store: Store,
+    of_pair: OfPair,
     trials: BTreeMap<Pair, Trial>,
     /// Runs of each pair so far.
     repeats: BTreeMap<Pair, u32>,
     rounds: Vec<Vec<Pair>>,
+    /// Hosts that are not there, each with one that is.
+    absent: Vec<Pair>,
     /// Rounds so far.
     block: u32,
     /// What a user sees of them.
@@ -158,8 +162,7 @@ impl<'a> Meshed<'a> {
     fn open(args: &'a MeshArgs, crew: &Crew, hosts: &[Host]) -> Result<Self, Failure> {
         let own = narrows_host::read(&Root::live());
         let seed = args.seed.map_or_else(|| key::chance().map(narrows_plan::seed_from), Ok)?;
-        let rounds = args.shape().rounds(crew.names().len(), seed);
-        let rounds = plan::at_most(&rounds, crew.at_once());
+        let (rounds, absent) = rounds_among(args, crew, seed);
         let (kind, settings) = (args.kind(), args.settings());
         let caches = hosts.iter().map(Host::last_level_cache_bytes);
         let cache = caches.fold(own.last_level_cache_bytes(), Bytes::max);
@@ -167,16 +170,12 @@ impl<'a> Meshed<'a> {
             .params(cache, Bytes(0))
             .map_err(|why| Failure::of(Cause::LIMIT, why.to_string()))?;
         let window = args.seconds.map_or(timing::WINDOW, Nanos::from_seconds);
-        let trials: BTreeMap<Pair, Trial> = rounds
-            .iter()
-            .flatten()
-            .copied()
-            .map(|pair| {
-                let line = if args.mpi { plan::of_ranks(window) } else { plan::timeline(window) };
-                let trial = plan::trial(pair, &kind, &params, line, crew.names());
-                (pair, Trial { engine: args.engine(), ..trial })
-            })
-            .collect();
+        let line = if args.mpi { plan::of_ranks(window) } else { plan::timeline(window) };
+        let names = crew.names().to_vec();
+        let of_pair = OfPair { kind, params, line, engine: args.engine(), names };
+        let pairs = rounds.iter().flatten().chain(&absent);
+        let trials: BTreeMap<Pair, Trial> =
+            pairs.map(|pair| (*pair, of_pair.trial(*pair))).collect();
         let all: Vec<Trial> = trials.values().cloned().collect();
         for (trial, peer) in
             all.first().iter().flat_map(|trial| crew.peers().map(move |peer| (trial, peer)))
@@ -191,7 +190,19 @@ impl<'a> Meshed<'a> {
         draft.put_peer_hosts(hosts)?;
         let store = draft.publish()?;
         let seen = Rounds::new(rounds.len(), Duration::from_nanos(window.0) + BESIDE_WINDOW);
-        Ok(Self { args, store, trials, repeats: BTreeMap::new(), rounds, block: 0, seen })
+        let repeats = BTreeMap::new();
+        Ok(Self { args, store, of_pair, trials, repeats, rounds, absent, block: 0, seen })
+    }
+
+    /// Says in the file who is not there.
+    fn note_absent(&mut self, crew: &mut Crew, stop: &AtomicBool) -> Result<(), Failure> {
+        for pair in &self.absent {
+            let Some(trial) = self.trials.get(pair) else { continue };
+            let (records, _) = crew.round(&[(trial, 0)], self.block, stop);
+            self.store.put_records(&records)?;
+        }
+        self.block += u32::from(!self.absent.is_empty());
+        Ok(())
     }
 
     /// A round, and once more where its windows lay apart: then pairs had less beside them than
@@ -212,6 +223,7 @@ impl<'a> Meshed<'a> {
 
     /// All rounds, and suspects again; whether the user stopped it.
     fn measure(&mut self, crew: &mut Crew, stop: &AtomicBool) -> Result<bool, Failure> {
+        self.note_absent(crew, stop)?;
         for round in std::mem::take(&mut self.rounds) {
             if self.until_met(crew, &round, stop)? {
                 return Ok(true);
@@ -220,10 +232,15 @@ impl<'a> Meshed<'a> {
         if self.args.once {
             return Ok(false);
         }
+        Ok(self.again(crew, stop)? || self.crossed(crew, stop)?)
+    }
+
+    /// Suspects again; whether the user stopped it.
+    fn again(&mut self, crew: &mut Crew, stop: &AtomicBool) -> Result<bool, Failure> {
         // Half as many pairs each time, until every suspect has run by itself.
         let mut at_once = (crew.names().len() / 4).clamp(1, crew.at_once());
         loop {
-            let suspects = self.suspects()?;
+            let suspects = self.evaluated()?.map_or_else(Vec::new, |mesh| mesh.suspects());
             if suspects.is_empty() {
                 return Ok(false);
             }
@@ -272,11 +289,61 @@ impl<'a> Meshed<'a> {
         Ok((stopped, lie_apart(&records)))
     }
 
-    /// Pairs that were slow the last time, of what is stored.
-    fn suspects(&self) -> Result<Vec<Pair>, Failure> {
-        let stored = narrows_store::read(self.store.path())?;
-        let mesh = Mesh::of(&stored, limits(self.args));
-        Ok(mesh.map(|mesh| mesh.suspects()).unwrap_or_default())
+    /// The hosts of slow pairs with others, where no pair so far tells which of them is slow;
+    /// whether the user stopped it.
+    fn crossed(&mut self, crew: &mut Crew, stop: &AtomicBool) -> Result<bool, Failure> {
+        let Some(mesh) = self.evaluated()? else { return Ok(false) };
+        let (slow, well) = (mesh.untold(), mesh.well());
+        let pairs = plan::crossed(&slow, &well, |pair| self.trials.contains_key(pair));
+        if pairs.len() > SUSPECTS_MAX {
+            return Ok(false);
+        }
+        let more: Vec<Trial> = pairs.iter().map(|pair| self.of_pair.trial(*pair)).collect();
+        self.store.put_more(&more, &[])?;
+        self.trials.extend(pairs.iter().copied().zip(more));
+        // As few at once as suspects last were, or nearly.
+        let rounds = plan::packed(&pairs, (well.len() / 8).clamp(1, crew.at_once()));
+        self.seen.add(rounds.len());
+        for round in rounds {
+            if self.until_met(crew, &round, stop)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What is stored so far.
+    fn evaluated(&self) -> Result<Option<Mesh>, Failure> {
+        Ok(Mesh::of(&narrows_store::read(self.store.path())?, limits(self.args)))
+    }
+}
+
+/// The rounds among the hosts that are there, so that nobody waits for a partner that does not
+/// come; and of each of the others a pair that stands in the file with why it was not begun.
+fn rounds_among(args: &MeshArgs, crew: &Crew, seed: u64) -> (Vec<Vec<Pair>>, Vec<Pair>) {
+    let gone = crew.gone();
+    let (there, absent): (Vec<usize>, Vec<usize>) =
+        (0..gone.len()).partition(|host| gone[*host].is_none());
+    let placed = |(from, to): &Pair| (there[*from], there[*to]);
+    let rounds = plan::at_most(&args.shape().rounds(there.len(), seed), crew.at_once());
+    let rounds = rounds.iter().map(|round| round.iter().map(placed).collect()).collect();
+    let absent = absent.into_iter().zip(there.iter().cycle()).map(|(host, of)| (host, *of));
+    (rounds, absent.collect())
+}
+
+/// What every pair runs.
+struct OfPair {
+    kind: Workload,
+    params: Params,
+    line: Timeline,
+    engine: Option<Engine>,
+    names: Vec<String>,
+}
+
+impl OfPair {
+    fn trial(&self, pair: Pair) -> Trial {
+        let trial = plan::trial(pair, &self.kind, &self.params, self.line, &self.names);
+        Trial { engine: self.engine.clone(), ..trial }
     }
 }
 
@@ -303,7 +370,7 @@ fn present(args: &MeshArgs, path: &Path, crew: &Crew, stopped: bool) -> Result<u
     let mesh = mesh.ok_or_else(|| Failure::of(Cause::RUNS_FAILED, "no pair was measured"))?;
     let names = crew.names();
     if let Some(file) = &args.svg {
-        output::write_whole(file, &report::svg(&mesh, names))?;
+        output::write_whole(file, &figures::of_mesh(&mesh, names))?;
     }
     let text = if args.json {
         let document = serde_json::json!({
