@@ -5,6 +5,7 @@
 //! allows over the round trip that was read in the run, the buffer is why. Otherwise the two are
 //! kept apart, with the figures that do it.
 
+use narrows_model::fact::Fact;
 use narrows_model::load::{EndReport, Role};
 use narrows_model::reading::{Gauge, Moment, keys};
 use narrows_model::record::Outcome;
@@ -13,6 +14,7 @@ use narrows_model::trial::{EndHost, Trial};
 use narrows_model::{BitsPerSecond, Bytes, Nanos};
 use narrows_stats::mesh::{Mesh, MeshPair, State, Suspect, is_time};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What a stream holds of a buffer that bounds it: the kernel's bookkeeping and the part of a
 /// receiver's that is offered as no window take up to two thirds, and a round trip that is read at
@@ -25,6 +27,12 @@ const AUTOTUNING: &str = "net.ipv4.tcp_moderate_rcvbuf";
 /// More of a round trip than this, and than two of the shortest, is spent in a queue: then what is
 /// behind the queue is slow, and the buffer only bounds what stands in it.
 const QUEUED_NS: f64 = 1e6;
+
+/// A buffer is by far the smallest below this part of what others have.
+const BY_FAR: u64 = 4;
+
+/// With a smaller share of idle time CPUs are short, and a round trip takes longer than it says.
+const IDLE_MIN: f64 = 0.05;
 
 /// Which of its buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -66,6 +74,9 @@ pub enum Told {
     Bounds,
     /// It allows far more.
     AllowsMore,
+    /// It allows more over the round trip that was read, and less over that of a loaded moment: by
+    /// far the smallest of all hosts, or read while CPUs were short.
+    AtMost,
     /// More came than it allows: the round trip that was read is not the stream's.
     AllowsLess,
     /// The round trip is long because of a queue.
@@ -89,6 +100,10 @@ pub struct Window {
     /// What buffers of this size allow over that round trip.
     pub allowed_bps: f64,
     pub reached_bps: f64,
+    /// Less than a quarter of what most other hosts have.
+    pub is_smallest: bool,
+    /// An end's host had next to no CPU time left.
+    pub are_cpus_short: bool,
     pub told: Told,
     /// Slow pairs that say the same, of those of which this much was read.
     pub pairs: usize,
@@ -119,6 +134,15 @@ impl Window {
                  came ({pairs}); raise the largest of {setting} there to the rate of others x \
                  round trip x 2"
             ),
+            Told::AtMost if self.is_smallest => format!(
+                "possibly why: {buffer}, by far the smallest of all hosts: {held} over a round trip \
+                 of {trip} allow at most {allowed}, and less over a longer one under load; \
+                 {reached} came ({pairs})"
+            ),
+            Told::AtMost => format!(
+                "not told of {buffer}: {held} over a round trip of {trip} allow at most {allowed}, \
+                 and {reached} came while an end's host had no CPU time left ({pairs})"
+            ),
             Told::AllowsMore => format!("not {buffer}: {law}, and {reached} came ({pairs})"),
             Told::AllowsLess => format!(
                 "not told of {buffer}: {law}, and more came, {reached}: that round trip is not the \
@@ -135,7 +159,11 @@ impl Window {
     fn judged(mut self, limit_bps: f64) -> Self {
         let waited = self.round_trip_ns - self.shortest_ns;
         let filled = self.reached_bps / self.allowed_bps;
-        self.told = if filled < *FILLED.start() || self.allowed_bps >= limit_bps / FILLED.start() {
+        let is_open = self.is_smallest || self.are_cpus_short;
+        let far_more = filled < *FILLED.start() || self.allowed_bps >= limit_bps / FILLED.start();
+        self.told = if far_more && is_open {
+            Told::AtMost
+        } else if filled < *FILLED.start() || self.allowed_bps >= limit_bps / FILLED.start() {
             Told::AllowsMore
         } else if waited > QUEUED_NS.max(2.0 * self.shortest_ns) {
             Told::Queued
@@ -211,8 +239,7 @@ fn read(cell: &MeshPair, host: usize, buffer: Buffer, stored: &StoredStudy) -> O
         buffer.of(if buffer == Buffer::Send { sender } else { receiver })?
     } else {
         // Of one that grows the record has the size at its beginning.
-        let sizes = tuning.get(buffer.setting())?.value()?;
-        Bytes(sizes.split_whitespace().nth(2)?.parse().ok()?)
+        largest(tuning, buffer)?
     };
     let flows = trial.params.streams.max(1);
     let round_trip_ns = least(sender, keys::RTT)?;
@@ -227,10 +254,34 @@ fn read(cell: &MeshPair, host: usize, buffer: Buffer, stored: &StoredStudy) -> O
         shortest_ns: least(sender, keys::RTT_MIN)?.min(round_trip_ns),
         allowed_bps: held_bits * 1e9 / round_trip_ns,
         reached_bps: look.value?,
+        is_smallest: is_smallest(bytes, (host, buffer), stored),
+        are_cpus_short: record.measured().any(is_cpu_short),
         told: Told::Bounds,
         pairs: 1,
         of: 1,
     })
+}
+
+/// Whether a buffer is a small part of what the middle one of the other hosts may have.
+fn is_smallest(bytes: Bytes, (host, buffer): (usize, Buffer), stored: &StoredStudy) -> bool {
+    let others = stored.peer_hosts.iter().enumerate().filter(|(at, _)| *at != host);
+    let mut others: Vec<u64> =
+        others.filter_map(|(_, other)| largest(&other.tuning, buffer)).map(|of| of.0).collect();
+    others.sort_unstable();
+    others.get(others.len() / 2).is_some_and(|middle| bytes.0 < middle / BY_FAR)
+}
+
+/// The largest that a host lets it have.
+fn largest(tuning: &BTreeMap<String, Fact<String>>, buffer: Buffer) -> Option<Bytes> {
+    let sizes = tuning.get(buffer.setting())?.value()?;
+    Some(Bytes(sizes.split_whitespace().nth(2)?.parse().ok()?))
+}
+
+fn is_cpu_short(end: &EndReport) -> bool {
+    let of = |state| end.readings.total(state).unwrap_or(0) as f64;
+    let busy: f64 = [keys::USER, keys::SYSTEM, keys::SOFTIRQ, keys::STEAL].map(of).iter().sum();
+    let idle = of(keys::IDLE) + of(keys::IOWAIT);
+    busy > 0.0 && idle < IDLE_MIN * (busy + idle)
 }
 
 /// The least of all flows, as their window closed.
@@ -262,6 +313,8 @@ mod tests {
             shortest_ns,
             allowed_bps: 8e9 * bytes as f64 / round_trip_ns,
             reached_bps: 1e6 * mbps,
+            is_smallest: false,
+            are_cpus_short: false,
             told: Told::Bounds,
             pairs: 1,
             of: 1,
@@ -305,6 +358,55 @@ mod tests {
         assert_eq!(told(2304, [80.0, 40.0], 300.0).told, Told::AllowsLess);
         let fixed = Window { is_fixed: true, ..told(2304, [80.0, 40.0], 200.0) };
         assert!(says(&fixed).contains("a size was asked for"), "{}", says(&fixed));
+    }
+
+    #[test]
+    fn the_smallest_of_all_is_never_denied_and_none_where_cpus_are_short() {
+        // 2,304 B over 64 us are 288 Mb/s, and under load the round trip is longer than that.
+        let denied = told(2304, [64.0, 40.0], 56.3);
+        assert_eq!(denied.told, Told::AllowsMore);
+        let smallest = Window { is_smallest: true, ..denied.clone() }.judged(320e6);
+        assert_eq!(smallest.told, Told::AtMost);
+        let wanted = "possibly why: the send buffer of b, by far the smallest of all hosts: 2304 B over a \
+                      round trip of 64.0 us allow at most 288 Mb/s, and less over a longer one \
+                      under load; 56.3 Mb/s came (1 of 1 pairs)";
+        assert_eq!(says(&smallest), wanted);
+        let short = Window { are_cpus_short: true, ..denied }.judged(320e6);
+        assert_eq!(short.told, Told::AtMost);
+        assert!(says(&short).starts_with("not told of the send buffer of b"), "{}", says(&short));
+        // What it bounds is still said so.
+        let bound = Window { is_smallest: true, ..told(2304, [80.0, 40.0], 200.0) }.judged(320e6);
+        assert_eq!(bound.told, Told::Bounds);
+    }
+
+    #[test]
+    fn buffers_are_compared_with_those_of_the_other_hosts() {
+        use narrows_model::host::Host;
+        let hosts = |sizes: &[&str]| -> StoredStudy {
+            let of = |largest: &&str| {
+                let fact = Fact::known(format!("4096 16384 {largest}"), "/proc");
+                Host { tuning: [("net.ipv4.tcp_rmem".to_owned(), fact)].into(), ..Host::default() }
+            };
+            let peer_hosts: Vec<Host> = sizes.iter().map(of).collect();
+            StoredStudy { peer_hosts, ..StoredStudy::unmeasured(Host::default()) }
+        };
+        let is_smallest = |host: usize, sizes: &[&str]| {
+            let stored = hosts(sizes);
+            let own = largest(&stored.peer_hosts[host].tuning, Buffer::Receive).expect("a size");
+            is_smallest(own, (host, Buffer::Receive), &stored)
+        };
+        let one = ["6291456", "2304", "6291456"];
+        assert_eq!([0, 1, 2].map(|host| is_smallest(host, &one)), [false, true, false]);
+        assert!(!is_smallest(1, &["6291456", "3000000", "6291456"]), "half is not far");
+        let end = |idle: u64| {
+            let mut end = EndReport::default();
+            for (state, ns) in [("user", 500), ("system", 500), ("idle", idle)] {
+                end.readings.put_words("cpu", &format!("cpu0.{state}_ns"), ns);
+            }
+            is_cpu_short(&end)
+        };
+        assert_eq!([0, 40, 900].map(end), [true, true, false]);
+        assert!(!is_cpu_short(&EndReport::default()), "nothing was read");
     }
 
     #[test]
