@@ -172,7 +172,7 @@ fn of_open_mpi(start: &Start<'_>, hosts: &[String], by_ssh: &str) -> Vec<String>
         let each = hosts.iter().map(|host| format!("{host}:{slots}"));
         let list = each.collect::<Vec<_>>().join(",");
         words.extend(owned(&["--host", &list, "--map-by", "node"]));
-        // A job has as many slots on a node as it has tasks there, often one, whatever the list says.
+        // A job has as many slots on a node as tasks there, often one, whatever the list says.
         if slots > 1 && env::var_os("SLURM_JOB_ID").is_some() {
             words.push("--oversubscribe".to_owned());
         }
