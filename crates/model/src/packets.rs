@@ -14,8 +14,8 @@ const IPV4_BYTES: u64 = 20;
 pub const FRAME_BYTES_MIN: u64 = 64;
 /// The largest: an MTU of 9000 with Ethernet's header and check sequence.
 pub const FRAME_BYTES_MAX: u64 = 9018;
-/// The largest that the kernel's program of frames (`xdp`) sends: a page of 4096 B less its own head,
-/// 256 B of headroom and what a buffer needs at its end, with the check sequence.
+/// The largest that the kernel's program of frames (`xdp`) sends: a page of 4096 B less its own
+/// head, 256 B of headroom and what a buffer needs at its end, with the check sequence.
 pub const XDP_FRAME_BYTES_MAX: u64 = 3304;
 /// Frames of the simple mix of the Internet's traffic, in turn: seven of 64 bytes, four of 594 and
 /// one of 1518, none of which comes in a bunch.

@@ -14,8 +14,8 @@ use narrows_model::workload::RdmaVerb;
 #[derive(ClapArgs, Clone)]
 pub struct PeerArgs {
     /// Name or address of the host that runs `narrows serve`, or ssh:[USER@]HOST (or --ssh
-    /// [USER@]HOST) to bring an agent there for as long as this command runs; several measure at the
-    /// same time, and share one key
+    /// [USER@]HOST) to bring an agent there for as long as this command runs; several measure at
+    /// the same time, and share one key
     #[arg(value_name = "HOST", required = true, num_args = 1..=64)]
     pub hosts: Vec<String>,
     /// Port of the agent; without it 7471, and 5201 with --iperf3

@@ -99,8 +99,8 @@ fn says(args: &ServeArgs, key: &Key, port: u16) -> String {
     };
     format!(
         "listening on {} port {port}; run on the other host:\n\n    {command}\n\n\
-         (or udp in place of tcp); Ctrl-C ends it. Where ssh reaches this host, no agent need wait:\n\n    \
-         narrows tcp ssh:{host}\n",
+         (or udp in place of tcp); Ctrl-C ends it. Where ssh reaches this host, no agent need \
+         wait:\n\n    narrows tcp ssh:{host}\n",
         args.bind.map_or("all addresses".to_owned(), |address| address.to_string()),
     )
 }

@@ -11,34 +11,16 @@ pub static FORMAT: Format = Format { name: "prometheus", for_people: false, writ
 fn write(analysis: &Analysis<'_>) -> String {
     let mut out = String::new();
     // Collectors join pages of many hosts, whose trials have the same names.
-    let host = analysis.stored.host.name.value().map_or("", String::as_str);
+    let host = analysis.stored.host.name.value().map(|name| ("host", name.as_str()));
     let line = |out: &mut String, name: &str, labels: &[(&str, &str)], value: f64| {
-        let all: Vec<(&str, &str)> = [("host", host)].into_iter().chain(labels.to_vec()).collect();
+        let all: Vec<(&str, &str)> = host.into_iter().chain(labels.to_vec()).collect();
         line(out, name, &all, value);
     };
     head(&mut out, "narrows_result", "Median of a trial and the ends of its interval, in its unit");
-    for summary in &analysis.summaries {
-        let Some(estimate) = &summary.estimate else { continue };
-        let (unit, path) = (crate::words::word(&estimate.unit), crate::words::word(&summary.path));
-        let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
-        let levels = trial.map_or(&[][..], |trial| &trial.levels);
-        let factors: Vec<(String, &str)> =
-            levels.iter().map(|one| (factor(&one.factor), one.level.as_str())).collect();
-        let figures = [("median", estimate.value), ("low", estimate.low), ("high", estimate.high)];
-        // One run has no ends.
-        let ends = if estimate.n == 1 { 1 } else { figures.len() };
-        for (stat, value) in figures.into_iter().take(ends) {
-            let labels = [
-                ("trial", summary.label.as_str()),
-                ("kind", summary.kind.as_str()),
-                ("path", &path),
-                ("unit", &unit),
-                ("stat", stat),
-            ];
-            let of_study = factors.iter().map(|(name, level)| (name.as_str(), *level));
-            let labels: Vec<(&str, &str)> = labels.into_iter().chain(of_study).collect();
-            line(&mut out, "narrows_result", &labels, value);
-        }
+    for (labels, value) in results(analysis) {
+        let labels: Vec<(&str, &str)> =
+            labels.iter().map(|(name, says)| (name.as_str(), says.as_str())).collect();
+        line(&mut out, "narrows_result", &labels, value);
     }
     head(&mut out, "narrows_runs", "Runs of a trial by outcome");
     for summary in &analysis.summaries {
@@ -79,6 +61,36 @@ fn write(analysis: &Analysis<'_>) -> String {
     let began = analysis.stored.study.began_unix_ns.seconds();
     line(&mut out, "narrows_began_timestamp_seconds", &[], began);
     out
+}
+
+/// A label's name, and what it says.
+type Label = (String, String);
+
+/// The median of each trial and the ends of its interval, each with its labels.
+fn results(analysis: &Analysis<'_>) -> Vec<(Vec<Label>, f64)> {
+    let mut all = Vec::new();
+    for summary in &analysis.summaries {
+        let Some(estimate) = &summary.estimate else { continue };
+        let (unit, path) = (crate::words::word(&estimate.unit), crate::words::word(&summary.path));
+        let trial = analysis.stored.trials.iter().find(|trial| trial.label == summary.label);
+        let levels = trial.map_or(&[][..], |trial| &trial.levels);
+        let figures = [("median", estimate.value), ("low", estimate.low), ("high", estimate.high)];
+        // One run has no ends.
+        let ends = if estimate.n == 1 { 1 } else { figures.len() };
+        for (stat, value) in figures.into_iter().take(ends) {
+            let own = [
+                ("trial", summary.label.as_str()),
+                ("kind", summary.kind.as_str()),
+                ("path", path.as_str()),
+                ("unit", unit.as_str()),
+                ("stat", stat),
+            ];
+            let own = own.map(|(name, says)| (name.to_owned(), says.to_owned()));
+            let of_study = levels.iter().map(|one| (factor(&one.factor), one.level.clone()));
+            all.push((own.into_iter().chain(of_study).collect(), value));
+        }
+    }
+    all
 }
 
 /// The label of a factor: Prometheus takes letters, digits and `_` in a name.
