@@ -237,7 +237,7 @@ pub static NAMED: &[Named] = &[
     Named {
         rule: names::PATH_PROTOCOL,
         what: "something on the way that holds back TCP and lets UDP pass",
-        sureness: Sureness::Compared,
+        sureness: Sureness::Inferred,
         holds: |cell| if cell.is_tcp_stream() { Holds::Yes } else { Holds::No },
     },
     always(names::PATH_CLASS, "the class (DSCP) of the packets", Sureness::Inferred),

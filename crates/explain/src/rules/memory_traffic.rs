@@ -36,12 +36,19 @@ fn own<'a>(cell: &'a Cell<'_>) -> Option<&'a MemoryUse> {
     cell.summary.memory.iter().find(|one| inside || Some(one.end) == role)
 }
 
+/// Whether its counts can be, or nothing is known to hold them against.
+fn is_possible(cell: &Cell<'_>, own: &MemoryUse, attainable_gb_s: Option<f64>) -> bool {
+    let host = host_of_end(cell.study, &cell.trial.label, own.end);
+    own.bytes_per_second.is_none_or(|rate| impossible(host, attainable_gb_s, rate).is_none())
+}
+
 fn look(cell: &Cell<'_>, attainable_gb_s: Option<f64>) -> Looked {
     if !cell.is_network_stream() && !cell.trial.kind.is_rdma() {
         return Err(Blind::OtherKind);
     }
     let own = own(cell);
-    if let Some(held) = own.and_then(|own| writes_held(cell, own)) {
+    let is_possible = |own: &&MemoryUse| is_possible(cell, own, attainable_gb_s);
+    if let Some(held) = own.filter(is_possible).and_then(|own| writes_held(cell, own)) {
         return held;
     }
     let Some((own, rate)) = own.and_then(|own| Some((own, own.bytes_per_second?))) else {

@@ -28,14 +28,17 @@ const LOST_SHARE: f64 = 0.05;
 const SPARED: f64 = 0.2;
 /// TCP keeps a pace from this share of it on.
 const KEPT: f64 = 0.9;
+/// And has so many times what came of the datagrams: a slower link leaves both as much.
+const MORE: f64 = 1.15;
 /// The slowest stream of datagrams has so many times what the fastest TCP stream has.
 const FASTER: f64 = 1.3;
 /// Of datagrams sent far above TCP's rate so few may be lost.
 const PASSED_SHARE: f64 = 0.02;
 /// Two paces are the same from here on.
 const SAME_PACE: std::ops::RangeInclusive<f64> = 0.98..=1.02;
-/// Smaller datagrams are more packets than TCP's segments of the same pace.
-const LEAST_BYTES: u64 = 1000;
+/// Smaller datagrams are more packets than TCP's segments of the same pace, and larger ones go in
+/// fragments, of which the loss of one is the loss of all.
+const ONE_PACKET: std::ops::RangeInclusive<u64> = 1000..=1472;
 /// Fewer packets a second cost no receiver much.
 const PACKETS_MAX: f64 = 50_000.0;
 /// Fewer segments say little of a share.
@@ -59,7 +62,7 @@ fn look(cell: &Cell<'_>) -> Looked {
 fn of_datagrams(cell: &Cell<'_>) -> Looked {
     let pace_bps = cell.trial.params.rate_bps.unwrap_or(0) as f64;
     let size = cell.trial.params.message_bytes.0;
-    if size < LEAST_BYTES || pace_bps / (8.0 * size as f64) > PACKETS_MAX {
+    if !ONE_PACKET.contains(&size) || pace_bps / (8.0 * size as f64) > PACKETS_MAX {
         return Err(Blind::OtherKind);
     }
     let counted = cell.summary.loss.as_ref().ok_or_else(|| cell.lacks(Measure::DatagramsIn))?;
@@ -79,6 +82,7 @@ fn of_datagrams(cell: &Cell<'_>) -> Looked {
     }
     let missing = missing as f64 / sent as f64;
     let kept = other.low_bps() / pace_bps;
+    let came_bps = cell.rates().map_or(f64::MAX, |rates| rates.high);
     let seen = format!(
         "{:.1} % of the datagrams were lost; TCP kept {:.0} % of their pace at the least and lost \
          {:.2} % of its segments",
@@ -86,7 +90,8 @@ fn of_datagrams(cell: &Cell<'_>) -> Looked {
         100.0 * kept.min(1.0),
         100.0 * missing
     );
-    let is_spared = lost >= LOST_SHARE && kept >= KEPT && missing <= SPARED * lost;
+    let is_more = other.low_bps() >= MORE * came_bps;
+    let is_spared = lost >= LOST_SHARE && kept >= KEPT && missing <= SPARED * lost && is_more;
     let wrong = (is_spared && !cell.is_lost_at_receiver()).then(|| {
         let says = format!(
             "Something on the way drops UDP and lets TCP pass in {}: {seen}",
@@ -103,7 +108,10 @@ fn of_tcp(cell: &Cell<'_>) -> Looked {
     if !is_held || path_proxy::is_two_connections(cell) {
         return Err(Blind::OtherKind);
     }
-    let high_bps = cell.rates().map_or(0.0, |rates| rates.high);
+    // A policer of everything lets a flow over a long round trip have a part of its rate: what TCP
+    // had for a moment it let pass.
+    let slices = cell.fastest_slices().ok_or_else(|| cell.lacks(Measure::Slices))?;
+    let high_bps = cell.rates().map_or(0.0, |rates| rates.high).max(slices.high);
     let others = OtherStream::of(cell, &Workload::UDP_STREAM);
     let is_above = |other: &&OtherStream<'_>| {
         other.trial.params.rate_bps.is_some_and(|pace| pace as f64 >= FASTER * high_bps)
@@ -113,7 +121,7 @@ fn of_tcp(cell: &Cell<'_>) -> Looked {
     let other = others.iter().find(is_above).ok_or_else(|| cell.lacks(Measure::OtherProtocol))?;
     let lost = other.lost_share().ok_or_else(|| cell.lacks(Measure::DatagramsIn))?;
     let seen = format!(
-        "TCP had {:.1} Mb/s at the most, and datagrams over the same path {:.1} Mb/s at the least, \
+        "TCP had {:.1} Mb/s in its fastest slice, and datagrams over the same path {:.1} Mb/s at the least, \
          of which {:.2} % were lost",
         high_bps / 1e6,
         other.low_bps() / 1e6,
@@ -122,7 +130,8 @@ fn of_tcp(cell: &Cell<'_>) -> Looked {
     let is_free = other.low_bps() >= FASTER * high_bps && lost <= PASSED_SHARE;
     let wrong = is_free.then(|| {
         let says = format!(
-            "Something on the way holds back TCP and lets UDP pass in {}: {seen}",
+            "Something on the way holds back TCP and lets UDP pass in {}, or TCP of others gives way to \
+             datagrams there: {seen}",
             cell.trial.label
         );
         finding(&RULE, cell, Weight::Caution, says, seen.clone(), OF_TCP)
@@ -153,7 +162,8 @@ const OF_UDP: &str = "look for a policer or filter of UDP between the ends (nft 
                       carries this rate";
 const OF_TCP: &str = "look for a shaper, policer or accelerator of TCP or of these ports between \
                       the ends (tc -s filter and class on hosts between, a provider's traffic \
-                      management) and raise its limit; the link itself carries more";
+                      management) and raise its limit; where others use the link, their streams give way to \
+                      datagrams, and this one has its share";
 
 #[cfg(test)]
 mod tests {
@@ -218,6 +228,8 @@ mod tests {
         assert!(is_clear(&beside(30, PACE_BPS, 2_000)), "a path that loses of both");
         assert!(is_clear(&beside(30, PACE_BPS / 100 * 88, 10)), "TCP slows down too");
         assert!(is_found(&beside(30, PACE_BPS / 100 * 92, 10)), "a sender that others disturb");
+        assert!(is_clear(&beside(7, PACE_BPS / 100 * 93, 10)), "a link of 93 Mb/s, for both");
+        assert!(is_clear(&beside(10, PACE_BPS, 0)), "TCP has hardly more");
         assert!(is_clear(&beside(2, PACE_BPS, 0)), "next to nothing is lost");
         assert!(is_unknown(&of_study(&RULE, &datagrams(30))), "nothing to compare with");
         let other = segments(PACE_BPS / 2, Some(PACE_BPS / 2), 0);
@@ -234,6 +246,8 @@ mod tests {
         assert!(is_found(&changed(|_| {})));
         let small = |study: &mut StoredStudy| study.trials[0].params.message_bytes.0 = 100;
         assert!(is_unknown(&changed(small)), "small");
+        let large = |study: &mut StoredStudy| study.trials[0].params.message_bytes.0 = 8192;
+        assert!(is_unknown(&changed(large)), "in fragments");
         let fast = |study: &mut StoredStudy| {
             study.trials[0].params.rate_bps = Some(10 * PACE_BPS);
         };
@@ -265,11 +279,19 @@ mod tests {
             of_study(&RULE, &both(tcp(), udp))
         };
         let found = format!("{:?}", beside(2 * PACE_BPS, 0));
-        assert!(found.contains("holds back TCP and lets UDP pass in tcp-stream"), "{found}");
-        assert!(found.contains("TCP had 100.0 Mb/s at the most"), "{found}");
+        assert!(
+            found.contains("holds back TCP and lets UDP pass in tcp-stream, or TCP of others"),
+            "{found}"
+        );
+        assert!(found.contains("TCP had 100.0 Mb/s in its fastest slice"), "{found}");
         assert!(found.contains("datagrams over the same path 200.0 Mb/s at the least"), "{found}");
         assert!(is_clear(&beside(PACE_BPS, 10_000)), "the path carries no more");
         assert!(is_clear(&beside(2 * PACE_BPS, 1_000)), "one in twenty is lost");
+        let mut bursts = both(tcp(), of("udp-stream", 2 * PACE_BPS, Some(2 * PACE_BPS)));
+        for end in bursts.records.iter_mut().take(3).flat_map(|one| one.of_mut(Role::Receiver)) {
+            end.intervals[2].bytes.0 = PACE_BPS / 80 * 19 / 10;
+        }
+        assert!(!is_found(&of_study(&RULE, &bursts)), "it passed as much for a moment");
         assert!(is_unknown(&of_study(&RULE, &tcp())), "nothing to compare with");
         let mut free = tcp();
         read(&mut free, "tcp-info", "flow0.lowest:rtt_ns", 20_000);

@@ -186,15 +186,15 @@ fn of_losses(
     half.into_iter().chain(control(std::slice::from_ref(trial), &senders)).collect()
 }
 
-/// Datagrams at twice of more than this cost the ends much.
-const DOUBLED_MAX_BPS: f64 = 200e6;
+/// Datagrams at more than this cost the ends much.
+const DOUBLED_MAX_BPS: f64 = 400e6;
 
 /// What tells a rate of TCP alone from one of the path: datagrams at twice what TCP has. They give
 /// way to nobody, so that they are sent where somebody has asked for what explains.
 fn of_rates(trial: &Trial, limits: &[&Limit], reached_bps: f64) -> Option<Trial> {
     let rates: Vec<&str> = CAPACITIES.into_iter().chain([names::PATH_POLICED]).collect();
     let is_rate = |limit: &&Limit| limit.rule.as_deref().is_some_and(|rule| rates.contains(&rule));
-    let is_held = limits.iter().any(is_rate) && reached_bps < DOUBLED_MAX_BPS;
+    let is_held = limits.iter().any(is_rate) && 2.0 * reached_bps <= DOUBLED_MAX_BPS;
     is_held.then(|| over_udp(trial, reached_bps)).flatten()
 }
 

@@ -62,14 +62,14 @@ pub fn one_by_one(trial: &Trial) -> Option<Trial> {
     (is_paced && calls::JOINED.contains(&sender)).then(|| plan::sent_by(trial, calls::SEND))
 }
 
-/// Smaller datagrams are more packets than TCP's segments of the same pace.
-const FULL_MIN: u64 = 1000;
+/// Smaller datagrams are more packets than TCP's segments of the same pace, larger ones fragments.
+const FULL: std::ops::RangeInclusive<u64> = 1000..=1472;
 
 /// TCP at the pace of a UDP stream whose datagrams fill packets.
 pub fn over_tcp(trial: &Trial) -> Option<Trial> {
     let rate = trial.params.rate_bps.filter(|rate| *rate > 0 && trial.kind.is_udp())?;
     let is_plain = trial.kind == Workload::UDP_STREAM && one_by_one(trial).is_none();
-    let is_full = trial.params.message_bytes.0 >= FULL_MIN;
+    let is_full = FULL.contains(&trial.params.message_bytes.0);
     (is_plain && is_full).then(|| plan::over(trial, Workload::TCP_STREAM, rate))
 }
 
