@@ -12,8 +12,9 @@ use narrows_stats::{MemoryUse, Summary};
 
 /// Room above the peak for speeds that firmware rounds, as a share of it.
 const ROOM: f64 = 1.05;
-/// A copy by all CPUs reaches more than this part of what the channels carry.
-const COPY_PART: f64 = 0.25;
+/// A copy by one CPU, as a container may have, reaches more than this part of what the channels of
+/// the largest servers carry.
+const COPY_PART: f64 = 0.01;
 
 /// Why a rate cannot be; `None` where it can, or where nothing is known to hold it against.
 pub fn impossible(

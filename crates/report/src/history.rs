@@ -192,7 +192,7 @@ impl History {
             (0, _) => match self.courses.iter().filter(|one| one.suspected.is_some()).count() {
                 0 => format!("no step in {figures}"),
                 some => format!(
-                    "inconclusive: {some} of {figures} may have taken a step, which more files tell"
+                    "inconclusive: {some} of {figures} may have taken a step; more files would tell"
                 ),
             },
             (_, 0) => {

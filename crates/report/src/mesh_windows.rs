@@ -28,6 +28,8 @@ const AUTOTUNING: &str = "net.ipv4.tcp_moderate_rcvbuf";
 /// behind the queue is slow, and the buffer only bounds what stands in it.
 const QUEUED_NS: f64 = 1e6;
 
+/// Round trips under load are so many times longer than those that a rate is taken from, at the most.
+const ALLOWED_TIMES: f64 = 16.0;
 /// A buffer is by far the smallest below this part of what others have.
 const BY_FAR: u64 = 4;
 
@@ -159,7 +161,9 @@ impl Window {
     fn judged(mut self, limit_bps: f64) -> Self {
         let waited = self.round_trip_ns - self.shortest_ns;
         let filled = self.reached_bps / self.allowed_bps;
-        let is_open = self.is_smallest || self.are_cpus_short;
+        // What allows many times what came is not why, whoever has less of it.
+        let is_near = ALLOWED_TIMES * self.reached_bps >= self.allowed_bps;
+        let is_open = is_near && (self.is_smallest || self.are_cpus_short);
         let far_more = filled < *FILLED.start() || self.allowed_bps >= limit_bps / FILLED.start();
         self.told = if far_more && is_open {
             Told::AtMost

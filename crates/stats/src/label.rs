@@ -38,7 +38,7 @@ pub enum Label {
     ReceiverBound,
     /// Others used the host in at least one run.
     Noisy,
-    /// In at least one run a memory kernel's thread had a CPU for a part of the window alone.
+    /// In at least one run the threads of a memory kernel had CPUs for a part of the window alone.
     Starved,
     /// Bytes of at least one run differed from what was sent: it has no value.
     Corrupted,
@@ -96,7 +96,9 @@ impl Label {
             Self::SenderBound => "sender-bound: its thread filled a CPU",
             Self::ReceiverBound => "receiver-bound: its thread filled a CPU",
             Self::Noisy => "noisy: other processes used the CPUs",
-            Self::Starved => "starved: a thread had no CPU at times, so that memory seems slower",
+            Self::Starved => {
+                "starved: its threads had no CPU at times, so that memory seems slower"
+            }
             Self::Corrupted => "data was corrupted in transit",
             Self::Impossible => {
                 "impossible: more was counted than came in the window (a backlog from before it)"

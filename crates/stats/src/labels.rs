@@ -3,6 +3,7 @@
 use crate::label::Label;
 use crate::reconcile::Reconciled;
 use crate::summary::{CpuUse, Summary};
+use crate::total;
 use narrows_model::calls;
 use narrows_model::load::{Role, Wait};
 use narrows_model::record::{Outcome, ToolPackets};
@@ -112,17 +113,19 @@ fn tool_packets<'a>(
     runs.filter_map(|record| record.external.as_ref()?.packets.as_deref())
 }
 
-/// A memory kernel waits for nothing: below this share of the window its thread had no CPU.
+/// A memory kernel waits for nothing: below this share of the window its threads had no CPU.
 const FED_SHARE: f64 = 0.95;
 
-/// Whether a thread of any run that is done had less CPU time than the window is long: others had
-/// its CPU, a quota stopped it, or the hypervisor ran another guest.
+/// Whether the threads of any run that is done had less CPU time than their windows are long, all
+/// together: others had their CPUs, or a quota stopped them. What a hypervisor takes is seen where
+/// the kernel leaves it out of threads' time.
 fn is_starved(study: &StoredStudy, trial: &Trial) -> bool {
-    let ends = study.records_of(trial).filter(|record| record.outcome == Outcome::Done);
-    let threads = ends.flat_map(|record| record.measured()).flat_map(|end| &end.threads);
-    threads.filter(|thread| thread.wall_ns.0 > 0).any(|thread| {
-        let worked_ns = thread.user_ns.0.saturating_add(thread.system_ns.0);
-        (worked_ns as f64) < FED_SHARE * thread.wall_ns.0 as f64
+    let mut runs = study.records_of(trial).filter(|record| record.outcome == Outcome::Done);
+    runs.any(|record| {
+        let threads = || record.measured().flat_map(|end| &end.threads);
+        let worked = threads().map(|one| one.user_ns.0.saturating_add(one.system_ns.0));
+        let (worked, whole) = (total(worked), total(threads().map(|one| one.wall_ns.0)));
+        (worked as f64) < FED_SHARE * whole as f64
     })
 }
 

@@ -54,7 +54,7 @@ const LABELS: [(Label, &str, &str, bool); 29] = [
     (
         Label::Starved,
         "starved",
-        "starved: a thread had no CPU at times, so that memory seems slower",
+        "starved: its threads had no CPU at times, so that memory seems slower",
         false,
     ),
     (Label::Corrupted, "corrupted", "data was corrupted in transit", true),

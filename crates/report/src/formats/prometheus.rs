@@ -86,8 +86,15 @@ fn results(analysis: &Analysis<'_>) -> Vec<(Vec<Label>, f64)> {
                 ("stat", stat),
             ];
             let own = own.map(|(name, says)| (name.to_owned(), says.to_owned()));
-            let of_study = levels.iter().map(|one| (factor(&one.factor), one.level.clone()));
-            all.push((own.into_iter().chain(of_study).collect(), value));
+            let mut labels: Vec<Label> = own.into();
+            for one in levels {
+                let name = factor(&one.factor);
+                // Names that differ in other characters alone are one: the first is kept.
+                if labels.iter().all(|(known, _)| *known != name) {
+                    labels.push((name, one.level.clone()));
+                }
+            }
+            all.push((labels, value));
         }
     }
     all

@@ -40,8 +40,8 @@ struct Tail {
 }
 
 impl Tail {
-    const BOTTLENECK: &str = "no queue that stays, but one request in ten waits: bursts in a queue, \
-                              or an end that waited for a CPU";
+    const BOTTLENECK: &str = "no queue makes the median longer by 30 ms or more, but one request in \
+                              ten waits: bursts in a queue, or an end that waited for a CPU";
     const ACTION: &str = "look whether it comes again and whether the hosts were busy (caution \
                           below, if any); where they were not, what sends in bursts on the way";
 
