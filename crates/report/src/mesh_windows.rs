@@ -28,7 +28,8 @@ const AUTOTUNING: &str = "net.ipv4.tcp_moderate_rcvbuf";
 /// behind the queue is slow, and the buffer only bounds what stands in it.
 const QUEUED_NS: f64 = 1e6;
 
-/// Round trips under load are so many times longer than those that a rate is taken from, at the most.
+/// Round trips under load are so many times longer than those that a rate is taken from, at the
+/// most.
 const ALLOWED_TIMES: f64 = 16.0;
 /// A buffer is by far the smallest below this part of what others have.
 const BY_FAR: u64 = 4;

@@ -59,8 +59,8 @@ pub fn turns(values: &[f64], told_below: f64) -> Vec<Turn> {
     found
 }
 
-/// Chance up to which a step is suspected, over that below which one is told: one folder in ten that
-/// took none has a suspect, however many figures it has.
+/// Chance up to which a step is suspected, over that below which one is told: of folders of a few
+/// figures that took none, one in ten has a suspect.
 const SUSPECT_TIMES: f64 = 10.0;
 
 /// A step that may be one, of a figure that took none for certain: more files may tell.

@@ -47,8 +47,8 @@ fn look(cell: &Cell<'_>, attainable_gb_s: Option<f64>) -> Looked {
         return Err(Blind::OtherKind);
     }
     let own = own(cell);
-    let is_possible = |own: &&MemoryUse| is_possible(cell, own, attainable_gb_s);
-    if let Some(held) = own.filter(is_possible).and_then(|own| writes_held(cell, own)) {
+    let counted = own.filter(|own| is_possible(cell, own, attainable_gb_s));
+    if let Some(held) = counted.and_then(|own| writes_held(cell, own)) {
         return held;
     }
     let Some((own, rate)) = own.and_then(|own| Some((own, own.bytes_per_second?))) else {

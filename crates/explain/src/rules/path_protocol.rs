@@ -68,11 +68,11 @@ fn of_datagrams(cell: &Cell<'_>) -> Looked {
     let counted = cell.summary.loss.as_ref().ok_or_else(|| cell.lacks(Measure::DatagramsIn))?;
     let lost = counted.lost_datagrams as f64 / counted.all_datagrams().max(1) as f64;
     let others = OtherStream::of(cell, &Workload::TCP_STREAM);
-    // Beside a slower TCP stream it is what that one is judged by.
-    let is_beside = |other: &OtherStream<'_>| !other.is_paced() && other.low_bps() < pace_bps;
     let other = others.iter().find(|other| is_at_pace(other, pace_bps) && is_alike(cell, other));
     let Some(other) = other else {
-        let is_contrast = others.iter().any(is_beside);
+        // Beside a slower TCP stream it is what that one is judged by.
+        let is_contrast =
+            others.iter().any(|other| !other.is_paced() && other.low_bps() < pace_bps);
         let lacks = cell.lacks(Measure::OtherProtocol);
         return Err(if is_contrast { Blind::OtherKind } else { lacks });
     };
@@ -113,12 +113,8 @@ fn of_tcp(cell: &Cell<'_>) -> Looked {
     let slices = cell.fastest_slices().ok_or_else(|| cell.lacks(Measure::Slices))?;
     let high_bps = cell.rates().map_or(0.0, |rates| rates.high).max(slices.high);
     let others = OtherStream::of(cell, &Workload::UDP_STREAM);
-    let is_above = |other: &&OtherStream<'_>| {
-        other.trial.params.rate_bps.is_some_and(|pace| pace as f64 >= FASTER * high_bps)
-            && is_alike(cell, other)
-            && other.each_bps.len() >= RUNS_LEAST
-    };
-    let other = others.iter().find(is_above).ok_or_else(|| cell.lacks(Measure::OtherProtocol))?;
+    let other = others.iter().find(|other| is_above(cell, other, high_bps));
+    let other = other.ok_or_else(|| cell.lacks(Measure::OtherProtocol))?;
     let lost = other.lost_share().ok_or_else(|| cell.lacks(Measure::DatagramsIn))?;
     let seen = format!(
         "TCP had {:.1} Mb/s in its fastest slice, and datagrams over the same path {:.1} Mb/s at the least, \
@@ -147,6 +143,13 @@ fn is_at_pace(other: &OtherStream<'_>, pace_bps: f64) -> bool {
     other.each_bps.len() >= RUNS_LEAST && SAME_PACE.contains(&(own / pace_bps))
 }
 
+/// Whether a stream was sent at a pace far above a rate.
+fn is_above(cell: &Cell<'_>, other: &OtherStream<'_>, rate_bps: f64) -> bool {
+    let pace_bps = other.trial.params.rate_bps.unwrap_or(0) as f64;
+    let is_told = other.each_bps.len() >= RUNS_LEAST;
+    is_told && pace_bps >= FASTER * rate_bps && is_alike(cell, other)
+}
+
 /// Whether another stream has as many flows, of the same class.
 fn is_alike(cell: &Cell<'_>, other: &OtherStream<'_>) -> bool {
     let [own, its] = [&cell.trial.params, &other.trial.params];
@@ -162,8 +165,8 @@ const OF_UDP: &str = "look for a policer or filter of UDP between the ends (nft 
                       carries this rate";
 const OF_TCP: &str = "look for a shaper, policer or accelerator of TCP or of these ports between \
                       the ends (tc -s filter and class on hosts between, a provider's traffic \
-                      management) and raise its limit; where others use the link, their streams give way to \
-                      datagrams, and this one has its share";
+                      management) and raise its limit; where others use the link, their streams \
+                      give way to datagrams, and this one has its share";
 
 #[cfg(test)]
 mod tests {
