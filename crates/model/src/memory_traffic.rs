@@ -192,7 +192,7 @@ pub enum Uncounted {
 pub enum MostCarried {
     /// The peak of the populated channels.
     Channels { bytes_per_second: u64 },
-    /// What a copy by all CPUs moved, where the channels are not known.
+    /// The fastest copy of the study, where the channels are not known.
     Copy { bytes_per_second: u64 },
 }
 
@@ -204,7 +204,7 @@ impl fmt::Display for MostCarried {
                 write!(to, "where the populated channels carry {:.1} GB/s", rate(*bytes_per_second))
             }
             Self::Copy { bytes_per_second } => {
-                write!(to, "where a copy by all CPUs moved {:.1} GB/s", rate(*bytes_per_second))
+                write!(to, "where the fastest copy moved {:.1} GB/s", rate(*bytes_per_second))
             }
         }
     }

@@ -311,7 +311,7 @@ fn traffic_that_nobody_counted_says_why() {
                 bytes_per_second: 1_000_000_000_000,
                 most: MostCarried::Copy { bytes_per_second: 10_000_000_000 },
             },
-            "the counts are impossible and not used: 1000.0 GB/s, where a copy by all CPUs moved \
+            "the counts are impossible and not used: 1000.0 GB/s, where the fastest copy moved \
              10.0 GB/s",
         ),
         (Uncounted::Owner, "the agent's owner does not let it (narrows serve --profile does)"),

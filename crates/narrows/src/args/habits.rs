@@ -12,7 +12,7 @@ struct Habit {
 }
 
 /// Of all commands, since the two ends are commands of their own here.
-const HABITS: [Habit; 23] = [
+const HABITS: [Habit; 24] = [
     Habit {
         names: &["-1", "--one-off"],
         hint: "`narrows tcp ssh:HOST` brings an agent for one \
@@ -22,6 +22,10 @@ const HABITS: [Habit; 23] = [
         names: &["-c", "--client"],
         hint: "`narrows tcp HOST` (or udp, rdma) measures to the agent \
         that `narrows serve` started there",
+    },
+    Habit {
+        names: &["--ssh"],
+        hint: "--ssh [USER@]HOST names the host that ssh reaches; ssh:HOST is the same",
     },
     Habit {
         names: &["-D", "--daemon"],
