@@ -233,15 +233,24 @@ fn action(analysis: &Analysis<'_>, limit: Option<&Limit>, changes: &[Tried]) -> 
     let is_cap = limit.is_some_and(Limit::is_cap);
     let is_beside = best.is_some_and(|best| {
         let change = best.changed.change;
-        (is_cap && change == Change::Congestion) || !tells_of(rule, change)
+        (is_cap && change == Change::Congestion) || !tells_of(told_by(limit), change)
     });
     chosen(best.map(|best| &best.changed), remedy, is_beside)
 }
 
-/// Whether a change would move the figure if a rule is right.
-fn tells_of(rule: Option<&str>, change: Change) -> bool {
-    let told = TELLING.iter().find(|(of, _)| Some(*of) == rule);
-    told.map_or(rule.is_none(), |(_, changes)| changes.contains(&change))
+/// The changes that would move the figure if a limit is right; `None` where nothing is known to
+/// limit it, of which whatever moves it tells.
+fn told_by(limit: Option<&Limit>) -> Option<&'static [Change]> {
+    let limit = limit?;
+    let Some(rule) = limit.rule.as_deref() else {
+        return limit.is_named().then_some(OTHERWISE);
+    };
+    Some(TELLING.iter().find(|(of, _)| *of == rule).map_or(&[], |(_, changes)| *changes))
+}
+
+/// Whether a change tells of a limit.
+fn tells_of(told_by: Option<&[Change]>, change: Change) -> bool {
+    told_by.is_none_or(|changes| changes.contains(&change))
 }
 
 /// What to do of what moved the figure most and of what the limit's rule says, by whether what
@@ -315,6 +324,7 @@ fn advice(changed: &Changed) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_explain::limits::Sureness;
     use narrows_model::result::Method;
     use narrows_model::trial::TrialId;
     use narrows_model::units::Unit;
@@ -346,17 +356,38 @@ mod tests {
         assert_eq!(capped, format!("{quota}; what was tried moves more too: cubic"));
         let pace = changed(Change::Pace, "a pace of 177 Mb/s");
         let option = Some("let the option pass");
-        let beside = chosen(Some(&pace), option, !tells_of(Some("tcp-sack"), pace.change));
+        let of_rule = |rule| told_by(Some(&limit(Some(rule), Sureness::Counted)));
+        let beside = chosen(Some(&pace), option, !tells_of(of_rule("tcp-sack"), pace.change));
         let wanted = "let the option pass; what was tried moves more too: a pace of 177 Mb/s";
         assert_eq!(beside, wanted, "a pace tells nothing of an option");
-        let policed = chosen(Some(&pace), option, !tells_of(Some("path-policed"), pace.change));
+        let policed = chosen(Some(&pace), option, !tells_of(of_rule("path-policed"), pace.change));
         assert!(policed.starts_with("send at a pace"), "{policed}");
         assert!(tells_of(None, Change::Congestion), "nothing is known to be told");
+        let unexplained = limit(None, Sureness::Unexplained);
+        assert!(tells_of(told_by(Some(&unexplained)), Change::Congestion), "nor is it here");
+        // A thread that lacks CPU time lacks it under any congestion control.
+        let starved = limit(None, Sureness::Counted);
+        assert!(!tells_of(told_by(Some(&starved)), Change::Congestion));
+        assert!(tells_of(told_by(Some(&starved)), Change::Placement), "it had a CPU of its own");
         let larger = changed(Change::MessageSize, "messages of 1 MiB");
         let both = chosen(Some(&larger), Some(quota), false);
         assert_eq!(both, format!("{quota}; larger messages, as was tried, move more too"));
         assert!(chosen(Some(&larger), None, false).starts_with("send larger messages"));
         assert!(chosen(None, None, false).starts_with("no change of sockets"));
+    }
+
+    fn limit(rule: Option<&str>, sureness: Sureness) -> Limit {
+        Limit {
+            cell: "tcp".into(),
+            rule: rule.map(str::to_owned),
+            what: "it".into(),
+            sureness,
+            excludes: Vec::new(),
+            next: None,
+            action: None,
+            worth: None,
+            second: None,
+        }
     }
 
     fn tried(change: Change, says: &str, ratio: Option<(f64, f64, f64)>, moved: Moved) -> Tried {
