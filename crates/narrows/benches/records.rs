@@ -2,6 +2,7 @@
 //!
 //! `cargo bench --bench records -- 1000000` makes a file of so many runs (a million without a
 //! number) in a temporary folder, each with one figure and no ends of ours, as imported runs have.
+//! `-- 100000 STUDY.narrows` makes it of the runs of a study that was measured, over and over.
 
 use narrows_model::Nanos;
 use narrows_model::host::Host;
@@ -24,7 +25,10 @@ fn main() {
     let dir = std::env::temp_dir().join(format!("narrows-records-{}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("folder");
     let file = dir.join("many.narrows");
-    let each = make(&file, runs);
+    let each = match std::env::args().find(|arg| arg.ends_with(".narrows")) {
+        Some(measured) => repeat(Path::new(&measured), &file, runs),
+        None => make(&file, runs),
+    };
     let bytes = std::fs::metadata(&file).expect("file").len();
     println!("{runs} runs, {} MiB; one more run is on disk after {each:.2} ms", bytes >> 20);
     for words in [&["list"][..], &["study", "status"], &["report"], &["compare"], &["verify"]] {
@@ -78,8 +82,37 @@ fn make(file: &Path, runs: usize) -> f64 {
         let records: Vec<Record> = chunk.iter().map(|at| record(*at)).collect();
         store.put_records(&records).expect("records");
     }
+    singly(&store, runs, record)
+}
+
+/// Makes the file of the runs of another, each as often as it takes; the same.
+fn repeat(measured: &Path, file: &Path, runs: usize) -> f64 {
+    let of = narrows_store::read(measured).expect("a study");
+    let mut store = Store::create(file, &of.study, &of.host).expect("a file");
+    if let Some(text) = &of.definition {
+        store.put_definition(text).expect("definition");
+    }
+    of.sessions.iter().for_each(|session| store.put_session(session).expect("a session"));
+    store.put_trials(&of.trials).expect("trials");
+    let count = of.records.len();
+    let record = |at: usize| {
+        let mut record = of.records[at % count].clone();
+        record.repeat += ((at / count) * count) as u32;
+        record.block = record.repeat;
+        record.around.began_unix_ns = Nanos(record.around.began_unix_ns.0 + (at / count) as u64);
+        record
+    };
+    for chunk in (0..runs).collect::<Vec<_>>().chunks(2_000) {
+        let records: Vec<Record> = chunk.iter().map(|at| record(*at)).collect();
+        store.put_records(&records).expect("records");
+    }
+    singly(&store, runs, record)
+}
+
+/// Milliseconds that each of a hundred runs more takes to be stored.
+fn singly(store: &Store, from: usize, record: impl Fn(usize) -> Record) -> f64 {
     let (began, more) = (Instant::now(), 100);
-    for at in runs..runs + more {
+    for at in from..from + more {
         store.put_record(&record(at)).expect("a record");
     }
     began.elapsed().as_secs_f64() * 1e3 / more as f64
@@ -94,7 +127,9 @@ fn time(words: &[&str], file: &Path) {
     let began = Instant::now();
     let status = command.stdout(Stdio::null()).status().expect("runs");
     let took = began.elapsed().as_secs_f64();
+    let used = getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0, |usage| usage.user_time().tv_sec());
     // The most that any child had so far: the commands are in order of their hunger.
     let most = getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0, |usage| usage.max_rss());
-    println!("{}: {took:.2} s, at most {} MiB so far, {status}", words.join(" "), most >> 10);
+    let words = words.join(" ");
+    println!("{words}: {took:.2} s, {used} s of CPU and {} MiB so far, {status}", most >> 10);
 }
