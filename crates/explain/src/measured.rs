@@ -23,8 +23,23 @@ pub struct Cell<'a> {
     pub study: &'a StoredStudy,
     pub trial: &'a Trial,
     pub summary: &'a Summary,
-    /// Its runs that ended well.
+    /// Its runs that ended well: all, or [`RUNS_MAX`] of them from the first to the last.
     pub done: Vec<&'a Record>,
+    /// How many ended well.
+    pub done_count: usize,
+}
+
+/// Runs of a cell that rules look at. What more of them would add to a median or a share is less
+/// than a run differs from the next, and each rule goes through them for itself.
+pub const RUNS_MAX: usize = 500;
+
+/// So many of all, or all: evenly spread, with the first and the last.
+fn spread<T: Copy>(all: &[T], most: usize) -> Vec<T> {
+    if all.len() <= most {
+        return all.to_vec();
+    }
+    let last = (most - 1).max(1);
+    (0..most).map(|at| all[at * (all.len() - 1) / last]).collect()
 }
 
 impl Cell<'_> {
@@ -140,7 +155,8 @@ pub fn cells<'a>(case: &'a Case<'a>) -> impl Iterator<Item = Cell<'a>> {
         let summary = case.summaries.iter().find(|summary| summary.label == trial.label)?;
         let mut done = runs.remove(&trial.id).unwrap_or_default();
         done.retain(|record| record.outcome == Outcome::Done && record.sender().is_some());
-        (!done.is_empty()).then_some(Cell { study: case.study, trial, summary, done })
+        let (done_count, done) = (done.len(), spread(&done, RUNS_MAX));
+        (!done.is_empty()).then_some(Cell { study: case.study, trial, summary, done, done_count })
     })
 }
 
@@ -190,7 +206,9 @@ impl Cell<'_> {
 
     /// The cell as the source of what was seen.
     pub fn runs(&self) -> String {
-        format!("{} runs of {}", self.done.len(), self.trial.label)
+        let (read, all) = (self.done.len(), self.done_count);
+        let of_all = if read < all { format!(" of {all}") } else { String::new() };
+        format!("{read}{of_all} runs of {}", self.trial.label)
     }
 
     /// A reading that its runs should have and have not.

@@ -4,12 +4,13 @@
 //! In files a key is words: `flow0.rtt_ns` of `tcp-info`. A key that this narrows does not know,
 //! from a newer one or another hand, is kept as it was written.
 
+mod columns;
 pub mod keys;
+mod parsed;
 pub mod witness;
 
-use serde::{Deserialize, Serialize};
+pub use columns::Readings;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// Where counters are read. The words of files are those of [`Source::word`].
@@ -199,11 +200,6 @@ impl Counter {
         let name = Cow::Borrowed(self.name);
         Key { source: self.source, scope, name, unit: self.unit, kind: Kind::Counter }
     }
-
-    fn is(self, key: &Key) -> bool {
-        (self.source, self.name, self.unit, Kind::Counter)
-            == (key.source, &*key.name, key.unit, key.kind)
-    }
 }
 
 impl Gauge {
@@ -224,16 +220,17 @@ impl Gauge {
     }
 }
 
-/// One reading's name.
+/// One reading's name. Ordered so that one count, or one state at one moment, of all scopes stands
+/// together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     pub source: Source,
-    pub scope: Scope,
     /// What it is, without scope and unit: `rx_dropped`.
     pub name: Cow<'static, str>,
     pub unit: Unit,
     /// A count or a state.
     pub kind: Kind,
+    pub scope: Scope,
 }
 
 impl fmt::Display for Key {
@@ -318,104 +315,6 @@ fn of_nic<T>((nic, rest): (&str, T)) -> (Scope, T) {
     (Scope::Nic(nic.to_owned()), rest)
 }
 
-/// Keys by source, as files have them.
-type Words = BTreeMap<String, BTreeMap<String, u64>>;
-
-/// What counters told of one run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Words", into = "Words")]
-pub struct Readings {
-    known: BTreeMap<Key, u64>,
-    /// What another version, or another hand, wrote.
-    unknown: Words,
-}
-
-impl From<Words> for Readings {
-    fn from(words: Words) -> Self {
-        let mut readings = Self::default();
-        for (source, keys) in words {
-            for (text, value) in keys {
-                readings.put_words(&source, &text, value);
-            }
-        }
-        readings
-    }
-}
-
-impl From<Readings> for Words {
-    fn from(readings: Readings) -> Self {
-        let mut words = readings.unknown;
-        for (key, value) in readings.known {
-            let of = words.entry(key.source.word().to_owned()).or_default();
-            of.insert(key.to_string(), value);
-        }
-        words
-    }
-}
-
-impl Extend<(Key, u64)> for Readings {
-    fn extend<I: IntoIterator<Item = (Key, u64)>>(&mut self, readings: I) {
-        self.known.extend(readings);
-    }
-}
-
-impl Readings {
-    /// Adds a reading, in place of an older one of this key.
-    pub fn put(&mut self, key: Key, value: u64) {
-        self.known.insert(key, value);
-    }
-
-    /// The same by the words of files.
-    pub fn put_words(&mut self, source: &str, text: &str, value: u64) {
-        match Key::read(source, text) {
-            Some(key) => self.put(key, value),
-            None => {
-                self.unknown.entry(source.to_owned()).or_default().insert(text.to_owned(), value);
-            }
-        }
-    }
-
-    /// A count of one scope.
-    pub fn of(&self, counter: Counter, scope: Scope) -> Option<u64> {
-        self.known.get(&counter.key(scope)).copied()
-    }
-
-    /// A count over all its scopes; `None` where none was read.
-    pub fn total(&self, counter: Counter) -> Option<u64> {
-        let of = self.of_source(counter.source).filter(|(key, _)| counter.is(key));
-        of.map(|(_, value)| *value).reduce(u64::saturating_add)
-    }
-
-    /// A state of each scope at one moment: what is of several flows does not add up.
-    pub fn each(&self, gauge: Gauge, at: Moment) -> impl Iterator<Item = (&Scope, u64)> {
-        let of = self.of_source(gauge.source).filter(move |(key, _)| gauge.is(key));
-        of.filter(move |(key, _)| key.kind == Kind::Gauge(at)).map(|(key, n)| (&key.scope, *n))
-    }
-
-    /// All readings of a source.
-    pub fn from_source(&self, source: Source) -> impl Iterator<Item = (&Key, u64)> {
-        self.of_source(source).map(|(key, n)| (key, *n))
-    }
-
-    /// The same, found by their order: of a run's hundreds of readings a rule asks for those of one
-    /// source.
-    fn of_source(&self, source: Source) -> impl Iterator<Item = (&Key, &u64)> {
-        let first = Key {
-            source,
-            scope: Scope::Host,
-            name: Cow::Borrowed(""),
-            unit: Unit::Bytes,
-            kind: Kind::Counter,
-        };
-        self.known.range(first..).take_while(move |(key, _)| key.source == source)
-    }
-
-    /// Takes all away.
-    pub fn clear(&mut self) {
-        *self = Self::default();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -451,83 +350,5 @@ mod tests {
         let lowest = read("tcp-info", "flow0.lowest:rtt_ns");
         assert_eq!(lowest, keys::RTT.key(Scope::Flow(0), Moment::Lowest));
         assert_eq!(read("tcp-info", "flow0.sent_segments").kind, Kind::Counter);
-    }
-
-    #[test]
-    fn readings_of_a_source_are_all_of_it_and_nothing_beside() {
-        let key = |source, scope, name: &'static str, unit, kind| Key {
-            source,
-            scope,
-            name: Cow::Borrowed(name),
-            unit,
-            kind,
-        };
-        let gauge = Kind::Gauge(Moment::Opening);
-        let own = [
-            key(Source::Interface, Scope::Host, "", Unit::Bytes, Kind::Counter),
-            key(Source::Interface, Scope::Host, "a", Unit::Options, gauge),
-            key(Source::Interface, Scope::Nic("x".to_owned()), "a", Unit::Bytes, Kind::Counter),
-            key(Source::Interface, Scope::Flow(9), "z", Unit::Bytes, gauge),
-        ];
-        let beside = [
-            key(Source::Group, Scope::Flow(9), "z", Unit::Options, gauge),
-            key(Source::Netstat, Scope::Host, "", Unit::Bytes, Kind::Counter),
-        ];
-        let mut readings = Readings::default();
-        for key in own.iter().chain(&beside) {
-            readings.put(key.clone(), 1);
-        }
-        let found: Vec<&Key> =
-            readings.from_source(Source::Interface).map(|(key, _)| key).collect();
-        assert_eq!(found, own.iter().collect::<Vec<_>>());
-        assert_eq!(readings.from_source(Source::Pause).count(), 0);
-    }
-
-    #[test]
-    fn what_is_not_known_is_kept_as_it_was_written() {
-        let mut words = Words::new();
-        for (source, text) in [
-            ("cpu", "cpu007.user_ns"),
-            ("cpu", "user"),
-            ("tcp-info", "flow0.rtt_parsecs"),
-            ("tcp-info", "rtt_ns"),
-            ("later", "flow0.rtt_ns"),
-            ("pause", "eth0.rx_frames"),
-            ("nic", "eth0.rx_missed_errors_packets"),
-            ("", ""),
-            ("tcp-info", "flow0.rtt_ns"),
-        ] {
-            words.entry(source.to_owned()).or_default().insert(text.to_owned(), 5);
-        }
-        let readings = Readings::from(words.clone());
-        assert_eq!(readings.known.len(), 1, "{readings:?}");
-        assert_eq!(Words::from(readings), words);
-    }
-
-    #[test]
-    fn counts_add_up_and_states_do_not() {
-        let mut readings = Readings::default();
-        for flow in 0..8 {
-            readings.put(keys::SENT.key(Scope::Flow(flow)), 100);
-            readings.put(keys::RTT.key(Scope::Flow(flow), Moment::Closing), 80_000);
-            readings.put(keys::RTT.key(Scope::Flow(flow), Moment::Opening), 1);
-        }
-        readings.put(keys::RX_BYTES.key(Scope::Nic("a".into())), u64::MAX);
-        readings.put(keys::RX_BYTES.key(Scope::Nic("b".into())), 7);
-        assert_eq!(readings.total(keys::SENT), Some(800));
-        assert_eq!(readings.of(keys::SENT, Scope::Flow(3)), Some(100));
-        assert_eq!(readings.total(keys::RX_BYTES), Some(u64::MAX));
-        assert_eq!(readings.total(keys::RETRANSMITTED), None);
-        let trips: Vec<u64> = readings.each(keys::RTT, Moment::Closing).map(|(_, n)| n).collect();
-        assert_eq!(trips, [80_000; 8]);
-    }
-
-    #[test]
-    fn nothing_is_left_once_cleared() {
-        let mut readings = Readings::default();
-        readings.put(keys::SENT.key(Scope::Flow(0)), 3);
-        readings.put(keys::RX_BYTES.key(Scope::Nic("a".into())), 5);
-        readings.clear();
-        assert_eq!(readings, Readings::default());
     }
 }

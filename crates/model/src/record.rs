@@ -125,6 +125,7 @@ impl From<Stored> for Record {
         let Stored { trial, repeat, block, outcome, around, session, external, .. } = stored;
         let mut reports = Reported::list(stored.sink, stored.source, stored.beside);
         reports.extend(stored.more);
+        reports.iter_mut().for_each(|one| one.report.trim());
         Self { trial, repeat, block, outcome, reports, around, session, external }
     }
 }

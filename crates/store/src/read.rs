@@ -17,8 +17,8 @@ use std::path::Path;
 use std::sync::{Mutex, mpsc};
 use std::thread;
 
-/// Records that are parsed in one go.
-const CHUNK: usize = 4096;
+/// Bytes of records that are parsed in one go. Some such chunks wait for the parsers.
+const CHUNK_BYTES: usize = 1 << 20;
 /// Threads that parse; reading keeps no more of them busy.
 const PARSERS_MAX: usize = 4;
 
@@ -237,27 +237,29 @@ impl<'a> Reader<'a> {
         });
         read?;
         let chunks = parsed.into_inner().unwrap_or_default();
-        let mut all = Vec::with_capacity(CHUNK * chunks.len());
-        for records in chunks.into_values() {
-            all.extend(records?);
-        }
+        let chunks = chunks.into_values().collect::<Result<Vec<_>, _>>()?;
+        let mut all = Vec::with_capacity(chunks.iter().map(Vec::len).sum());
+        chunks.into_iter().for_each(|records| all.extend(records));
         Ok(all)
     }
 
-    /// Hands the texts of all records over in order, some thousands at a time, while `take` says
-    /// so.
+    /// Hands the texts of all records over in order, many at a time, while `take` says so.
     fn chunks(&self, take: impl Fn(usize, Vec<String>) -> bool) -> Result<(), StoreError> {
         let (mut at, mut texts, mut last, mut wanted) = (0, Vec::new(), i64::MIN, true);
-        let mut backwards = false;
+        let (mut backwards, mut waiting_bytes) = (false, 0);
         self.rows("SELECT number, json FROM record ORDER BY number", |row| {
             let (number, json): (i64, String) = (row.get(0)?, row.get(1)?);
             backwards |= number <= last;
             last = number;
             let bytes = json.len();
-            texts.push(json);
-            if wanted && texts.len() == CHUNK {
+            // A short text takes the room of its head, too.
+            waiting_bytes += bytes + size_of::<String>();
+            if wanted {
+                texts.push(json);
+            }
+            if wanted && waiting_bytes >= CHUNK_BYTES {
                 wanted = take(at, std::mem::take(&mut texts));
-                at += 1;
+                (at, waiting_bytes) = (at + 1, 0);
             }
             Ok(bytes)
         })?;

@@ -119,3 +119,24 @@ fn the_same_in_several_cells_is_one_finding_with_the_evidence_of_each() {
     let three = ("seen in a; the same in 2 other cells".to_owned(), 3);
     assert_eq!(said(&["a", "b", "c"]), [three]);
 }
+
+#[test]
+fn of_many_runs_rules_look_at_some_from_the_first_to_the_last_and_say_so() {
+    let all: Vec<usize> = (0..1000).collect();
+    assert_eq!(spread(&all, 5), [0, 249, 499, 749, 999]);
+    assert_eq!(spread(&all, 1000), all);
+    assert_eq!(spread(&all[..2], 5), [0, 1]);
+    let mut study = stream("tcp-stream");
+    let first = study.records[0].clone();
+    let many = (0..RUNS_MAX as u32 + 7).map(|repeat| Record { repeat, ..first.clone() });
+    study.records = many.collect();
+    let (looked_at, says) = asked(&study, |cell| {
+        let repeats: Vec<u32> = cell.done.iter().map(|record| record.repeat).collect();
+        (repeats, cell.runs())
+    });
+    assert_eq!((looked_at.len(), looked_at[0]), (RUNS_MAX, 0));
+    assert_eq!(looked_at.last(), Some(&(RUNS_MAX as u32 + 6)));
+    assert!(says.starts_with("500 of 507 runs of "), "{says}");
+    study.records.truncate(RUNS_MAX);
+    assert!(asked(&study, |cell| cell.runs()).starts_with("500 runs of "));
+}
