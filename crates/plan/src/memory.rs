@@ -30,14 +30,26 @@ const NUMADEMO_BYTES: Bytes = Bytes(128 << 20);
 /// What numademo calls memory of the thread's own node.
 pub const LOCAL: &str = "local memory";
 
-/// Of a trial of numademo's table its kernel and the node that its memory is bound to; `None` of
-/// other trials.
-pub fn of_numademo(trial: &Trial) -> Option<(Kernel, Option<u32>)> {
+/// What numademo calls memory of all nodes in turn.
+const INTERLEAVED: &str = "interleaved memory";
+
+/// Of a trial of numademo's table its kernel and what it calls where the memory is; `None` of other
+/// trials.
+pub fn of_numademo(trial: &Trial) -> Option<(Kernel, String)> {
     let Workload::Memory(kernel) = trial.kind else { return None };
     let params = &trial.params;
     let is_one = params.streams == 1 && params.working_set_bytes == NUMADEMO_BYTES;
     let node = params.memory.as_ref().and_then(|memory| memory.node);
-    (is_one && NUMADEMO.contains(&kernel)).then_some((kernel, node))
+    let place = match (kernels::INTERLEAVE.of(params), node) {
+        (Some(true), _) => INTERLEAVED.to_owned(),
+        (_, Some(node)) => on_one(node),
+        (_, None) => LOCAL.to_owned(),
+    };
+    (is_one && NUMADEMO.contains(&kernel)).then_some((kernel, place))
+}
+
+fn on_one(node: u32) -> String {
+    format!("memory on node {node}")
 }
 
 #[derive(Clone, Debug, Default)]
@@ -50,6 +62,8 @@ pub struct Wanted {
     pub node: Option<u32>,
     /// Node of the memory; `None` is that of the CPUs.
     pub memory_node: Option<u32>,
+    /// Whether memory is of all nodes in turn.
+    pub interleave: bool,
     /// Whether latency by size is wanted.
     pub latency: bool,
     /// Whether latency beside background reads is wanted.
@@ -130,7 +144,10 @@ impl Plan<'_> {
         bytes: Bytes,
         memory: MemoryParams,
     ) -> Trial {
-        let params = Params::of_memory(cpus.len().max(1) as u32, bytes, memory);
+        let mut params = Params::of_memory(cpus.len().max(1) as u32, bytes, memory);
+        if self.wanted.interleave {
+            params.told.tell(&kernels::INTERLEAVE, true);
+        }
         self.made(label, kind, cpus, params)
     }
 
@@ -214,20 +231,24 @@ impl Plan<'_> {
             .collect()
     }
 
-    /// One thread and 128 MiB: where the thread itself takes its memory from, and from each node.
+    /// One thread and 128 MiB: where the thread itself takes its memory from, of all nodes in turn,
+    /// and from each node.
     fn numademo(&self, host: &Host, spot: &Spot) -> Vec<Trial> {
         let cpu = spot.cpus.get(..1).unwrap_or_default();
-        let local = (LOCAL.to_owned(), None);
-        let nodes = nodes_with_memory(host);
-        let each = nodes.into_iter().map(|node| (format!("memory on node {node}"), Some(node)));
-        [local]
-            .into_iter()
+        let own = [(LOCAL.to_owned(), None, false), (INTERLEAVED.to_owned(), None, true)];
+        let nodes = nodes_with_memory(host).into_iter();
+        let each = nodes.map(|node| (on_one(node), Some(node), false));
+        own.into_iter()
             .chain(each)
-            .flat_map(|(place, node)| {
+            .flat_map(|(place, node, interleaved)| {
                 NUMADEMO.map(|kernel| {
                     let memory = MemoryParams { node, ..self.memory() };
+                    let mut params = Params::of_memory(1, NUMADEMO_BYTES, memory);
+                    if interleaved {
+                        params.told.tell(&kernels::INTERLEAVE, true);
+                    }
                     let label = format!("{}, {place}", kernel.name());
-                    self.one(&label, Workload::Memory(kernel), cpu, NUMADEMO_BYTES, memory)
+                    self.made(&label, Workload::Memory(kernel), cpu, params)
                 })
             })
             .collect()

@@ -98,17 +98,24 @@ fn a_diagnosis_sets_a_pace_only_where_there_is_none() {
 
 #[test]
 fn what_numademo_does_is_told_by_kernel_thread_and_bytes() {
-    let made = |kind: &str, threads, mib, node| {
+    let spread = |kind: &str, threads, mib, node, interleave: bool| {
         let words = narrows_model::load::MemoryParams { node, ..Default::default() };
-        let params = Params::of_memory(threads, Bytes::mib(mib), words);
+        let mut params = Params::of_memory(threads, Bytes::mib(mib), words);
+        if interleave {
+            params.told.tell(&narrows_model::options::kernels::INTERLEAVE, true);
+        }
         let ends = EndSpec::of_memory(Placement::default());
         let line = mesh::timeline(Nanos(1));
         memory::of_numademo(&trial("t", kind.into(), params, ends, NetworkPath::Memory, line))
     };
-    assert_eq!(made("memory-memcpy", 1, 128, Some(1)), Some((Kernel::Memcpy, Some(1))));
-    assert_eq!(made("memory-read", 1, 128, None), Some((Kernel::Read, None)));
-    assert_eq!(made("memory-write", 1, 128, None), Some((Kernel::Write, None)));
-    assert_eq!(made("memory-triad", 1, 128, None), Some((Kernel::Triad, None)));
+    let made = |kind: &str, threads, mib, node| spread(kind, threads, mib, node, false);
+    let is = |kernel, place: &str| Some((kernel, place.to_owned()));
+    assert_eq!(made("memory-memcpy", 1, 128, Some(1)), is(Kernel::Memcpy, "memory on node 1"));
+    assert_eq!(made("memory-read", 1, 128, None), is(Kernel::Read, "local memory"));
+    assert_eq!(made("memory-write", 1, 128, None), is(Kernel::Write, "local memory"));
+    assert_eq!(made("memory-triad", 1, 128, None), is(Kernel::Triad, "local memory"));
+    let interleaved = spread("memory-read", 1, 128, None, true);
+    assert_eq!(interleaved, is(Kernel::Read, "interleaved memory"));
     assert_eq!(made("memory-copy", 1, 128, None), None, "numademo has no such kernel");
     assert_eq!(made("memory-read", 2, 128, None), None, "two threads");
     assert_eq!(made("memory-read", 1, 64, None), None, "another size");

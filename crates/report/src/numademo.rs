@@ -17,44 +17,42 @@ const COPY: Kernel = Kernel::Memcpy;
 /// One cell of the table.
 pub struct KernelRate {
     pub kernel: Kernel,
-    /// The node that its memory is bound to; `None` is its own.
-    pub node: Option<u32>,
+    /// What numademo calls where its memory is.
+    pub place: String,
     pub rate: Option<Estimate>,
 }
 
 /// The table and its sentence, which takes its copy from the memory of the thread's own node;
 /// `local` is what that is called.
 pub fn text(cells: &[KernelRate], local: &str) -> String {
-    let mut places: Vec<Option<u32>> = Vec::new();
+    let mut places: Vec<&str> = Vec::new();
     let mut kernels: Vec<Kernel> = Vec::new();
     for cell in cells {
         if !kernels.contains(&cell.kernel) {
             kernels.push(cell.kernel);
         }
-        if !places.contains(&cell.node) {
-            places.push(cell.node);
+        if !places.contains(&cell.place.as_str()) {
+            places.push(&cell.place);
         }
     }
-    let mb_s = |kernel: Kernel, node: Option<u32>| {
-        let mut of = cells.iter().filter(|cell| cell.kernel == kernel && cell.node == node);
+    let mb_s = |kernel: Kernel, place: &str| {
+        let mut of = cells.iter().filter(|cell| cell.kernel == kernel && cell.place == place);
         let found = of.find_map(|cell| cell.rate)?;
         Some((found.value / 1e6, found.low / 1e6, found.high / 1e6))
     };
     let mut rows = vec![vec!["MB/s (interval, of few runs the range)".to_owned()]];
     rows[0].extend(kernels.iter().map(|kernel| kernel.name().to_owned()));
-    for node in places {
-        let place = node.map_or(local.to_owned(), |node| format!("memory on node {node}"));
-        let figures = kernels.iter().map(|kernel| match mb_s(*kernel, node) {
+    for place in places {
+        let figures = kernels.iter().map(|kernel| match mb_s(*kernel, place) {
             Some((value, low, high)) => format!("{value:.0} ({low:.0} to {high:.0})"),
             None => "-".to_owned(),
         });
-        rows.push(std::iter::once(place).chain(figures).collect());
+        rows.push(std::iter::once(place.to_owned()).chain(figures).collect());
     }
     let mut text = format!("\nnumademo\n{}", table::lines(&rows, |at| at > 0));
     text += "  bytes read and written both count, as numademo counted until 2023; its memcpy\n  \
-             reads one page of zeroes, here it reads as much memory as it writes; memory that\n  \
-             is spread over nodes (interleave) is not measured\n";
-    match mb_s(COPY, None) {
+             reads one page of zeroes, here it reads as much memory as it writes\n";
+    match mb_s(COPY, local) {
         Some((copy, ..)) => text += &packets(copy / 1e3),
         None => text += "  packets: unknown: needs a rate of memcpy\n",
     }
@@ -86,15 +84,16 @@ mod tests {
 
     #[test]
     fn a_row_is_a_node_and_a_column_a_kernel() {
-        let cell = |kernel, node, gb_s: f64| {
+        let cell = |kernel, place: &str, gb_s: f64| {
             let value = gb_s * 1e9;
             let (low, high, unit, by) = (value, value, Unit::BytesPerSecond, Method::Range);
-            KernelRate { kernel, node, rate: Some(Estimate { value, low, high, unit, n: 3, by }) }
+            let place = place.to_owned();
+            KernelRate { kernel, place, rate: Some(Estimate { value, low, high, unit, n: 3, by }) }
         };
         let cells = [
-            cell(Kernel::Memcpy, None, 10.0),
-            cell(Kernel::Read, None, 12.0),
-            cell(Kernel::Memcpy, Some(1), 7.0),
+            cell(Kernel::Memcpy, "local", 10.0),
+            cell(Kernel::Read, "local", 12.0),
+            cell(Kernel::Memcpy, "memory on node 1", 7.0),
         ];
         let text = text(&cells, "local");
         let words = |from: &str| {

@@ -106,6 +106,19 @@ pub static CHAINS: Opt<u32> = Opt::new(Declared {
     ..Declared::PLAIN
 });
 
+/// Whether a kernel's memory is spread over all nodes.
+pub static INTERLEAVE: Opt<bool> = Opt::new(Declared {
+    key: "interleave",
+    help: "Spread a memory kernel's buffers over all nodes with memory, page after page \
+           (MPOL_INTERLEAVE)",
+    flags: &[Flag { on: MEM, long: "interleave", not_with: &["memory_node"], ..Flag::PLAIN }],
+    fits: fits::MEMORY,
+    kept: Kept::Key,
+    shown: |_, _| Some("memory spread over all nodes".to_owned()),
+    capability: Some("interleave"),
+    ..Declared::PLAIN
+});
+
 /// Pages of a kernel's buffers.
 pub static PAGES: Opt<String> = Opt::new(Declared {
     key: "pages",

@@ -73,6 +73,7 @@ pub static ALL: &[&Declared] = &[
     &kernels::VECTOR.declared,
     &kernels::PAGES.declared,
     &kernels::CHAINS.declared,
+    &kernels::INTERLEAVE.declared,
     &places::MTU.declared,
     &places::PATTERN.declared,
     &places::BIND.declared,

@@ -65,8 +65,8 @@ pub fn run(args: &MemArgs) -> Result<u8, Failure> {
         let stored = narrows_store::read(&file)?;
         let summaries = Analysis::of(&stored).summaries;
         let cells = stored.trials.iter().zip(&summaries).filter_map(|(trial, summary)| {
-            let (kernel, node) = plan::of_numademo(trial)?;
-            Some(numademo::KernelRate { kernel, node, rate: summary.estimate })
+            let (kernel, place) = plan::of_numademo(trial)?;
+            Some(numademo::KernelRate { kernel, place, rate: summary.estimate })
         });
         let cells: Vec<numademo::KernelRate> = cells.collect();
         output::print_json_or_text(false, &numademo::text(&cells, plan::LOCAL))?;
@@ -152,6 +152,7 @@ fn wanted(args: &MemArgs, nodes: usize, cpus: u32) -> Wanted {
         threads: if args.sweep { sweep(cpus) } else { args.threads.clone() },
         node: settings.told(&kernels::NODE),
         memory_node: args.memory_node,
+        interleave: settings.told(&kernels::INTERLEAVE) == Some(true),
         latency: args.latency || !chosen,
         chains: Vec::new(),
         loaded: args.loaded,

@@ -10,6 +10,10 @@ const PAGE: usize = 4096;
 const NODE_WORDS: usize = 16;
 /// `MPOL_BIND`: pages come from these nodes or not at all (linux/mempolicy.h).
 const MPOL_BIND: libc::c_int = 2;
+/// `MPOL_INTERLEAVE`: pages come from these nodes in turn.
+const MPOL_INTERLEAVE: libc::c_int = 3;
+/// `MPOL_F_MEMS_ALLOWED`: the nodes that this thread may take memory from.
+const MPOL_F_MEMS_ALLOWED: libc::c_ulong = 4;
 
 /// Pages that back a buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,6 +132,38 @@ impl Buffer {
         let word = mask.get_mut(node as usize / 64);
         *word.ok_or_else(|| LoadError::Order(format!("node {node} is beyond 1023")))? |=
             1 << (node % 64);
+        self.placed(MPOL_BIND, &mask, format!("binding a buffer to node {node}"))
+    }
+
+    /// Has its pages taken from all nodes in turn that this thread may take memory from. None may
+    /// have been touched yet.
+    pub fn interleave(&self) -> Result<(), LoadError> {
+        let mut mask = [0u64; NODE_WORDS];
+        // SAFETY: the mask has as many bits as are named; the policy and the address are not asked
+        // for.
+        let asked = unsafe {
+            libc::syscall(
+                libc::SYS_get_mempolicy,
+                std::ptr::null_mut::<libc::c_int>(),
+                mask.as_mut_ptr(),
+                NODE_WORDS * 64,
+                std::ptr::null_mut::<libc::c_void>(),
+                MPOL_F_MEMS_ALLOWED,
+            )
+        };
+        if asked != 0 {
+            let doing = "asking which nodes memory may be taken from";
+            return Err(LoadError::system(doing)(io::Error::last_os_error()));
+        }
+        self.placed(MPOL_INTERLEAVE, &mask, "spreading a buffer over all nodes".to_owned())
+    }
+
+    fn placed(
+        &self,
+        policy: libc::c_int,
+        mask: &[u64; NODE_WORDS],
+        doing: String,
+    ) -> Result<(), LoadError> {
         // SAFETY: the range is this mapping, the mask has as many bits as are named, and no page
         // was touched yet.
         let done = unsafe {
@@ -135,13 +171,12 @@ impl Buffer {
                 libc::SYS_mbind,
                 self.start.as_ptr(),
                 self.mapped,
-                MPOL_BIND,
+                policy,
                 mask.as_ptr(),
                 NODE_WORDS * 64,
                 0,
             )
         };
-        let doing = format!("binding a buffer to node {node}");
         if done == 0 { Ok(()) } else { Err(LoadError::system(doing)(io::Error::last_os_error())) }
     }
 
@@ -200,6 +235,25 @@ mod tests {
         assert_eq!(Buffer::new(1).expect("buffer").bytes().len(), PAGE);
     }
 
+    /// The policy that the kernel says a buffer has.
+    fn policy_of(buffer: &Buffer) -> libc::c_int {
+        const MPOL_F_ADDR: libc::c_ulong = 2;
+        let mut policy = -1;
+        // SAFETY: no mask is asked for; the address is within the buffer.
+        let asked = unsafe {
+            libc::syscall(
+                libc::SYS_get_mempolicy,
+                &mut policy,
+                std::ptr::null_mut::<u64>(),
+                0,
+                buffer.start.as_ptr(),
+                MPOL_F_ADDR,
+            )
+        };
+        assert_eq!(asked, 0, "{}", io::Error::last_os_error());
+        policy
+    }
+
     #[test]
     fn a_buffer_is_on_its_node_or_says_why_not() {
         let mut buffer = Buffer::with(10_000, Pages::Small, Some(0)).expect("node 0");
@@ -211,6 +265,15 @@ mod tests {
             };
             assert!(error.to_string().contains(says), "{error}");
         }
+        let mut spread = Buffer::with(10_000, Pages::Small, None).expect("a buffer");
+        spread.interleave().expect("all nodes");
+        assert_eq!(policy_of(&spread), MPOL_INTERLEAVE);
+        spread.touch();
+        assert_eq!(
+            policy_of(&Buffer::with(PAGE, Pages::Small, Some(0)).expect("node 0")),
+            MPOL_BIND
+        );
+        assert_eq!(policy_of(&Buffer::new(PAGE).expect("a buffer")), 0, "the kernel's own");
         assert!(Pages::named(Some("3M")).is_err());
         // Mapped and not touched: only what is set aside beforehand is counted.
         for pages in [Pages::Small, Pages::Transparent] {

@@ -6,6 +6,7 @@ use super::{Lane, LaneEnd, LaneWork, Phase, ThreadsPlan, WorkerThreads};
 use crate::{LoadError, Prepared, ThreadMeter};
 use narrows_model::Bytes;
 use narrows_model::load::{Effective, Job, MemoryParams};
+use narrows_model::options::kernels;
 use std::net::SocketAddr;
 
 /// Bytes of each array between two looks at the phase.
@@ -66,6 +67,8 @@ pub struct Make {
     pub pages: Pages,
     /// Node of the buffers.
     pub node: Option<u32>,
+    /// Whether their pages come from all nodes in turn.
+    pub interleaved: bool,
 }
 
 impl Make {
@@ -73,11 +76,26 @@ impl Make {
     pub fn of(job: &Job) -> Result<Self, LoadError> {
         let none = MemoryParams::default();
         let memory = job.params.memory.as_ref().unwrap_or(&none);
+        let interleaved = kernels::INTERLEAVE.of(&job.params) == Some(true);
+        if let Some(node) = memory.node.filter(|_| interleaved) {
+            let both = format!("memory is on node {node} or spread over all, and not both");
+            return Err(LoadError::Order(both));
+        }
         Ok(Self {
             vector: Vector::choose(memory.vector.as_deref())?,
             pages: Pages::named(memory.pages.as_deref())?,
             node: memory.node,
+            interleaved,
         })
+    }
+
+    /// A buffer of so many bytes; no page of it was touched yet.
+    pub fn buffer(&self, bytes: usize) -> Result<Buffer, LoadError> {
+        let buffer = Buffer::with(bytes, self.pages, self.node)?;
+        if self.interleaved {
+            buffer.interleave()?;
+        }
+        Ok(buffer)
     }
 }
 
@@ -131,7 +149,7 @@ fn run(
     make: Make,
     share: usize,
 ) -> Result<LaneEnd, LoadError> {
-    let arrays = (0..spec.arrays).map(|_| Buffer::with(share, make.pages, make.node));
+    let arrays = (0..spec.arrays).map(|_| make.buffer(share));
     let mut arrays = arrays.collect::<Result<Vec<_>, _>>()?;
     arrays.iter_mut().for_each(Buffer::touch);
     lane.wait_at_gate();

@@ -8,7 +8,6 @@
 //! lines a core has in flight.
 
 use super::memory_read;
-use crate::harness::buffer::Buffer;
 use crate::harness::memory::{Loop, Make};
 use crate::harness::{Lane, LaneEnd, LaneWork, Phase, ThreadsPlan, WorkerThreads};
 use crate::{Kind, LoadError, Prepared, ThreadMeter};
@@ -102,7 +101,7 @@ impl Prepared for Latency {
 }
 
 fn chase(lane: &mut Lane, make: Make, span: usize, chains: u32) -> Result<LaneEnd, LoadError> {
-    let mut buffer = Buffer::with(span, make.pages, make.node)?;
+    let mut buffer = make.buffer(span)?;
     let mut at = link(buffer.bytes_mut(), span);
     if chains > 1 {
         let starts = spread(buffer.bytes_mut(), span, chains as usize);
@@ -180,7 +179,7 @@ fn load(
     span: usize,
     pause_ns: u64,
 ) -> Result<LaneEnd, LoadError> {
-    let mut buffer = Buffer::with(span, make.pages, make.node)?;
+    let mut buffer = make.buffer(span)?;
     buffer.touch();
     let pause = Duration::from_nanos(pause_ns);
     let start = buffer.bytes_mut().as_mut_ptr();
@@ -212,6 +211,7 @@ fn wait(pause: Duration) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::harness::buffer::Buffer;
 
     #[test]
     fn chains_begin_at_lines_of_their_own() {
