@@ -197,6 +197,7 @@ fn words_that_older_agents_lack_are_these() {
         "chains",
         "gid",
         "imix",
+        "interleave",
         "notsent_lowat",
         "overlap",
         "packet-bursts",

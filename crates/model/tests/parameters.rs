@@ -62,6 +62,7 @@ fn a_report_says_what_a_workload_was_told_and_what_was_used() {
             "IMIX: 64, 594 and 1518 B as 7:4:1, 361.83 B on average",
         ),
         ("memory-latency", "chains", Value::Number(4), "4 chains of pointers side by side"),
+        ("memory-read", "interleave", Value::Switch(true), "memory spread over all nodes"),
     ] {
         assert_eq!(words(&top(load, key, value), &used), [says], "{key}");
     }

@@ -121,7 +121,7 @@ fn numademos_table_has_a_row_for_each_place_and_says_what_it_lets_packets_do() {
     for kernel in ["memcpy", "write", "triad", "read"] {
         assert!(head.contains(kernel), "{head}");
     }
-    for place in ["local memory", "memory on node 0"] {
+    for place in ["local memory", "interleaved memory", "memory on node 0"] {
         let row = table.lines().find(|line| line.trim_start().starts_with(place));
         let row = row.unwrap_or_else(|| panic!("{place}: {table}"));
         let figures: Vec<f64> = row.split_whitespace().filter_map(|w| w.parse().ok()).collect();
