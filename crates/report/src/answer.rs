@@ -4,17 +4,17 @@ use crate::drawn::canvas::cut;
 use crate::explained::{self, Standing};
 use crate::sentences::Answer;
 use crate::study::{Panel, PanelRow, StudyResults, text};
-use crate::{Analysis, latency, neighbours, paths, placement, unmade, wire, words};
+use crate::{Analysis, latency, neighbours, paths, placement, searched, unmade, wire, words};
 use narrows_explain::limits::{Limit, PACE, Sureness};
 use narrows_model::Bytes;
 use narrows_model::load::Role;
 use narrows_model::load::Wait;
 use narrows_model::result::ResourceAt;
 use narrows_model::result::{Estimate, Method, Weight};
-use narrows_model::trial::NetworkPath;
+use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::units::Unit;
 use narrows_model::workload::{Kernel, Metric, Workload};
-use narrows_stats::{Label, Summary};
+use narrows_stats::{Label, SearchEnd, Summary};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
@@ -119,6 +119,9 @@ fn has_figure(panel: &&Panel) -> bool {
 /// levels of its first panel say; what holds that panel's level of the best median, and what to do
 /// there. `None` where nothing has a value.
 pub fn of_study(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Answer> {
+    if let Some(answer) = of_searches(analysis) {
+        return Some(answer);
+    }
     // A study of packets asks for the link's rate, whatever it measures beside them.
     let wire = wire::text::sentence(analysis).map(|says| format!("{WIRE}{says}"));
     let mut panels = results.panels.iter().filter(has_figure);
@@ -161,6 +164,35 @@ pub fn of_study(analysis: &Analysis<'_>, results: &StudyResults) -> Option<Answe
         spread: format!("{across} {level}: {value}{spread}"),
         bottleneck: format!("{across} {level}: {}", says(analysis, summary)),
         action: remedy.unwrap_or_else(|| level_action(analysis, summary)),
+    })
+}
+
+/// The answer of a study of searches: what passes, what the wire would carry where that is known,
+/// and what holds the first search where it begins to lose. `None` where nothing was searched.
+fn of_searches(analysis: &Analysis<'_>) -> Option<Answer> {
+    let first = analysis.searches.first()?;
+    let tried = || first.curve.iter().map(|point| point.asked);
+    let beyond = first.loses.and_then(|loses| tried().find(|asked| *asked >= loses));
+    let asked = beyond.or_else(|| tried().next_back())?;
+    let is_of = |trial: &Trial| searched::is_of(first, trial, asked);
+    let at = analysis.stored.trials.iter().position(is_of)?;
+    let summary = analysis.summaries.get(at)?;
+    let is_open = first.end == SearchEnd::Found && first.passes.is_some() && first.loses.is_none();
+    let wire = wire::text::sentence(analysis).filter(|says| !says.starts_with("unknown"));
+    let wire = wire.map_or(String::new(), |says| format!("; {WIRE}{says}"));
+    let more = if analysis.searches.len() > 1 { ", of the first search" } else { "" };
+    Some(Answer {
+        figure: searched::sentence(analysis) + &wire,
+        spread: format!(
+            "{} % sure, {}{more}",
+            first.confidence_percent,
+            words::counted(first.runs as usize, "run")
+        ),
+        bottleneck: format!("at {}: {}", searched::most(first, asked), says(analysis, summary)),
+        action: match is_open {
+            true => "search higher: nothing was lost at the highest that was tried".to_owned(),
+            false => level_action(analysis, summary),
+        },
     })
 }
 

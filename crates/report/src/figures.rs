@@ -4,8 +4,8 @@ use crate::applications::Application;
 use crate::plots::{boxes, ceilings, percentiles};
 use crate::study::{faceted, plot};
 use crate::{
-    Analysis, app, applications, latency, mesh, mesh_page, neighbours, placement, profiled, study,
-    words,
+    Analysis, app, applications, latency, mesh, mesh_page, neighbours, placement, profiled,
+    searched, study, words,
 };
 use narrows_app::scaling::Scaling;
 use narrows_model::result::Prediction;
@@ -48,6 +48,9 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     }
     let mesh = mesh_page::pictures(analysis.stored).into_iter();
     figures.extend(mesh.map(|(title, svg)| (format!("mesh-{}", plain(&title)), svg)));
+    for (title, svg) in searched::pictures(analysis) {
+        figures.push((format!("searched-{}", plain(&title)), svg));
+    }
     for (title, svg) in neighbours::pictures(analysis) {
         figures.push((format!("neighbours-{}", plain(&title)), svg));
     }

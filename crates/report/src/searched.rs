@@ -1,13 +1,15 @@
 //! Searches for a rate: the answer of each, and what was lost and how long packets took at every
 //! rate that was tried.
 
+use crate::plots::tried;
 use crate::wire::{self, Frame};
 use crate::words;
 use crate::{Analysis, table};
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 use narrows_model::Bytes;
+use narrows_model::trial::Trial;
 use narrows_model::units::Unit;
-use narrows_stats::{RatePoint, SearchEnd, Searched, buffer};
+use narrows_stats::{RatePoint, SearchEnd, Searched, buffer, others, rate_of};
 
 /// The tables of all searches; empty where a study has none.
 pub fn tables(analysis: &Analysis<'_>) -> String {
@@ -18,7 +20,7 @@ pub fn tables(analysis: &Analysis<'_>) -> String {
     text.pop();
     text += &buffers(analysis);
     for searched in &analysis.searches {
-        text += &format!("\n{}: loss and delay by rate\n", searched.of);
+        text += &format!("\n{}\n", by_rate(searched));
         text += &shown(&curve(searched));
     }
     text
@@ -71,10 +73,20 @@ pub fn answer_table(analysis: &Analysis<'_>) -> String {
 /// What all searches have come to, in a sentence.
 pub fn sentence(analysis: &Analysis<'_>) -> String {
     let each = analysis.searches.iter().map(|searched| {
-        let rate = most_or_dash(searched, searched.passes);
-        format!("{} {rate} ({})", searched.of, says(searched))
+        let rate = searched.passes.map_or("no rate".to_owned(), |rate| most(searched, rate));
+        let loss = match searched.loss_percent {
+            0.0 => "without loss".to_owned(),
+            percent => format!("at a loss of up to {percent} %"),
+        };
+        format!("{}: {rate} {loss} ({})", searched.of, says(searched))
     });
     each.collect::<Vec<_>>().join("; ")
+}
+
+/// Whether a trial is that of one rate, or burst, of a search.
+pub fn is_of(searched: &Searched, trial: &Trial, asked: u64) -> bool {
+    let names: Vec<&str> = others(trial).into_iter().map(|level| level.level.as_str()).collect();
+    rate_of(trial) == Some(asked) && names.join(", ") == searched.of
 }
 
 /// What one search found, in a clause.
@@ -93,11 +105,29 @@ pub fn section(analysis: &Analysis<'_>) -> Markup {
     html! { @if !analysis.searches.is_empty() {
         h2 id="searched" { (title(&analysis.searches)) }
         div class="scroll" { (page_table(&answers(analysis))) }
+        div class="grid" { @for (title, svg) in pictures(analysis) {
+            div class="card" { h3 { (title) } (PreEscaped(svg)) }
+        } }
         @for searched in &analysis.searches {
-            h3 { (searched.of) ": loss and delay by rate" }
+            h3 { (by_rate(searched)) }
             div class="scroll" { (page_table(&curve(searched))) }
         }
     } }
+}
+
+/// What each search tried, by its title; none of a search of one rate.
+pub fn pictures(analysis: &Analysis<'_>) -> Vec<(String, String)> {
+    let each = analysis.searches.iter().map(|searched| {
+        let title = by_rate(searched);
+        let svg = tried::draw(&title, searched, |rate| most(searched, rate));
+        (title, svg)
+    });
+    each.filter(|(_, svg)| !svg.is_empty()).collect()
+}
+
+fn by_rate(searched: &Searched) -> String {
+    let by = if searched.back_to_back { "burst" } else { "rate" };
+    format!("{}: loss and delay by {by}", searched.of)
 }
 
 fn page_table(rows: &[Vec<String>]) -> Markup {
@@ -150,7 +180,7 @@ fn answers(analysis: &Analysis<'_>) -> Vec<Vec<String>> {
 }
 
 /// A rate, or a burst.
-fn most(searched: &Searched, rate: u64) -> String {
+pub fn most(searched: &Searched, rate: u64) -> String {
     if searched.back_to_back {
         return words::counted(usize::try_from(rate).unwrap_or(usize::MAX), "frame");
     }

@@ -35,6 +35,7 @@ fn write(analysis: &Analysis<'_>) -> String {
         (header(analysis, &title))
         (mesh_page::section(analysis))
         (headline::section(analysis))
+        (searched::section(analysis))
         (placement::page::section(analysis))
         (neighbours::page::section(analysis))
         (paths::page::section(analysis))
@@ -250,7 +251,6 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
     ];
     html! {
         @if let Some(counted) = credits::of(analysis.stored) { (counted.section()) }
-        (searched::section(analysis))
         (wire::text::page(analysis))
         h2 id="measured" { "Measured" }
         div class="scroll" { (table(analysis)) }

@@ -24,6 +24,7 @@ pub mod ranks;
 pub mod slowdown;
 pub mod stacked;
 pub(crate) mod svg;
+pub mod tried;
 
 pub(crate) use svg::Svg;
 

@@ -16,7 +16,9 @@ const NAME_SHORT: usize = 12;
 /// and each panel by itself.
 pub fn section(analysis: &Analysis<'_>, results: &StudyResults) -> Markup {
     let overview = overview(analysis, results);
-    let is_folded = overview.is_some() && results.shown().count() > PANELS_OPEN;
+    let is_folded = overview.is_some() && results.shown().count() > PANELS_OPEN
+        // Of the rates that a search tried its own figure tells.
+        || !analysis.searches.is_empty();
     html! {
         h2 id="study" { "The study" }
         @if let Some(overview) = overview { (overview) }
