@@ -164,9 +164,12 @@ fn living_are_paired() {
     let dead = [1, 5];
     let living: Vec<usize> = (0..7).filter(|n| !dead.contains(n)).collect();
     let _agents: Vec<Served> = living.iter().map(|n| hosts.agent(*n, &key)).collect();
-    for (pairs, count) in [("all", 20), ("quick", 6), ("ring", 5), ("bisection", 0)] {
+    // Of a bisection so many rounds as are asked for, each of them both ways.
+    for (pairs, count, rounds) in
+        [("all", 20, 10), ("quick", 6, 4), ("ring", 5, 3), ("bisection", 0, 2 * 3)]
+    {
         let words = ["198.51.100.[2-8]", "-b", "4M", "-t", "0.3", "--once", "--rate-share", "0.2"];
-        let ran = run(hosts.mesh(&key, &words).args(["--pairs", pairs, "-J"]));
+        let ran = run(hosts.mesh(&key, &words).args(["--pairs", pairs, "--rounds", "3", "-J"]));
         let json: Value = serde_json::from_str(&out(&ran)).expect("JSON");
         let named = json["mesh"]["named"].as_array().expect("a list").iter();
         let named: Vec<&Value> = named.map(|one| &one["suspect"]).collect();
@@ -175,11 +178,25 @@ fn living_are_paired() {
         let cells = json["mesh"]["cells"].as_array().expect("cells");
         assert!(count == 0 || cells.len() == count, "{pairs}: {}", cells.len());
         assert!(cells.iter().all(|cell| cell["looks"][0]["value"].is_f64()), "{pairs}: {json}");
+        assert_eq!(planned(&json["mesh"]["rounds"]), rounds, "{pairs}: {json}");
         for host in &living {
             let is_of = |cell: &Value| cell["from"] == *host || cell["to"] == *host;
             assert!(cells.iter().any(is_of), "{pairs}: {host} is in no pair");
         }
     }
+}
+
+/// How many rounds were planned of those that ran without suspects: one whose windows lay apart
+/// runs once more.
+fn planned(rounds: &Value) -> usize {
+    let rounds = rounds.as_array().expect("rounds");
+    let (mut planned, mut at) = (0, 0);
+    while let Some(round) = rounds.get(at) {
+        let is_apart = round["overlap_share"].as_f64().is_some_and(|share| share < 0.5);
+        at += 1 + usize::from(is_apart);
+        planned += 1;
+    }
+    planned
 }
 
 /// In a ring and in a quick look a host that sends slowly has one partner; it is told from that one
