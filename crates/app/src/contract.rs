@@ -25,7 +25,7 @@ const REGEX_BYTES_MAX: usize = 1 << 20;
 
 /// Units that a contract can name, each with the one that it is stored in and how many of that it
 /// is.
-const UNITS: [(&str, Unit, f64); 13] = [
+const UNITS: [(&str, Unit, f64); 15] = [
     ("ns", Unit::Nanos, 1.0),
     ("us", Unit::Nanos, 1e3),
     ("ms", Unit::Nanos, 1e6),
@@ -35,7 +35,9 @@ const UNITS: [(&str, Unit, f64); 13] = [
     (CLOCK, Unit::Nanos, 1e9),
     ("1/s", Unit::PerSecond, 1.0),
     ("1/day", Unit::PerSecond, 1.0 / 86_400.0),
-    ("Gflop/s", Unit::PerSecond, 1e9),
+    ("Mflop/s", Unit::FlopsPerSecond, 1e6),
+    ("Gflop/s", Unit::FlopsPerSecond, 1e9),
+    ("Tflop/s", Unit::FlopsPerSecond, 1e12),
     ("GB/s", Unit::BytesPerSecond, 1e9),
     ("share", Unit::Share, 1.0),
     ("%", Unit::Share, 0.01),
@@ -322,7 +324,8 @@ mod tests {
 
     #[test]
     fn every_unit_is_so_many_of_what_is_stored() {
-        let all = [Unit::Nanos, Unit::PerSecond, Unit::BytesPerSecond, Unit::Share];
+        let all =
+            [Unit::Nanos, Unit::PerSecond, Unit::FlopsPerSecond, Unit::BytesPerSecond, Unit::Share];
         for (unit, stored, value) in [
             ("ns", Unit::Nanos, 3.0),
             ("us", Unit::Nanos, 3e3),
@@ -332,7 +335,9 @@ mod tests {
             ("h", Unit::Nanos, 10_800e9),
             ("1/s", Unit::PerSecond, 3.0),
             ("1/day", Unit::PerSecond, 3.0 / 86_400.0),
-            ("Gflop/s", Unit::PerSecond, 3e9),
+            ("Mflop/s", Unit::FlopsPerSecond, 3e6),
+            ("Gflop/s", Unit::FlopsPerSecond, 3e9),
+            ("Tflop/s", Unit::FlopsPerSecond, 3e12),
             ("GB/s", Unit::BytesPerSecond, 3e9),
             ("share", Unit::Share, 3.0),
             ("%", Unit::Share, 0.03),

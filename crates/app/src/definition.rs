@@ -150,7 +150,7 @@ impl Definition {
             AppError::new(format!("line {}", before + 1), error.message())
         })?;
         let share = |written: &Written, at| Contract::of(written, at, &[Unit::Share]);
-        let figures = [Unit::Nanos, Unit::PerSecond, Unit::BytesPerSecond];
+        let figures = [Unit::Nanos, Unit::PerSecond, Unit::FlopsPerSecond, Unit::BytesPerSecond];
         let definition = Self {
             figure: Contract::of(&raw.figure, "figure", &figures)?,
             communication: raw

@@ -57,6 +57,13 @@ pub struct BitsPerSecond(pub f64);
 #[serde(transparent)]
 pub struct BytesPerSecond(pub f64);
 
+/// A rate of floating-point operations; 1 Gflop/s is 10^9 of them a second.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(transparent)]
+pub struct FlopsPerSecond(pub f64);
+
 impl Bytes {
     /// `n` KiB (2^10 bytes).
     pub const fn kib(n: u64) -> Self {
@@ -141,6 +148,17 @@ impl fmt::Display for BitsPerSecond {
 impl fmt::Display for BytesPerSecond {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} GB/s", three_digits(self.0 / 1e9))
+    }
+}
+
+impl fmt::Display for FlopsPerSecond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (step, unit) = match self.0 {
+            rate if rate >= 1e12 => (1e12, "Tflop/s"),
+            rate if rate >= 1e9 => (1e9, "Gflop/s"),
+            _ => (1e6, "Mflop/s"),
+        };
+        write!(f, "{} {unit}", three_digits(self.0 / step))
     }
 }
 
@@ -237,6 +255,9 @@ pub enum Unit {
     /// Events per second: round trips, connections, system calls, packets.
     #[serde(rename = "1/s")]
     PerSecond,
+    /// Floating-point operations per second.
+    #[serde(rename = "flop/s")]
+    FlopsPerSecond,
 }
 
 #[cfg(test)]
@@ -263,6 +284,14 @@ mod tests {
         assert_eq!(Nanos(70_500).to_string(), "70.5 us");
         assert_eq!(BitsPerSecond(61.25e9).to_string(), "61.2 Gb/s");
         assert_eq!(BytesPerSecond(23.47e9).to_string(), "23.5 GB/s");
+        for (rate, said) in [
+            (7.017e8, "702 Mflop/s"),
+            (1e9, "1.00 Gflop/s"),
+            (5.463e9, "5.46 Gflop/s"),
+            (1e12, "1.00 Tflop/s"),
+        ] {
+            assert_eq!(FlopsPerSecond(rate).to_string(), said);
+        }
     }
 
     #[test]

@@ -197,6 +197,8 @@ pub enum Metric {
     Latency,
     /// Events a second as another tool counts them.
     Rate,
+    /// Floating-point operations a second as another program counts them.
+    FloatingPointRate,
 }
 
 impl Metric {
@@ -213,6 +215,7 @@ impl Metric {
             Self::RoundTripP50 | Self::LoadToUse | Self::Latency => Unit::Nanos,
             Self::ConnectionRate | Self::Rate => Unit::PerSecond,
             Self::PacketRate => Unit::PacketsPerSecond,
+            Self::FloatingPointRate => Unit::FlopsPerSecond,
         }
     }
 
@@ -223,6 +226,7 @@ impl Metric {
             Unit::Nanos => Self::Latency,
             Unit::PerSecond | Unit::DatagramsPerSecond => Self::Rate,
             Unit::PacketsPerSecond => Self::PacketRate,
+            Unit::FlopsPerSecond => Self::FloatingPointRate,
             Unit::BitsPerSecond | Unit::Share => Self::Goodput,
         }
     }

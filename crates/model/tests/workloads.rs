@@ -117,6 +117,7 @@ fn a_figure_has_its_unit_and_its_better_side() {
         (Metric::LoadToUse, Unit::Nanos, false, "load-to-use"),
         (Metric::Latency, Unit::Nanos, false, "latency"),
         (Metric::Rate, Unit::PerSecond, true, "rate"),
+        (Metric::FloatingPointRate, Unit::FlopsPerSecond, true, "floating-point-rate"),
     ] {
         assert_eq!((metric.unit(), metric.larger_is_better()), (unit, larger_is_better));
         assert_eq!(serde_json::to_string(&metric).expect("JSON"), format!("\"{word}\""));
@@ -127,6 +128,7 @@ fn a_figure_has_its_unit_and_its_better_side() {
         (Unit::PerSecond, Metric::Rate),
         (Unit::DatagramsPerSecond, Metric::Rate),
         (Unit::PacketsPerSecond, Metric::PacketRate),
+        (Unit::FlopsPerSecond, Metric::FloatingPointRate),
         (Unit::BitsPerSecond, Metric::Goodput),
         (Unit::Share, Metric::Goodput),
     ] {

@@ -610,3 +610,32 @@ fn studies_of_applications_can_be_read() {
         }
     }
 }
+
+#[test]
+fn a_rate_of_floating_point_operations_is_told_as_one_everywhere() {
+    let dir = folder("app-flops");
+    let Some(launcher) = launcher(&dir) else { return };
+    let file = study(&dir, "echo time 5.463", "[1]", "");
+    let text = std::fs::read_to_string(&file).expect("text");
+    std::fs::write(&file, text.replace("unit = 's'", "unit = 'Gflop/s'")).expect("file");
+    let svg = dir.join("linpack.svg");
+    let output = run(app(&dir, &launcher, &file).arg("--svg").arg(&svg));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("5.46 Gflop/s"), "{}", out(&output));
+    assert!(std::fs::read_to_string(&svg).expect("a picture").contains("Gflop/s"));
+    let stored = left(&dir, "made-up");
+    let told = json(&run(narrows().arg("app").arg(&stored).arg("--json")));
+    let figure = &told["curves"][0]["points"][0]["figure"];
+    assert_eq!((&figure["value"], &figure["unit"]), (&5.463e9.into(), &"flop/s".into()));
+    let demand = |condition: &str| {
+        run(narrows().arg("app").arg(&stored).arg("--fail-if").arg(condition)).status.code()
+    };
+    assert_eq!(demand("application.median < 5 Gflop/s"), Some(0));
+    assert_eq!(demand("application.median < 6 Gflop/s"), Some(1));
+    let report =
+        |format: &str| out(&run(narrows().arg("report").arg(&stored).args(["--format", format])));
+    let rows = report("csv");
+    assert!(rows.contains("floating-point-rate,5463000000,flop/s"), "{rows}");
+    assert!(report("html").contains("Floating-point operations a second"));
+    assert!(report("text").contains("5.46 Gflop/s"));
+}

@@ -73,6 +73,7 @@ pub fn all(analysis: &Analysis<'_>) -> Vec<(String, String)> {
         Metric::LoadToUse,
         Metric::Latency,
         Metric::Rate,
+        Metric::FloatingPointRate,
     ];
     for metric in metrics.into_iter().filter(|metric| !faceted::has_all(analysis, *metric)) {
         let of: Vec<&Summary> =

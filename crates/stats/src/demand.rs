@@ -59,7 +59,7 @@ const ORDERS: [(&str, Order); 4] =
     [("<=", Order::AtMost), (">=", Order::AtLeast), ("<", Order::Below), (">", Order::Above)];
 
 /// Units by their words, with what one of them is in the unit of figures.
-const UNITS: [(&str, Unit, f64); 24] = [
+const UNITS: [(&str, Unit, f64); 28] = [
     ("bit/s", Unit::BitsPerSecond, 1.0),
     ("kbit/s", Unit::BitsPerSecond, 1e3),
     ("Mbit/s", Unit::BitsPerSecond, 1e6),
@@ -84,6 +84,10 @@ const UNITS: [(&str, Unit, f64); 24] = [
     ("1/s", Unit::PerSecond, 1.0),
     ("k/s", Unit::PerSecond, 1e3),
     ("M/s", Unit::PerSecond, 1e6),
+    ("flop/s", Unit::FlopsPerSecond, 1.0),
+    ("Mflop/s", Unit::FlopsPerSecond, 1e6),
+    ("Gflop/s", Unit::FlopsPerSecond, 1e9),
+    ("Tflop/s", Unit::FlopsPerSecond, 1e12),
 ];
 
 /// Why a text is no demand.
@@ -469,6 +473,9 @@ mod tests {
         assert_eq!(of("Mpps"), (2e6, Unit::PacketsPerSecond));
         for (text, times) in [("1/s", 1.0), ("k/s", 1e3), ("M/s", 1e6)] {
             assert_eq!(of(text), (2.0 * times, Unit::PerSecond));
+        }
+        for (prefix, times) in [("", 1.0), ("M", 1e6), ("G", 1e9), ("T", 1e12)] {
+            assert_eq!(of(&format!("{prefix}flop/s")), (2.0 * times, Unit::FlopsPerSecond));
         }
     }
 }

@@ -61,7 +61,7 @@ impl<'a> Done<'a> {
             Metric::RoundTripP50 => self.p50_ns()?.0 as f64,
             Metric::ConnectionRate => self.trips_per_second()?,
             // Only other tools state these.
-            Metric::Latency | Metric::Rate => return None,
+            Metric::Latency | Metric::Rate | Metric::FloatingPointRate => return None,
             Metric::LoadToUse => {
                 let loads = self.receiver.flows.first()?.messages;
                 (loads > 0).then(|| self.receiver.window_ns.0 as f64 / loads as f64)?

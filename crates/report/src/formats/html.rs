@@ -246,6 +246,7 @@ fn measured(analysis: &Analysis<'_>) -> Markup {
         (Metric::ConnectionRate, "Connections made and closed"),
         (Metric::Latency, "Latency, as its tool defines it"),
         (Metric::Rate, "Events a second, as its tool counts them"),
+        (Metric::FloatingPointRate, "Floating-point operations a second, as its tool counts them"),
         (Metric::MemoryBandwidth, "Memory bandwidth (bytes counted)"),
         (Metric::LoadToUse, "Memory latency (load to use)"),
     ];

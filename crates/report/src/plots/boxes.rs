@@ -112,5 +112,6 @@ fn axis_unit(unit: Unit) -> &'static str {
         Unit::DatagramsPerSecond => "10^9 datagrams/s",
         Unit::PacketsPerSecond => "10^6 packets/s",
         Unit::PerSecond => "10^3/s",
+        Unit::FlopsPerSecond => "Gflop/s",
     }
 }

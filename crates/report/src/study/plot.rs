@@ -148,6 +148,7 @@ pub(super) fn scale(unit: Unit, high: f64) -> (f64, &'static str) {
             &[(1e6, "10^6 packets/s"), (1e3, "10^3 packets/s"), (1.0, "packets/s")]
         }
         Unit::PerSecond => &[(1e6, "10^6/s"), (1e3, "10^3/s"), (1.0, "1/s")],
+        Unit::FlopsPerSecond => &[(1e9, "Gflop/s"), (1e6, "Mflop/s"), (1.0, "flop/s")],
         Unit::Share => &[(1.0, "share")],
     };
     let fits = scales.iter().find(|(scale, _)| high >= 2.0 * scale);

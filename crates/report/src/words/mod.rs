@@ -27,8 +27,8 @@ use narrows_model::host::{Host, Nic};
 use narrows_model::result::{Estimate, Prediction, Unstated, Weight};
 use narrows_model::study::Ended;
 use narrows_model::trial::{NetworkPath, Trial};
-use narrows_model::units::Unit;
 use narrows_model::units::three_digits;
+use narrows_model::units::{FlopsPerSecond, Unit};
 use narrows_model::workload::Metric;
 use narrows_model::{BitsPerSecond, BytesPerSecond, Fact, Nanos};
 use narrows_stats::{BusyCpu, Label, Summary};
@@ -65,6 +65,7 @@ pub fn value(value: f64, unit: Unit) -> String {
         }
         Unit::PacketsPerSecond => format!("{} k packets/s", three_digits(value / 1e3)),
         Unit::PerSecond => format!("{}/s", count(value)),
+        Unit::FlopsPerSecond => FlopsPerSecond(value).to_string(),
     }
 }
 
@@ -235,6 +236,7 @@ pub fn metric(metric: narrows_model::workload::Metric) -> &'static str {
         Metric::LoadToUse => "memory latency (load to use)",
         Metric::Latency => "latency, as its tool defines it",
         Metric::Rate => "events a second, as its tool counts them",
+        Metric::FloatingPointRate => "floating-point operations a second, as its tool counts them",
     }
 }
 
