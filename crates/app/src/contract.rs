@@ -14,6 +14,10 @@ pub const COMMUNICATION: &str = "communication";
 /// Name of the share of its CPUs that a run had.
 pub const CPU_USE: &str = "CPU use";
 
+/// Name of the share of the time for which the ranks on this host asked for a CPU that they had
+/// one, by the kernel's scheduler: of runs whose application tells no CPU use of its own.
+pub const CPU_HAD: &str = "CPU had";
+
 /// Name of the kernel's share of the CPU time of the ranks on this host.
 pub const SYSTEM: &str = "system time";
 

@@ -2,7 +2,9 @@
 //! from.
 
 use crate::AppError;
-use crate::contract::{COMMUNICATION, CPU_USE, Contract, FIGURE, SYSTEM, Written, is_plain};
+use crate::contract::{
+    COMMUNICATION, CPU_HAD, CPU_USE, Contract, FIGURE, SYSTEM, Written, is_plain,
+};
 use narrows_model::units::Unit;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -246,7 +248,7 @@ impl Definition {
         if !(0.0..=1.0).contains(&self.cpu_use_least) {
             return Err(AppError::new("cpu_use_least_percent", "is 0 to 100"));
         }
-        let mut names = BTreeSet::from([FIGURE, COMMUNICATION, CPU_USE, SYSTEM]);
+        let mut names = BTreeSet::from([FIGURE, COMMUNICATION, CPU_USE, CPU_HAD, SYSTEM]);
         for check in &self.checks {
             if !names.insert(&check.name) {
                 let at = format!("check '{}'", check.name);
@@ -325,9 +327,13 @@ mod tests {
             Definition::parse(&(text.to_owned() + &names.map(check).concat()))
         };
         assert!(with(["energy", "mass"]).is_ok());
-        for names in
-            [["energy", "energy"], ["energy", CPU_USE], [FIGURE, "energy"], ["energy", SYSTEM]]
-        {
+        for names in [
+            ["energy", "energy"],
+            ["energy", CPU_USE],
+            [FIGURE, "energy"],
+            ["energy", SYSTEM],
+            ["energy", CPU_HAD],
+        ] {
             let error = with(names).expect_err("a name twice");
             assert!(error.why.contains("another figure"), "{error}");
         }

@@ -79,6 +79,7 @@ mod tests {
             communication: None,
             system: None,
             cpu_use: None,
+            cpu_use_by: None,
             done: 6,
             runs: 6,
             rejected: Vec::new(),

@@ -109,6 +109,7 @@ mod tests {
             communication: None,
             system: None,
             cpu_use: None,
+            cpu_use_by: None,
             done: values.len(),
             runs: values.len(),
             rejected: Vec::new(),

@@ -1,7 +1,7 @@
 //! How an application scales over each fabric, from the runs of a stored study.
 
 use crate::cells::{FABRIC, HOSTS, MTU, NONE, PLACE, RANKS};
-use crate::contract::{COMMUNICATION, CPU_USE, FIGURE, SYSTEM};
+use crate::contract::{COMMUNICATION, CPU_HAD, CPU_USE, FIGURE, SYSTEM};
 use crate::fit::{Point as Timed, Predicted, Speed, predictions};
 use narrows_model::record::{Fault, Outcome, Record};
 use narrows_model::result::Estimate;
@@ -46,6 +46,9 @@ pub struct Point {
     pub system: Option<f64>,
     /// Median share of its CPUs that a run had.
     pub cpu_use: Option<f64>,
+    /// Who tells that share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_use_by: Option<CpuUseBy>,
     /// Runs that count.
     pub done: usize,
     /// Runs that were made.
@@ -57,6 +60,17 @@ pub struct Point {
     pub faults: Vec<Fault>,
     /// More ranks than cores: never a point of scaling.
     pub oversubscribed: bool,
+}
+
+/// Who tells what share of its CPUs a run had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CpuUseBy {
+    /// The application, by the contract of its study.
+    Application,
+    /// The kernel's scheduler, of the ranks on this host: of the time for which they asked for a
+    /// CPU the share in which they had one.
+    Scheduler,
 }
 
 /// The points of one fabric.
@@ -234,6 +248,9 @@ fn point(stored: &StoredStudy, trial: &Trial) -> Point {
         }
     }
     let counted = values(stored, trial, FIGURE);
+    let told = [(CPU_USE, CpuUseBy::Application), (CPU_HAD, CpuUseBy::Scheduler)];
+    let cpu_use =
+        told.iter().find_map(|(name, by)| Some((median(&values(stored, trial, name))?, *by)));
     Point {
         ranks: level(trial, RANKS).parse().unwrap_or(0),
         figure: median_interval(&counted, CONFIDENCE, unit(stored, trial)),
@@ -241,7 +258,8 @@ fn point(stored: &StoredStudy, trial: &Trial) -> Point {
         efficiency: None,
         communication: median(&values(stored, trial, COMMUNICATION)),
         system: median(&values(stored, trial, SYSTEM)),
-        cpu_use: median(&values(stored, trial, CPU_USE)),
+        cpu_use: cpu_use.map(|(share, _)| share),
+        cpu_use_by: cpu_use.map(|(_, by)| by),
         done: counted.len(),
         runs: stored.records_of(trial).count(),
         rejected: reasons.into_iter().collect(),
@@ -333,6 +351,7 @@ mod tests {
             communication: None,
             system: None,
             cpu_use: None,
+            cpu_use_by: None,
             done: 1,
             runs: 1,
             rejected: Vec::new(),

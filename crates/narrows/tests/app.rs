@@ -639,3 +639,48 @@ fn a_rate_of_floating_point_operations_is_told_as_one_everywhere() {
     assert!(report("html").contains("Floating-point operations a second"));
     assert!(report("text").contains("5.46 Gflop/s"));
 }
+
+/// Programs that keep a CPU busy, and end with this.
+struct Hogs(Vec<std::process::Child>);
+
+impl Drop for Hogs {
+    fn drop(&mut self) {
+        for hog in &mut self.0 {
+            let _ = hog.kill();
+            let _ = hog.wait();
+        }
+    }
+}
+
+#[test]
+fn the_scheduler_tells_of_an_application_that_does_not() {
+    let dir = folder("app-scheduler");
+    let Some(launcher) = launcher(&dir) else { return };
+    // It and three others on one CPU.
+    let mut shell = Command::new("sh");
+    let first = "taskset -cp $$ | sed 's/.*[: ]//; s/[-,].*//'";
+    let told = shell.args(["-c", first]).output().expect("taskset");
+    let cpu = out(&told).trim().to_owned();
+    let hog =
+        |_| Command::new("taskset").args(["-c", &cpu, "sh", "-c", "while :; do :; done"]).spawn();
+    let _hogs = Hogs((0..3).map(hog).collect::<Result<_, _>>().expect("programs"));
+    let does = format!(
+        "taskset -cp {cpu} $$ >&2; i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; echo time 2"
+    );
+    let file = study(&dir, &does, "[1]", "");
+    let text = std::fs::read_to_string(&file).expect("text").replace("repeats = 6", "repeats = 1");
+    std::fs::write(&file, &text).expect("file");
+    let output = run(app(&dir, &launcher, &file).arg("--json"));
+    assert_eq!(output.status.code(), Some(5), "{}", err(&output));
+    let says = "under 90 %, of the time that its ranks here asked for a CPU";
+    assert!(err(&output).contains(says), "{}", err(&output));
+    // The study may accept it; then it says who told it.
+    let text = text.replace("repeats = 1", "repeats = 1\ncpu_use_least_percent = 1");
+    std::fs::write(&file, &text).expect("file");
+    let output = run(app(&dir, &launcher, &file).arg("--json"));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let told = json(&output);
+    let point = &told["curves"][0]["points"][0];
+    assert_eq!(point["cpu_use_by"], "scheduler", "{point}");
+    assert!(point["cpu_use"].as_f64().is_some_and(|share| share > 0.01 && share < 0.9), "{point}");
+}

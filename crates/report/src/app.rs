@@ -4,7 +4,7 @@ use crate::drawn::Screen;
 use crate::plots::ranks;
 use crate::{table, words};
 use narrows_app::fit::Predicted;
-use narrows_app::scaling::{APPLICATION, Curve, Point, Scaling};
+use narrows_app::scaling::{APPLICATION, CpuUseBy, Curve, Point, Scaling};
 use narrows_model::result::Estimate;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
@@ -44,6 +44,18 @@ pub(crate) const HEAD: [&str; 9] =
 /// What the column `system` is of, where it says anything.
 pub(crate) const SYSTEM_SAYS: &str = "system: the kernel's share of the CPU time of the launcher and \
      the ranks on this host; ranks on other hosts are not in it";
+
+/// What the column `CPU use` is of where applications tell none.
+pub(crate) const CPU_USE_SAYS: &str = "CPU use: the application tells none; it is the share of the \
+     time for which the ranks on this host asked for a CPU in which the scheduler gave them one. A \
+     rank that polls for messages asks all the time: waiting for messages is no lack of CPU, and \
+     100 % is no proof of work";
+
+/// Whether the scheduler tells a CPU use in the application's place.
+pub(crate) fn has_scheduler_use(scaling: &Scaling) -> bool {
+    let mut points = scaling.curves.iter().flat_map(|curve| &curve.points);
+    points.any(|point| point.cpu_use_by == Some(CpuUseBy::Scheduler))
+}
 
 /// Name of the application, as its study has it.
 pub fn name(stored: &StoredStudy) -> &str {
@@ -128,6 +140,9 @@ fn notes(scaling: &Scaling, screen: &Screen) -> String {
     }
     if has_system_time(scaling) {
         all += &screen.prose(SYSTEM_SAYS, "  ");
+    }
+    if has_scheduler_use(scaling) {
+        all += &screen.prose(CPU_USE_SAYS, "  ");
     }
     let rejected: BTreeSet<String> = points()
         .flat_map(|point| point.rejected.iter().map(move |why| (point.ranks, why)))

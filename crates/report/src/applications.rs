@@ -172,6 +172,9 @@ fn notes(one: &Application) -> Vec<String> {
     if app::has_system_time(&one.scaling) {
         all.push(app::SYSTEM_SAYS.to_owned());
     }
+    if app::has_scheduler_use(&one.scaling) {
+        all.push(app::CPU_USE_SAYS.to_owned());
+    }
     all
 }
 
@@ -310,6 +313,7 @@ mod tests {
             communication: None,
             system: None,
             cpu_use: None,
+            cpu_use_by: None,
             done: 1,
             runs: 1,
             rejected: Vec::new(),

@@ -69,6 +69,7 @@ fn curve(fabric: &str, mtu: &str, points: &[(u32, f64)], unit: Unit) -> Curve {
         communication: None,
         system: None,
         cpu_use: None,
+        cpu_use_by: None,
         done: 6,
         runs: 6,
         rejected: Vec::new(),

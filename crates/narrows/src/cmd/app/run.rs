@@ -5,7 +5,7 @@ use crate::cmd::launcher::{Done, How, KEPT_BYTES, ended, why};
 use crate::failure::Failure;
 use crate::output;
 use narrows_app::cells::AppCell;
-use narrows_app::contract::{COMMUNICATION, CPU_USE, Contract, FIGURE, NoFigure, SYSTEM};
+use narrows_app::contract::{COMMUNICATION, CPU_HAD, CPU_USE, Contract, FIGURE, NoFigure, SYSTEM};
 use narrows_app::definition::Definition;
 use narrows_app::filled::filled;
 use narrows_app::scaling::{STARVED, WRONG};
@@ -93,13 +93,20 @@ pub fn run(rig: &Rig<'_>, cell: &AppCell, stop: &AtomicBool) -> Result<Option<Ra
         Some(why) => (Vec::new(), rejected(Fault::Machine, why)),
         None => {
             let (mut figures, outcome) = judged(rig, cell, &done, &folder.0);
-            // Behind the application's own: the first of a record is the one that counts.
             figures.extend(system_time(rig, cell, &done));
             (figures, outcome)
         }
     };
     let external = external(definition, &words, figures, &done.said());
     Ok(Some(Ran { outcome, external, times }))
+}
+
+/// What share of the CPUs that they asked for a run's ranks on this host had, of applications that
+/// tell no CPU use of their own. Of ranks elsewhere it would say nothing.
+fn cpu_had(rig: &Rig<'_>, cell: &AppCell, done: &Done) -> Option<Figure> {
+    let is_told = rig.definition.cpu_use.is_some() || !rig.has_ranks_here(cell);
+    let share = done.had.filter(|_| !is_told);
+    share.map(|value| Figure { name: CPU_HAD.to_owned(), value, unit: Unit::Share })
 }
 
 /// The kernel's share of the CPU time of a run's ranks on this host, where it has any.
@@ -246,6 +253,8 @@ fn judged(rig: &Rig<'_>, cell: &AppCell, done: &Done, folder: &Path) -> (Vec<Fig
             }
         }
     }
+    // Behind the application's own: the first of a record is the one that counts.
+    figures.extend(cpu_had(rig, cell, done));
     let starved = starved(definition, &figures).filter(|_| !rig.is_oversubscribed(cell));
     let fault = wrong.or_else(|| Some((Fault::Starved, starved?)));
     (figures, fault.map_or(Outcome::Done, |(fault, why)| rejected(fault, why)))
@@ -281,15 +290,22 @@ fn above_zero(value: f64) -> Result<(), Missing> {
     Err(Missing { name: FIGURE.to_owned(), why: NoValue::NotAboveZero(value) })
 }
 
+/// Who told a CPU use, where it was not the application.
+const BY_SCHEDULER: &str = ", of the time that its ranks here asked for a CPU";
+
 /// Says that other programs had the CPUs, of runs that have a CPU for each rank.
 fn starved(definition: &Definition, figures: &[Figure]) -> Option<String> {
-    let share = figures.iter().find(|figure| figure.name == CPU_USE)?.value;
+    let told = [(CPU_USE, ""), (CPU_HAD, BY_SCHEDULER)];
+    let (share, by) = told.iter().find_map(|(name, by)| {
+        let figure = figures.iter().find(|figure| figure.name == *name)?;
+        Some((figure.value, by))
+    })?;
     let least = definition.cpu_use_least;
     (share < least).then(|| {
         let [share, least] = [share, least].map(|share| (100.0 * share).floor());
         // Without its own number, so that runs with one reason are told once.
         let tenth = (share / 10.0).floor() * 10.0;
-        format!("{STARVED}{tenth} to {} %, under {least} %", tenth + 10.0)
+        format!("{STARVED}{tenth} to {} %, under {least} %{by}", tenth + 10.0)
     })
 }
 

@@ -1,6 +1,7 @@
 //! A launcher from its start to its end: by itself, at its limit, or because the user wished so.
 //! Nothing of it is left running.
 
+use super::had::{self, Had};
 use crate::cause::Cause;
 use crate::failure::Failure;
 use narrows_model::study::Ended;
@@ -11,7 +12,6 @@ use nix::sys::time::TimeValLike;
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -49,6 +49,9 @@ pub struct Done {
     pub is_cut: bool,
     /// CPU time of it and of all that it started on this host.
     pub cpu: CpuTime,
+    /// What share of the time for which these asked for a CPU they had one; `None` where the kernel
+    /// does not tell, or they did next to nothing.
+    pub had: Option<f64>,
 }
 
 /// CPU time of processes that have ended.
@@ -105,12 +108,15 @@ pub fn ended(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Resul
     })?;
     let out = child.stdout.take().map(Reader::begin);
     let err = child.stderr.take().map(Reader::begin);
-    let how = wait(&mut child, limit, stop)?;
+    let mut had = Had::default();
+    let how = wait(&mut child, (limit, stop), &mut || {
+        had.look(|| children().difference(&before).copied().collect());
+    })?;
     end_left(&before);
     let cpu = CpuTime::of_children().since(cpu_before);
     let out = out.map(Reader::end).unwrap_or_default();
     let err = err.map(Reader::end).unwrap_or_default();
-    Ok(Done { how, out: out.text(), err: err.text(), is_cut: out.is_cut, cpu })
+    Ok(Done { how, out: out.text(), err: err.text(), is_cut: out.is_cut, cpu, had: had.share() })
 }
 
 /// What is kept of a pipe.
@@ -162,15 +168,9 @@ impl Reader {
     }
 }
 
-/// Children of this process, by all its threads.
+/// Children of this process.
 fn children() -> BTreeSet<i32> {
-    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    lists.flat_map(|list| pids(&list)).collect()
-}
-
-fn pids(list: &str) -> Vec<i32> {
-    list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    had::children("self")
 }
 
 /// Ends what a launcher left behind: each that is killed may leave children of its own.
@@ -188,7 +188,12 @@ fn end_left(before: &BTreeSet<i32>) {
     }
 }
 
-fn wait(child: &mut Child, limit: Duration, stop: &AtomicBool) -> Result<How, Failure> {
+/// Waits for its end, and looks at what runs meanwhile.
+fn wait(
+    child: &mut Child,
+    (limit, stop): (Duration, &AtomicBool),
+    look: &mut dyn FnMut(),
+) -> Result<How, Failure> {
     let began = Instant::now();
     loop {
         let ended = child.try_wait();
@@ -202,6 +207,7 @@ fn wait(child: &mut Child, limit: Duration, stop: &AtomicBool) -> Result<How, Fa
             end(child);
             return Ok(if stopped { How::Stopped } else { How::Late });
         }
+        look();
         thread::sleep(LOOK_EACH);
     }
 }

@@ -1,6 +1,7 @@
 //! Launchers of MPI: which there is, whose it is, and how it is told where ranks run.
 
 mod ended;
+mod had;
 mod joined;
 
 pub use ended::{Done, How, KEPT_BYTES, ended, why};
