@@ -29,6 +29,7 @@ pub mod session;
 pub mod starter;
 mod throttle;
 pub mod tools;
+mod turns;
 pub mod wire;
 
 pub use end::{End, WorkerProcess};

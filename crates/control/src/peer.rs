@@ -6,6 +6,7 @@ use crate::heart::Heart;
 use crate::key::Key;
 use crate::offers::{NotOffered, Offers};
 use crate::session::{Answer, Order};
+use crate::turns::Turns;
 use crate::wire::{Patience, Reply, Request, Voice, Wire};
 use narrows_model::Bytes;
 use narrows_model::host::Host;
@@ -21,6 +22,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// How long one that is silent keeps others from being called.
+const CONNECT_SOON: Duration = Duration::from_millis(300);
+/// The most handshakes at once. Of hundreds at once each takes as long as all of them, and an agent
+/// hangs up on a caller that is not done in time.
+static HANDSHAKES: Turns = Turns::of(64);
 /// How long one look for a word takes.
 const LOOK_UP: Duration = Duration::from_millis(100);
 /// How long an agent may take to answer to the proof of the key.
@@ -103,11 +109,11 @@ fn is_silence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable)
 }
 
-/// Connects with segments that pass every path.
-fn dial(address: SocketAddr) -> io::Result<TcpStream> {
+/// Connects within so long, with segments that pass every path.
+fn dial(address: SocketAddr, within: Duration) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     socket.set_tcp_mss(segment_bytes(&address))?;
-    socket.connect_timeout(&SockAddr::from(address), CONNECT_WITHIN)?;
+    socket.connect_timeout(&SockAddr::from(address), within)?;
     Ok(socket.into())
 }
 
@@ -117,8 +123,13 @@ fn greet(address: SocketAddr, key: &Key) -> Result<Met, Missed> {
     let mut pauses = CROWDED_PAUSES.into_iter();
     let mut hung_up = None;
     loop {
-        let began = Instant::now();
-        let stream = dial(address);
+        let mut turn = Some(HANDSHAKES.take());
+        let mut began = Instant::now();
+        let mut stream = dial(address, CONNECT_SOON);
+        if stream.as_ref().is_err_and(|why| why.kind() == io::ErrorKind::TimedOut) {
+            (turn, began) = (None, Instant::now());
+            stream = dial(address, CONNECT_WITHIN);
+        }
         let dialled_in = began.elapsed();
         // Whoever answered once and is gone now is told by what it did, not by its absence.
         let stream = stream.map_err(|error| match hung_up.take() {
@@ -136,6 +147,7 @@ fn greet(address: SocketAddr, key: &Key) -> Result<Met, Missed> {
                 proved => proved.map(|()| wire),
             }
         });
+        drop(turn);
         match met {
             Ok(wire) => return Ok(Met { own, path_mtu, dialled_in, wire }),
             Err(ControlError::HungUp { peer, why }) => match pauses.next() {
@@ -491,7 +503,7 @@ mod tests {
             assert_eq!(segment_bytes(&address.parse().expect("an address")), bytes, "{address}");
         }
         let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
-        let near = dial(listener.local_addr().expect("address")).expect("connects");
+        let near = dial(listener.local_addr().expect("address"), CONNECT_WITHIN).expect("connects");
         let far = listener.accept().expect("a connection").0;
         for (end, stream) in [("near", &near), ("far", &far)] {
             // Less the options of each packet.

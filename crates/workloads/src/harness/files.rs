@@ -1,11 +1,12 @@
-//! How many files an end may have open: each flow is one.
+//! How many files a process may have open: each flow of an end is one, and each agent of a
+//! controller two.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 /// What an end has open beside its flows: pipes, counters, files that are read on the way.
 const BESIDE: u64 = 64;
 
-/// Raises the limit to what a job of so many flows needs, as far as the process may: shells start
+/// Raises the limit to what a process of so many flows needs, as far as it may: shells start
 /// programs with 1,024. Where it may not, the flow that is one too many is told.
 pub fn allow(flows: usize) {
     let needed = flows as u64 + BESIDE;

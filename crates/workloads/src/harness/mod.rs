@@ -5,7 +5,7 @@ mod calls;
 pub mod clock;
 pub mod delays;
 pub mod ends;
-mod files;
+pub mod files;
 pub mod grant;
 mod mark;
 pub mod meet;

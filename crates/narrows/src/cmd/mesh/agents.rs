@@ -12,7 +12,11 @@ use narrows_model::host::Host;
 use narrows_runner::Crowd;
 use narrows_runner::launch::Brought;
 use narrows_runner::launch::srun::{self, Order, Seen, Step};
+use narrows_workloads::harness::files;
 use std::sync::atomic::AtomicBool;
+
+/// What each agent costs of open files: one side of its connection listens, the other speaks.
+const FILES_EACH: usize = 2;
 
 /// Agents that end when this is dropped.
 pub enum Held {
@@ -41,6 +45,7 @@ pub fn call(args: &MeshArgs, names: Vec<String>, stop: &AtomicBool) -> Result<Ca
         None => by_ssh(&names, &calling)?,
     };
     let there: Vec<String> = called.iter().flatten().cloned().collect();
+    files::allow(FILES_EACH * there.len());
     let mut reached = reach(&there, &calling).into_iter();
     let (mut peers, mut hosts, mut gone) = (Vec::new(), Vec::new(), Vec::new());
     let mut first: Option<Failure> = None;
