@@ -40,7 +40,7 @@ fn tools_are_found_by_name_and_by_nothing_else() {
     }
     assert!(tool("netpipe").is_none());
     let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
-    assert!(names.is_sorted() && names.len() == 17, "{names:?}");
+    assert!(names.is_sorted() && names.len() == 18, "{names:?}");
     let both = "%TX %RX\nsockperf: Summary: x\n";
     let error = recognise(both).err().expect("two tools");
     assert_eq!(error, Unrecognised::Several(vec!["nuttcp", "sockperf"]));

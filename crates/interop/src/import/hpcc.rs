@@ -10,15 +10,31 @@ fn recognises(text: &str) -> bool {
     text.contains("Begin of Summary section.") && text.contains("StarSTREAM_Copy=")
 }
 
-/// What concerns memory and network of its summary.
+/// What it computes: the workload, the processes at once, the key, and flop/s in one of it.
+const FLOATING_POINT: [(&str, &str, &str, f64); 4] = [
+    ("linpack", "together", "HPL_Tflops", 1e12),
+    ("dgemm", "one", "SingleDGEMM_Gflops", 1e9),
+    ("dgemm", "all", "StarDGEMM_Gflops", 1e9),
+    ("fft", "together", "MPIFFT_Gflops", 1e9),
+];
+
+/// What concerns processors, memory and network of its summary.
 fn parse(text: &str) -> Result<Output, Unusable> {
     let summary =
         text.split("Begin of Summary section.").nth(1).ok_or(Unusable::Lacks("summary"))?;
     let value = |key: &str| {
         let mut lines = summary.lines().filter_map(|line| line.trim().split_once('='));
-        lines.find(|(name, _)| *name == key)?.1.parse::<f64>().ok()
+        let value = lines.find(|(name, _)| *name == key)?.1.parse::<f64>().ok();
+        // What was not run is -1: of one process all between two.
+        value.filter(|value| *value >= 0.0)
     };
     let mut runs = Vec::new();
+    for (kind, processes, key, flops) in FLOATING_POINT {
+        if let Some(rate) = value(key) {
+            let run = Run::new(kind).level("processes", processes);
+            runs.push(run.figure("rate", Some(rate * flops), Unit::FlopsPerSecond));
+        }
+    }
     for kernel in ["Copy", "Scale", "Add", "Triad"] {
         for (processes, key) in [("one", "SingleSTREAM"), ("all", "StarSTREAM")] {
             if let Some(rate) = value(&format!("{key}_{kernel}")) {
@@ -45,6 +61,33 @@ fn parse(text: &str) -> Result<Output, Unusable> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// hpcc 1.5.0 of Debian 12 on one process: what needs two was not run, and is no failed run.
+    #[test]
+    fn one_process_has_floating_point_rates_and_no_ping_pong() {
+        let text = "Begin of Summary section.\nVersionMajor=1\nVersionMinor=5\nVersionMicro=0\n\
+            HPL_Tflops=0.00385068\nStarDGEMM_Gflops=3.44952\nSingleDGEMM_Gflops=3.58027\n\
+            StarSTREAM_Copy=30.4185\nMPIFFT_Gflops=5.01652\nAvgPingPongLatency_usec=-1\n\
+            AvgPingPongBandwidth_GBytes=-1\nEnd of Summary section.\n";
+        let runs = parse(text).expect("runs").runs;
+        let told: Vec<(&str, &str, f64)> = runs
+            .iter()
+            .filter(|run| run.figures[0].unit == Unit::FlopsPerSecond)
+            .map(|run| {
+                (run.kind.as_str(), run.levels[0].level.as_str(), run.figures[0].value.round())
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("linpack", "together", 3_850_680_000.0),
+                ("dgemm", "one", 3_580_270_000.0),
+                ("dgemm", "all", 3_449_520_000.0),
+                ("fft", "together", 5_016_520_000.0),
+            ]
+        );
+        assert!(runs.len() == 5 && runs.iter().all(|run| run.failed.is_none()), "{runs:?}");
+    }
 
     #[test]
     fn a_summary_is_read() {

@@ -8,6 +8,7 @@ mod iperf;
 mod iperf3;
 mod likwid;
 mod mbw;
+mod mpi4py;
 mod netperf;
 mod numademo;
 mod nuttcp;
@@ -46,6 +47,7 @@ pub static TOOLS: &[&Tool] = &[
     &iperf3::TOOL,
     &likwid::TOOL,
     &mbw::TOOL,
+    &mpi4py::TOOL,
     &netperf::TOOL,
     &numademo::TOOL,
     &nuttcp::TOOL,

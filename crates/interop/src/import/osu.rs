@@ -1,13 +1,13 @@
 //! OSU micro-benchmarks, and the Python ones that mpi4py has after them.
 
-use super::{Output, Run, Tool, Unusable, nothing, rows};
+use super::{Output, Run, Tool, Unusable, mpi4py, nothing, rows};
 use narrows_model::units::Unit;
 
 /// How output of osu is recognised and read.
 pub static TOOL: Tool = Tool { name: "osu", recognises, parse };
 
 fn recognises(text: &str) -> bool {
-    title(text).is_some() && text.contains("# Size")
+    title(text).is_some() && text.contains("# Size") && !mpi4py::recognises(text)
 }
 
 /// What stands behind `# OSU MPI` (mpi4py: `# MPI`): name, `Test`, version.
