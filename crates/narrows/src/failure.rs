@@ -9,6 +9,7 @@ use narrows_interop::iperf3::Iperf3Error;
 use narrows_rdma::NativeError;
 use narrows_runner::RunError;
 use narrows_runner::launch::SshError;
+use narrows_runner::launch::mpirun::LaunchError;
 use narrows_runner::launch::srun::StepError;
 use narrows_store::StoreError;
 use std::io::ErrorKind;
@@ -155,6 +156,17 @@ impl From<StepError> for Failure {
                 Cause::SRUN_ENDED
             }
             StepError::Stopped => Cause::STOPPED,
+        };
+        Self::of(cause, error.to_string())
+    }
+}
+
+impl From<LaunchError> for Failure {
+    fn from(error: LaunchError) -> Self {
+        let cause = match error {
+            LaunchError::NoLauncher { .. } => Cause::NO_MPI_LAUNCHER,
+            LaunchError::NoAgent { .. } => Cause::MPI_HOSTS,
+            LaunchError::Stopped => Cause::STOPPED,
         };
         Self::of(cause, error.to_string())
     }

@@ -296,7 +296,7 @@ fn program(file: &Path, script: &str) {
 }
 
 /// A mesh whose launcher is the first on the path, and takes its words from the environment.
-fn mesh_of_ranks(hosts: &Bridged, dir: &Path, launcher: &str, words: &[&str]) -> Value {
+fn mesh_by(launcher: &str, hosts: &Bridged, dir: &Path, words: &[&str]) -> Value {
     let (binary, reach) = (env!("CARGO_BIN_EXE_narrows"), dir.join("reach"));
     let hop = |n: usize| format!("{}=/run/netns/{}", address(n), hosts.0[n + 1]);
     let hops: Vec<String> = (0..3).map(hop).collect();
@@ -308,8 +308,8 @@ fn mesh_of_ranks(hosts: &Bridged, dir: &Path, launcher: &str, words: &[&str]) ->
     program(&dir.join("mpirun"), &format!("#!/bin/sh\nexec {launcher} \"$@\"\n"));
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = Command::new("nsenter");
-    command.arg(hosts.inside(0)).args([binary, "mesh", "--mpi", "-J", "--pairs", "quick"]);
-    command.args(["--fabric", "tcp:uplink", "--once", "-t", "0.2", "--out"]).arg(dir);
+    command.arg(hosts.inside(0)).args([binary, "mesh", "-J", "--pairs", "quick"]);
+    command.args(["--once", "-t", "0.2", "--out"]).arg(dir).env_remove("NARROWS_KEY");
     command.env("PATH", format!("{}:{path}", dir.display()));
     command.env("OMPI_MCA_plm", "rsh").env("OMPI_MCA_plm_rsh_agent", &reach);
     command.env("OMPI_MCA_oob_tcp_if_include", "198.51.100.0/24");
@@ -322,7 +322,8 @@ fn mesh_of_ranks(hosts: &Bridged, dir: &Path, launcher: &str, words: &[&str]) ->
 fn ranks_are_pairs(launcher: &str) {
     let hosts = Bridged::new("meshmpi", 3);
     let dir = folder(&format!("mesh-{launcher}"));
-    let mesh = |words: &[&str]| mesh_of_ranks(&hosts, &dir, launcher, words);
+    let by_ranks = ["--mpi", "--fabric", "tcp:uplink"];
+    let mesh = |words: &[&str]| mesh_by(launcher, &hosts, &dir, &[&by_ranks, words].concat());
     let rates: Value = mesh(&["198.51.100.[2-5]"]);
     assert_eq!(rates["mesh"]["unit"], "bit/s", "{rates}");
     let gone: Vec<bool> =
@@ -338,6 +339,37 @@ fn ranks_are_pairs(launcher: &str) {
     assert_eq!(trips["mesh"]["unit"], "ns", "{trips}");
     let cells = trips["mesh"]["cells"].as_array().expect("cells");
     assert!(cells.iter().all(|cell| cell["looks"][0]["value"].is_f64()), "{trips}");
+}
+
+/// Agents that launchers of an MPI start on three hosts, and none on one that is not there; nothing
+/// is left of them.
+#[test]
+fn agents_that_mpirun_starts_meet_and_leave_nothing() {
+    for launcher in ["mpirun.openmpi", "mpiexec.mpich"] {
+        if !is_root() || !Path::new("/usr/bin").join(launcher).exists() {
+            skip("agents_that_mpirun_starts", &format!("needs root, ip and {launcher}"));
+            continue;
+        }
+        patiently("agents_that_mpirun_starts", || launched_meet(launcher));
+    }
+}
+
+fn launched_meet(launcher: &str) {
+    let hosts = Bridged::new("meshlaunch", 3);
+    let dir = folder(&format!("mesh-launch-{launcher}"));
+    let words = ["198.51.100.[2-5]", "--start", "mpirun", "-b", "8M", "-p", "7484"];
+    let json = mesh_by(launcher, &hosts, &dir, &words);
+    let gone: Vec<bool> =
+        json["gone"].as_array().expect("a list").iter().map(Value::is_string).collect();
+    assert_eq!(gone, [false, false, false, true], "{json}");
+    let cells = json["mesh"]["cells"].as_array().expect("cells");
+    assert_eq!(cells.len(), 4, "{json}");
+    assert!(cells.iter().all(|cell| cell["looks"][0]["value"].is_f64()), "{json}");
+    let until = Instant::now() + Duration::from_secs(45);
+    while !serving("7484").is_empty() {
+        assert!(Instant::now() < until, "left: {:?}", serving("7484"));
+        sleep(Duration::from_millis(50));
+    }
 }
 
 /// Agents by their port in the command line. A shell that started one has the words in one.

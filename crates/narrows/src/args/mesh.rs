@@ -23,7 +23,8 @@ pub struct MeshArgs {
     #[arg(value_name = "HOST", required_unless_present_any = ["start", "k8s"], num_args = 1..)]
     pub hosts: Vec<String>,
     /// Start the agents too, with a key of their own, and end them with this command. `srun`: on
-    /// the nodes of the Slurm job that this runs in, or on those of them that are named
+    /// the nodes of the Slurm job that this runs in, or on those of them that are named; `mpirun`:
+    /// on the hosts that are named, by the launcher of the installed MPI
     #[arg(long, value_name = "STARTER", value_enum, conflicts_with = "mpi")]
     pub start: Option<Starter>,
     /// Measure nothing, and print what makes Kubernetes run an agent of this image on every node
@@ -127,6 +128,8 @@ pub enum Starter {
 impl MeshArgs {
     /// What each pair runs.
     pub fn kind(&self) -> Workload {
+    /// The launcher of an MPI, once a host.
+    Mpirun,
         if self.mpi {
             return Workload::from(self.pattern().word());
         }

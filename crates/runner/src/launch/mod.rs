@@ -1,6 +1,7 @@
 //! Agents that are not there yet: brought to a host, and taken away again.
 
 mod come;
+pub mod mpirun;
 pub mod srun;
 mod ssh;
 

@@ -1,9 +1,10 @@
 //! The agents of a mesh: those that are there already, that ssh brings, or that a step of the Slurm
-//! job starts; and who of them cannot be had.
+//! job or the launcher of an MPI starts; and who of them cannot be had.
 
-use super::{Called, Crew};
+use super::{Called, Crew, check_for_launcher};
 use crate::args::{MeshArgs, Starter};
 use crate::cause::Cause;
+use crate::cmd::launcher::{Launcher, Start};
 use crate::cmd::{calling, own_binary};
 use crate::failure::Failure;
 use narrows_control::key::Key;
@@ -11,6 +12,7 @@ use narrows_control::{Calling, ControlError, Reached, reach, wire};
 use narrows_model::host::Host;
 use narrows_runner::Crowd;
 use narrows_runner::launch::Brought;
+use narrows_runner::launch::mpirun::{self, Launched};
 use narrows_runner::launch::srun::{self, Order, Seen, Step};
 use narrows_workloads::harness::files;
 use std::sync::atomic::AtomicBool;
@@ -26,6 +28,8 @@ pub enum Held {
     Ssh(Vec<Brought>),
     #[allow(dead_code)]
     Step(Step),
+    #[allow(dead_code)]
+    Launched(Launched),
 }
 
 /// What each host is called by, or why nobody is to be called there.
@@ -36,12 +40,13 @@ pub fn call(args: &MeshArgs, names: Vec<String>, stop: &AtomicBool) -> Result<Ca
     let given = args.key.given()?;
     let key = match (args.start, given) {
         // One that nobody has seen, for these agents alone.
-        (Some(Starter::Srun), given) => given.map_or_else(Key::random, Ok)?,
+        (Some(_), given) => given.map_or_else(Key::random, Ok)?,
         (None, given) => calling::key_for(&names, given)?,
     };
     let calling = Calling { port: args.port.unwrap_or(wire::PORT), family: None, key };
     let (called, held) = match args.start {
         Some(Starter::Srun) => by_srun(&names, &calling, stop)?,
+        Some(Starter::Mpirun) => by_mpirun(&names, &calling, stop)?,
         None => by_ssh(&names, &calling)?,
     };
     let there: Vec<String> = called.iter().flatten().cloned().collect();
@@ -90,6 +95,27 @@ fn by_srun(
     let (called, step) = srun::start(names, &order, &mut tell)?;
     let called = called.into_iter().map(|one| one.map_err(Failure::from));
     Ok((called.collect(), Held::Step(step)))
+}
+
+/// One on each host, each by a launcher of an MPI.
+fn by_mpirun(
+    names: &[String],
+    calling: &Calling,
+    stop: &AtomicBool,
+) -> Result<(Names, Held), Failure> {
+    check_for_launcher(names)?;
+    let binary = own_binary()?;
+    let launcher = Launcher::find(None, stop)?;
+    let command = |host: &String| {
+        let hosts = std::slice::from_ref(host);
+        let start = Start { ranks: 1, hosts, joined: None, bind: false, passed: &[], more: &[] };
+        Ok((host.clone(), launcher.command(&start)?))
+    };
+    let hosts = names.iter().map(command).collect::<Result<Vec<_>, Failure>>()?;
+    let order = mpirun::Order { binary: &binary, key: &calling.key, port: calling.port, stop };
+    let (called, launched) = mpirun::start(&hosts, &order, &mut tell)?;
+    let called = called.into_iter().map(|one| one.map_err(Failure::from));
+    Ok((called.collect(), Held::Launched(launched)))
 }
 
 fn tell(seen: Seen<'_>) {

@@ -9,7 +9,7 @@ use self::agents::Held;
 use self::rounds::Rounds;
 use super::launcher::Launcher;
 use super::{demands, measurement};
-use crate::args::MeshArgs;
+use crate::args::{MeshArgs, Starter};
 use crate::cause::Cause;
 use crate::failure::{CONNECT, Failure, STOPPED, VERDICT};
 use crate::{output, screen, stop};
@@ -46,7 +46,8 @@ pub fn run(args: &MeshArgs) -> Result<u8, Failure> {
     }
     let named = hostset::expand(&args.hosts)
         .map_err(|why| Failure::of(Cause::HOST_SET, why.to_string()))?;
-    let names = if args.start.is_some() { srun::nodes(named)? } else { named };
+    let by_srun = args.start == Some(Starter::Srun);
+    let names = if by_srun { srun::nodes(named)? } else { named };
     if names.len() < 2 {
         return Err(Failure::of(Cause::HOST_SET, "a mesh needs two hosts or more"));
     }
@@ -121,12 +122,18 @@ impl Crew {
 /// Who makes the ends, what their hosts are, and the agents that were started, which go with this.
 type Called = (Crew, Vec<Host>, Held);
 
+/// Names that the launcher of an MPI can take.
+fn check_for_launcher(names: &[String]) -> Result<(), Failure> {
+    let Some(name) = names.iter().find(|name| is_ssh(name) || name.starts_with('-')) else {
+        return Ok(());
+    };
+    let says = format!("{name}: the launcher of an MPI takes hosts by name, without ssh:");
+    Err(Failure::of(Cause::HOST_SET, says))
+}
+
 /// Sees which hosts the launcher of the MPI that there is reaches.
 fn ranks(names: Vec<String>, stop: &AtomicBool) -> Result<Called, Failure> {
-    if let Some(name) = names.iter().find(|name| is_ssh(name)) {
-        let says = format!("{name}: the launcher of an MPI takes hosts by name, without ssh:");
-        return Err(Failure::of(Cause::HOST_SET, says));
-    }
+    check_for_launcher(&names)?;
     // Without one, this says what to install.
     Launcher::find(None, stop)?;
     let hosts = names.iter().map(|_| Host::default()).collect();
