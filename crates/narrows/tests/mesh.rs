@@ -692,6 +692,10 @@ fn a_manifest_is_one_document_and_holds_no_key() {
     assert_eq!(words[4], "10.0.0.0/16,fd00::/64");
     assert!(!text.contains("5a5a") && !err(&ran).contains("5a5a"), "{text}");
     assert!(err(&ran).contains("kubectl create secret generic"), "{}", err(&ran));
+    let job = run(&mut mesh(&["--peers", "10.0.0.0/16", "--k8s-nodes", "3"]));
+    let json: Value = serde_json::from_str(&out(&job)).expect("one JSON document");
+    assert_eq!((&json["kind"], &json["spec"]["parallelism"]), (&"Job".into(), &3.into()));
+    assert!(err(&job).contains("kubectl delete job/narrows-agent"), "{}", err(&job));
     // Whom agents may meet is the user's to say.
     for words in [&[][..], &["--peers", "0.0.0.0/0"], &["--peers", "10.0.0.0/8", "n1"]] {
         assert_eq!(run(&mut mesh(words)).status.code(), Some(2), "{words:?}");

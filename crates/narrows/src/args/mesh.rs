@@ -31,6 +31,11 @@ pub struct MeshArgs {
     #[arg(long, value_name = "IMAGE", requires = "peers",
         conflicts_with_all = ["hosts", "start", "mpi"])]
     pub k8s: Option<String>,
+    /// With --k8s: a Job of agents on so many nodes, which ends by itself after an hour, in place
+    /// of a DaemonSet on every node
+    #[arg(long, value_name = "N", requires = "k8s",
+        value_parser = clap::value_parser!(u32).range(2..=5000))]
+    pub k8s_nodes: Option<u32>,
     /// Addresses of the nodes: whom the agents of --k8s may exchange data with
     #[arg(long, value_name = "NET", value_delimiter = ',', requires = "k8s", value_parser = some)]
     pub peers: Vec<String>,
@@ -123,13 +128,13 @@ pub enum Pairs {
 pub enum Starter {
     /// A step of the Slurm job.
     Srun,
+    /// The launcher of an MPI, once a host.
+    Mpirun,
 }
 
 impl MeshArgs {
     /// What each pair runs.
     pub fn kind(&self) -> Workload {
-    /// The launcher of an MPI, once a host.
-    Mpirun,
         if self.mpi {
             return Workload::from(self.pattern().word());
         }

@@ -1,5 +1,5 @@
-//! `narrows mesh --k8s IMAGE`: what makes Kubernetes run an agent on every node. Nothing is
-//! measured, and no cluster is asked.
+//! `narrows mesh --k8s IMAGE`: what makes Kubernetes run an agent on every node, or with
+//! `--k8s-nodes` on some for an hour. Nothing is measured, and no cluster is asked.
 //!
 //! The text is JSON, which kubectl takes as it takes YAML. It holds no key: a secret that the user
 //! makes does, so that no key lies in a file of manifests and is used again unseen.
@@ -18,13 +18,23 @@ const SECRET: &str = "narrows-key";
 /// there to read what it holds.
 const USER: u32 = 747_174;
 
+/// When a Job of agents is ended, whoever forgot it.
+const JOB_SECONDS: u32 = 3600;
+/// How long a Job that is over stays to be looked at.
+const JOB_KEPT_SECONDS: u32 = 600;
+
 /// Prints it, and on standard error what to do with it.
 pub fn print(image: &str, args: &MeshArgs) -> Result<u8, Failure> {
     let port = args.port.unwrap_or(wire::PORT);
-    let text = serde_json::to_string_pretty(&agents(image, port, &args.peers.join(",")));
+    let peers = args.peers.join(",");
+    let (kind, agents) = match args.k8s_nodes {
+        Some(nodes) => ("job", job(image, port, &peers, nodes)),
+        None => ("daemonset", agents(image, port, &peers)),
+    };
+    let text = serde_json::to_string_pretty(&agents);
     output::print(&format!("{}\n", text.unwrap_or_default()))?;
     // A note is one line.
-    next(port).lines().for_each(|line| note!("{line}"));
+    next(port, kind).lines().for_each(|line| note!("{line}"));
     Ok(0)
 }
 
@@ -40,6 +50,35 @@ fn agents(image: &str, port: u16, peers: &str) -> Value {
                 "metadata": { "labels": { "app": AGENT } },
                 "spec": pod(image, port, peers),
             },
+        },
+    })
+}
+
+/// The same on so many nodes, one each, for as long as a mesh may take: where not every node is to
+/// have an agent, or a queue admits jobs alone. Nobody has to take them away.
+fn job(image: &str, port: u16, peers: &str, nodes: u32) -> Value {
+    let mut pod = pod(image, port, peers);
+    // An agent that ended is not begun again: its host would be another one's in a mesh.
+    pod["restartPolicy"] = json!("Never");
+    pod["affinity"] = json!({
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [{
+                "labelSelector": { "matchLabels": { "app": AGENT } },
+                "topologyKey": "kubernetes.io/hostname",
+            }],
+        },
+    });
+    json!({
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": { "name": AGENT, "labels": { "app": AGENT } },
+        "spec": {
+            "parallelism": nodes,
+            "completions": nodes,
+            "backoffLimit": 0,
+            "activeDeadlineSeconds": JOB_SECONDS,
+            "ttlSecondsAfterFinished": JOB_KEPT_SECONDS,
+            "template": { "metadata": { "labels": { "app": AGENT } }, "spec": pod },
         },
     })
 }
@@ -86,7 +125,7 @@ fn pod(image: &str, port: u16, peers: &str) -> Value {
 }
 
 /// What a user does with it.
-fn next(port: u16) -> String {
+fn next(port: u16, kind: &str) -> String {
     let at = if port == wire::PORT { String::new() } else { format!(" -p {port}") };
     let hosts =
         format!("$(kubectl get pods -l app={AGENT} -o jsonpath='{{.items[*].status.hostIP}}')");
@@ -96,7 +135,7 @@ fn next(port: u16) -> String {
          kubectl create secret generic {SECRET} --from-file={SECRET}\n    \
          kubectl apply -f agents.json\n    \
          narrows mesh {hosts}{at} --key-file {SECRET}\n    \
-         kubectl delete daemonset/{AGENT} secret/{SECRET} && rm {SECRET}\n\n\
+         kubectl delete {kind}/{AGENT} secret/{SECRET} && rm {SECRET}\n\n\
          Pods on the network of their nodes need a namespace of the pod security level 'privileged'."
     )
 }
@@ -137,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_user_is_told_each_command_from_the_key_to_the_end() {
-        let told = next(7500);
+        let told = next(7500, "daemonset");
         for words in [
             "kubectl create secret generic narrows-key --from-file=narrows-key\n",
             "kubectl apply -f agents.json\n",
@@ -147,6 +186,32 @@ mod tests {
         ] {
             assert!(told.contains(words), "{words}: {told}");
         }
-        assert!(!next(wire::PORT).contains(" -p "));
+        assert!(!next(wire::PORT, "daemonset").contains(" -p "));
+        let of_job = "kubectl delete job/narrows-agent secret/narrows-key && rm narrows-key\n";
+        assert!(next(7500, "job").contains(of_job));
+    }
+
+    #[test]
+    fn a_job_has_one_agent_a_node_and_ends_by_itself() {
+        let all = job("registry.example/narrows:0.1.0", 7500, "10.0.0.0/16", 12);
+        assert_eq!((&all["apiVersion"], &all["kind"]), (&json!("batch/v1"), &json!("Job")));
+        let spec = &all["spec"];
+        assert_eq!((&spec["parallelism"], &spec["completions"]), (&json!(12), &json!(12)));
+        assert_eq!(
+            (&spec["backoffLimit"], &spec["activeDeadlineSeconds"]),
+            (&json!(0), &json!(3600))
+        );
+        let mut own = spec["template"]["spec"].clone();
+        let apart = &own["affinity"]["podAntiAffinity"];
+        let apart = &apart["requiredDuringSchedulingIgnoredDuringExecution"][0];
+        assert_eq!(apart["topologyKey"], "kubernetes.io/hostname");
+        let labels = &spec["template"]["metadata"]["labels"];
+        assert_eq!(&apart["labelSelector"]["matchLabels"], labels);
+        assert_eq!(own["restartPolicy"], "Never");
+        // In all else they are the agents of every node.
+        let fields = own.as_object_mut().expect("an object");
+        fields.retain(|name, _| !["affinity", "restartPolicy"].contains(&name.as_str()));
+        let of_all = agents("registry.example/narrows:0.1.0", 7500, "10.0.0.0/16");
+        assert_eq!(own, of_all["spec"]["template"]["spec"]);
     }
 }
