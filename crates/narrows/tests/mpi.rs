@@ -192,7 +192,7 @@ fn two_namespaces_are_two_hosts() {
     }
 }
 
-/// Sockets, two ranks, four of them, and a fabric that is not there.
+/// Sockets, two ranks, four of them, a fabric that is not there, and another program's two ranks.
 const STUDY: &str = "name = 'fabrics'\nrepeats = 1\n[base]\nseconds = 0.2\nlength = 8\n\
         [[factor]]\nname = 'test'\nlevels = [\n\
         { name = 'sockets', load = 'tcp-rr' },\n\
@@ -201,7 +201,9 @@ const STUDY: &str = "name = 'fabrics'\nrepeats = 1\n[base]\nseconds = 0.2\nlengt
         { name = 'four of them', load = 'mpi-allreduce-latency', engine = 'mpi', ranks = 4, \
           engine_client = '--fabric tcp:narrows0' },\n\
         { name = 'no such fabric', load = 'mpi-latency', engine = 'mpi', \
-          engine_client = '--fabric tcp:narrows7' },\n]\n[report]\nacross = 'test'\n";
+          engine_client = '--fabric tcp:narrows7' },\n\
+        { name = 'of Python', load = 'mpi-latency', engine = 'mpi4py', \
+          engine_client = '--fabric tcp:narrows0' },\n]\n[report]\nacross = 'test'\n";
 
 /// Ctrl-C while the launcher is tried ends a study as it ends any other, and the launcher with it.
 fn stops_with_its_launcher(dir: &Path, study: impl Fn(&Path) -> Command) {
@@ -228,6 +230,18 @@ fn stops_with_its_launcher(dir: &Path, study: impl Fn(&Path) -> Command) {
     while left() {
         assert!(Instant::now() < until, "one of {asked} is left behind");
         thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Another program's ranks, where it is installed, tell the same in their own way.
+fn is_told_of_python(cell: &serde_json::Value) {
+    let has_it = Command::new("/usr/bin/python3").args(["-c", "import mpi4py"]).output();
+    if has_it.is_ok_and(|ran| ran.status.success()) {
+        let figure = &cell["estimate"];
+        assert!(figure["value"].as_f64().is_some_and(|ns| ns > 1e3), "{cell}");
+    } else {
+        common::skip("a_study_has_cells_of_mpi", "python3-mpi4py is not there");
+        assert!(cell["failed"].to_string().contains("mpi4py is not installed"), "{cell}");
     }
 }
 
@@ -269,13 +283,16 @@ fn a_study_has_cells_of_mpi_beside_others() {
         command.env("NARROWS_KEY", &agent.key).args(more);
         command.env("OMPI_MCA_plm", "rsh").env("OMPI_MCA_plm_rsh_agent", reach);
         command.env("OMPI_MCA_oob_tcp_if_include", "narrows0");
+        // The python3 of the package that has mpi4py.
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("/usr/bin:{path}"));
         command
     };
     let study = |reach: &Path, more: &[&str]| run(&mut command(reach, more));
     stops_with_its_launcher(&dir, |reach| command(reach, &[]));
     // What the launcher does not reach is told before a run is made, with what to do about it.
     let outlook = common::out(&study(Path::new("/bin/false"), &["--dry-run"]));
-    assert!(outlook.contains("4 cells, 1 runs fit this machine"), "{outlook}");
+    assert!(outlook.contains("5 cells, 1 runs fit this machine"), "{outlook}");
     let says = format!("cannot start a rank on {second}");
     assert!(outlook.contains(&says) && outlook.contains("ssh HOST true"), "{outlook}");
     assert_eq!(outlook.matches("hint:").count(), outlook.matches(&says).count(), "{outlook}");
@@ -294,6 +311,7 @@ fn a_study_has_cells_of_mpi_beside_others() {
         assert_eq!(figure["unit"], "ns", "{label}: {figure}");
         assert!(figure["value"].as_f64().is_some_and(|ns| ns > 1e3), "{label}: {figure}");
     }
+    is_told_of_python(of("of Python"));
     // A fabric that carries nothing has no figure, and the reason is kept.
     let failed = of("no such fabric");
     assert!(failed["estimate"].is_null(), "{failed}");

@@ -6,6 +6,7 @@ mod generators;
 mod iperf;
 mod iperf3;
 mod mpi;
+mod mpi4py;
 mod nuttcp;
 mod perftest;
 mod pktgen;
@@ -79,6 +80,7 @@ pub static ENGINES: &[&Engine] = &[
     &iperf::ENGINE,
     &iperf3::ENGINE,
     &mpi::ENGINE,
+    &mpi4py::ENGINE,
     &nuttcp::ENGINE,
     &perftest::ENGINE,
     &pktgen::ENGINE,

@@ -73,6 +73,10 @@ pub struct MpiArgs {
     /// Print what one run measured for the study that asked for it, and keep no file
     #[arg(long, hide = true)]
     pub passing: bool,
+    /// The ranks are another program's
+    #[arg(long, value_name = "PROGRAM", hide = true, requires = "passing",
+        value_parser = ["mpi4py"])]
+    pub program: Option<String>,
     /// Where results go.
     #[command(flatten)]
     pub out: OutArgs,

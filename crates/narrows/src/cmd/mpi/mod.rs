@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 mod alone;
+mod foreign;
 mod launch;
 mod passing;
 mod rank;

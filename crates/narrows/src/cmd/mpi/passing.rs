@@ -1,6 +1,6 @@
 //! One run for a study: its figures are printed for who started it, and no file is left.
 
-use super::launch;
+use super::{foreign, launch};
 use crate::args::MpiArgs;
 use crate::cause::Cause;
 use crate::failure::{Failure, STOPPED};
@@ -30,11 +30,12 @@ impl Drop for Passing {
 }
 
 pub fn run(args: &MpiArgs) -> Result<u8, Failure> {
-    let folder = Passing::make()?;
-    let told = match launch::run(args, &folder.0) {
-        Ok(Some(file)) => {
-            measured(&file).unwrap_or_else(|failure| Told::Failed(failure.says().to_owned()))
-        }
+    let told = match args.program {
+        Some(_) => foreign::run(args),
+        None => own(args),
+    };
+    let told = match told {
+        Ok(Some(told)) => told,
         Ok(None) => return Ok(STOPPED),
         Err(failure) => Told::Failed(failure.says().to_owned()),
     };
@@ -42,6 +43,12 @@ pub fn run(args: &MpiArgs) -> Result<u8, Failure> {
         .map_err(|error| Failure::of(Cause::UNWRITABLE, error.to_string()))?;
     output::print(&(line + "\n"))?;
     Ok(0)
+}
+
+/// What our ranks measured; `None` is that the user stopped them.
+fn own(args: &MpiArgs) -> Result<Option<Told>, Failure> {
+    let folder = Passing::make()?;
+    launch::run(args, &folder.0)?.map(|file| measured(&file)).transpose()
 }
 
 /// The figures of the only run, or why another fabric carried it.
