@@ -297,6 +297,12 @@ fn program(file: &Path, script: &str) {
 
 /// A mesh whose launcher is the first on the path, and takes its words from the environment.
 fn mesh_by(launcher: &str, hosts: &Bridged, dir: &Path, words: &[&str]) -> Value {
+    let ran = run(command_by(launcher, hosts, dir, "0.2").args(words));
+    serde_json::from_str(&out(&ran)).unwrap_or_else(|_| panic!("{launcher}: {}", err(&ran)))
+}
+
+/// The command of it, with windows of so many seconds.
+fn command_by(launcher: &str, hosts: &Bridged, dir: &Path, seconds: &str) -> Command {
     let (binary, reach) = (env!("CARGO_BIN_EXE_narrows"), dir.join("reach"));
     let hop = |n: usize| format!("{}=/run/netns/{}", address(n), hosts.0[n + 1]);
     let hops: Vec<String> = (0..3).map(hop).collect();
@@ -309,14 +315,13 @@ fn mesh_by(launcher: &str, hosts: &Bridged, dir: &Path, words: &[&str]) -> Value
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = Command::new("nsenter");
     command.arg(hosts.inside(0)).args([binary, "mesh", "-J", "--pairs", "quick"]);
-    command.args(["--once", "-t", "0.2", "--out"]).arg(dir).env_remove("NARROWS_KEY");
+    command.args(["--once", "-t", seconds, "--out"]).arg(dir).env_remove("NARROWS_KEY");
     command.env("PATH", format!("{}:{path}", dir.display()));
     command.env("OMPI_MCA_plm", "rsh").env("OMPI_MCA_plm_rsh_agent", &reach);
     command.env("OMPI_MCA_oob_tcp_if_include", "198.51.100.0/24");
     command.env("HYDRA_LAUNCHER", "ssh").env("HYDRA_LAUNCHER_EXEC", &reach);
     command.env("HYDRA_IFACE", "bridge");
-    let ran = run(command.args(words));
-    serde_json::from_str(&out(&ran)).unwrap_or_else(|_| panic!("{launcher}: {}", err(&ran)))
+    command
 }
 
 fn ranks_are_pairs(launcher: &str) {
@@ -365,9 +370,24 @@ fn launched_meet(launcher: &str) {
     let cells = json["mesh"]["cells"].as_array().expect("cells");
     assert_eq!(cells.len(), 4, "{json}");
     assert!(cells.iter().all(|cell| cell["looks"][0]["value"].is_f64()), "{json}");
+    nobody_serves("7484");
+    let words = ["198.51.100.[2-3]", "--start", "mpirun", "-b", "8M", "-p", "7484"];
+    for (signal, code) in [(Signal::SIGINT, Some(130)), (Signal::SIGKILL, None)] {
+        let mut mesh = command_by(launcher, &hosts, &dir, "60");
+        let mesh = mesh.args(words).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut running = mesh.spawn().expect("starts");
+        have_come("7484", 2);
+        kill(Pid::from_raw(running.id() as i32), signal).expect("signal");
+        assert_eq!(running.wait().expect("wait").code(), code);
+        nobody_serves("7484");
+    }
+}
+
+/// Waits until no agent of that port is left.
+fn nobody_serves(port: &str) {
     let until = Instant::now() + Duration::from_secs(45);
-    while !serving("7484").is_empty() {
-        assert!(Instant::now() < until, "left: {:?}", serving("7484"));
+    while !serving(port).is_empty() {
+        assert!(Instant::now() < until, "left: {:?}", serving(port));
         sleep(Duration::from_millis(50));
     }
 }
