@@ -1,10 +1,13 @@
 //! What `narrows diagnose` changes, one thing at a time, to see what moves the figure.
 
 use crate::trial::{Level, Trial};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One thing that is other than in the traffic that is diagnosed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
     /// Another congestion control.

@@ -2,13 +2,14 @@
 //! option, and what a choice may cost on a path without an anomaly.
 
 use crate::trial::{Level, Trial};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The factor that says which traffic a run is of; options come after it.
 pub const TRAFFIC: &str = "traffic";
 
 /// Everything that a search varies.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explored {
     /// Minutes that it may take.
     pub minutes: f64,
@@ -17,7 +18,7 @@ pub struct Explored {
 }
 
 /// One kind of traffic and its options.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Varied {
     /// Its name: `TCP`.
     pub name: String,
@@ -26,7 +27,7 @@ pub struct Varied {
 }
 
 /// One option that is varied.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explorable {
     /// Its name: `message size`.
     pub name: String,
@@ -39,7 +40,7 @@ pub struct Explorable {
 }
 
 /// One choice of an option.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Choice {
     /// What it is called in a table: `1 KiB`.
     pub name: String,
@@ -57,7 +58,7 @@ pub struct Choice {
 }
 
 /// How much less one choice of an option may carry than another, with nothing wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Law {
     /// As much, but for what the choice costs each message.
@@ -86,7 +87,7 @@ impl Law {
 }
 
 /// One combination of choices.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// Index of the traffic.
     pub traffic: usize,

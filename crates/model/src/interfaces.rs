@@ -1,18 +1,19 @@
 //! By which interfaces a host reaches its peers.
 
 use crate::trial::EndHost;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Interfaces of the host that narrows ran on which lead to its peers. Files have the first that is
 /// known by itself, as narrows 0.1 wrote it, and the list where there are several peers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "Stored", into = "Stored")]
 pub struct Interfaces {
     /// In order of the peers; `None` where it is not known.
     to: Vec<Option<String>>,
 }
 
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 struct Stored {
     interface: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -8,11 +8,12 @@ pub use crate::options::{
 use crate::probe::PathProbe;
 use crate::workload::Workload;
 use crate::{Bytes, Nanos};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// Where the connecting end's packets leave from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bind {
     /// Address that the end's sockets are bound to.
@@ -76,7 +77,9 @@ fn is_interface(word: &str) -> bool {
 }
 
 /// What an end of a trial does. Files and orders have the words of narrows 0.1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// It receives, or answers; the only end of a memory trial.
@@ -90,7 +93,7 @@ pub enum Role {
 }
 
 /// The time line of one run, counted from the signal to go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Timeline {
     /// Run before the window opens.
@@ -118,7 +121,7 @@ impl Timeline {
 }
 
 /// One end's work order: everything a worker needs, and nothing it could run as a command.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
     /// What the end is to do.
@@ -200,7 +203,7 @@ impl Job {
 
 /// What lets the ends of two agents meet. Their controller makes it for one run; its secret is the
 /// order's token, and it is for the order's workload.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Grant {
     /// Id of the trial that it is for.
@@ -212,7 +215,7 @@ pub struct Grant {
 }
 
 /// CPU time of one thread over the window.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadUsage {
     /// CPU it was pinned to, if any.
     pub cpu: Option<u32>,
@@ -244,7 +247,7 @@ pub struct ThreadUsage {
 }
 
 /// Sent and received by one flow (or one memory thread) over the window.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowTally {
     /// Payload bytes (memory: bytes read plus bytes written by the kernel's code).
     pub bytes: Bytes,
@@ -281,7 +284,7 @@ pub struct FlowTally {
 /// Datagrams of a stretch that both ends can tell, each counted once: at the sender those that its
 /// kernel took, at the receiver those that came, until nothing more did. The difference is what was
 /// lost, the last ones too, which gaps in the receiver's sequence numbers do not show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stretch {
     /// Which part of the transfer the datagrams belong to.
     pub of: StretchOf,
@@ -290,7 +293,7 @@ pub struct Stretch {
 }
 
 /// A stretch of a run that both ends can tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StretchOf {
     /// What was sent in the sender's window: such datagrams say so.
@@ -308,7 +311,7 @@ impl FlowTally {
 }
 
 /// A byte that did not arrive as it was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Corruption {
     /// Flow, from 0.
     pub flow: u32,
@@ -317,7 +320,7 @@ pub struct Corruption {
 }
 
 /// What became of sends that the kernel was to make without a copy (`MSG_ZEROCOPY`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ZeroCopy {
     /// Sends that the kernel said were over.
     pub completed: u64,
@@ -327,7 +330,7 @@ pub struct ZeroCopy {
 
 /// Whether another program traces that of an end (ptrace(2)): a debugger, strace, an agent that
 /// watches system calls. Each call of a traced thread may stop it twice.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Tracing {
     /// Threads of the end's process, as the window opened or closed, whichever had more.
@@ -341,7 +344,7 @@ pub struct Tracing {
 
 /// The next hop of an end's packets, as the kernel knew its link-layer address over a run: from
 /// before the warm-up until after the window. The addresses themselves are not kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NextHop {
     /// Whether it is a router, and not the other end itself.
@@ -361,7 +364,7 @@ fn is_zero(number: &u32) -> bool {
 }
 
 /// Ports of a flow, of which hashes of bundles (LAG, ECMP) choose its way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowPorts {
     /// Of this end.
     pub own: u16,
@@ -371,7 +374,7 @@ pub struct FlowPorts {
 
 /// Messages of a service that acknowledges none (UC, UD), over a whole run, warm-up and what came
 /// late included: nothing is under way any more when both ends have counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unacknowledged {
     /// Messages that the sender's device has sent.
     pub sent: u64,
@@ -388,7 +391,7 @@ impl Unacknowledged {
 }
 
 /// Bytes that passed in one slice of the window, over all flows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// Start, from the opening of the window.
     pub start_ns: Nanos,
@@ -399,7 +402,7 @@ pub struct Interval {
 }
 
 /// Everything one end reports of one run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EndReport {
     /// True length of the window at this end.
     pub window_ns: Nanos,

@@ -1,11 +1,12 @@
 //! Why an end gave no figures of its run.
 
 use crate::{Bytes, Nanos};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How far a run got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
     /// Starting the workers.
@@ -19,7 +20,7 @@ pub enum Stage {
 }
 
 /// Why an end was lost: it gave no figures of its run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lost {
     /// How far it had got.
     pub at: Stage,
@@ -28,7 +29,7 @@ pub struct Lost {
 }
 
 /// What became of an end that was lost.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "cause", rename_all = "kebab-case")]
 pub enum LostBy {
     /// The kernel killed its process for want of memory.

@@ -1,11 +1,12 @@
 //! Lines that wait in a host, as counters of the memory controllers, of the cache slices and of
 //! the root complexes told while a window was open: how many, how often, and in how many cycles.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// One event on one processor.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QueueCount {
     pub of: QueueEvent,
     /// Physical package; `None` where the kernel does not tell it.
@@ -25,7 +26,9 @@ pub struct QueueCount {
 }
 
 /// What is counted. An occupancy is the number of lines in a queue, added up over its cycles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueEvent {
     /// Cycles of the memory controllers' clock, by which their queues are counted.

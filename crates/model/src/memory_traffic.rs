@@ -4,11 +4,12 @@
 use crate::Nanos;
 use crate::memory_queues::{QueueCount, QueueEvent};
 use crate::profile::AdminOnly;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Memory traffic of one end's host over its window: all of the host's, other processes' included.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryTraffic {
     /// The processor family by whose events it was counted; `None` where nothing counted by a PMU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,7 +36,7 @@ pub struct MemoryTraffic {
 }
 
 /// Bytes of one quantity on one processor.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Count {
     pub of: Quantity,
     /// Which hardware counted the bytes.
@@ -54,7 +55,9 @@ pub struct Count {
 }
 
 /// Which hardware counted the bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum CountedBy {
     /// Counters of the memory controllers, links or cache slices (perf_event_open(2)).
@@ -65,7 +68,9 @@ pub enum CountedBy {
 }
 
 /// What is counted, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
     /// Read from memory.
@@ -112,7 +117,7 @@ impl fmt::Display for Quantity {
 }
 
 /// What could not be counted, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub enum Uncounted {
     /// The machine has no PMU of its memory controllers.
@@ -187,7 +192,7 @@ pub enum Uncounted {
 }
 
 /// What counts are held against.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MostCarried {
     /// The peak of the populated channels.

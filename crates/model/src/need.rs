@@ -1,10 +1,11 @@
 //! What a run needs of the world, and lacks.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Something that a run needs and that was not there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "need", rename_all = "kebab-case")]
 pub enum Need {
     /// The agent of a host, which cannot be spoken with any more.

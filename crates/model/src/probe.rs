@@ -3,9 +3,10 @@
 //! handshakes get through. The end that asks tells it, of both ways.
 
 use crate::{Bytes, Nanos};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PathProbe {
     /// From the end that asks, which connects, to the end that answers, which listens.
@@ -20,7 +21,7 @@ pub struct PathProbe {
 }
 
 /// What a probe found of one way. What is `None` was not tried, or gave no answer in time.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct WayProbe {
     /// The largest packet that passes whole.
@@ -51,7 +52,7 @@ pub struct WayProbe {
 }
 
 /// Trains whose packets have one mark in the IP header.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Marked {
     /// The byte of class and congestion: DSCP in the upper six bits, ECN in the lower two.
     pub class: u8,
@@ -79,7 +80,7 @@ pub const REST: Nanos = Nanos(8_000_000);
 /// The largest packet that passes whole: searched with packets that no router may fragment (IPv4
 /// DF; IPv6 always), each size sent several times (RFC 8899). All sizes are of IP packets, header
 /// included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PathMtu {
     /// MTU of the interface that the packets leave by: the largest that was tried.
     pub interface_bytes: Bytes,
@@ -106,7 +107,7 @@ impl PathMtu {
 }
 
 /// Datagrams in two fragments, beside as many that need none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fragments {
     /// Datagrams of either sort that were sent.
     pub sent: u32,
@@ -117,7 +118,7 @@ pub struct Fragments {
 }
 
 /// Packets of one size, sent back to back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Train {
     /// Size of each, IP header included.
@@ -150,7 +151,7 @@ pub struct Train {
 }
 
 /// TCP connections that were tried, each with a handshake of its own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Handshakes {
     /// Connections that were tried.
     pub tried: u32,

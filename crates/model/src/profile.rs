@@ -3,11 +3,12 @@
 //! record.
 
 use crate::Nanos;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What an end that was asked for a profile gave.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profiled {
     /// Samples were taken while the window was open.
@@ -27,7 +28,7 @@ impl Profiled {
 }
 
 /// Why an end has no profile.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NotProfiled {
     /// The kernel lets this process sample neither CPUs nor its own threads in the kernel.
@@ -96,7 +97,7 @@ impl fmt::Display for NotProfiled {
 }
 
 /// What makes a sample due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SampledBy {
     /// The processor's cycle counter: it interrupts by a non-maskable interrupt where the machine
@@ -116,7 +117,7 @@ impl SampledBy {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SampledWhat {
     /// All CPUs of the host, whatever ran on them.
@@ -126,7 +127,7 @@ pub enum SampledWhat {
 }
 
 /// Samples of one end over the window of its run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Profile {
     /// What made a sample due.
     pub by: SampledBy,
@@ -151,7 +152,7 @@ pub struct Profile {
 }
 
 /// What a profile could not see.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gap {
     /// This machine counts no cycles, as most virtual machines: the kernel's timer sampled.
@@ -206,7 +207,9 @@ impl fmt::Display for Gap {
 }
 
 /// A function that was seen in a stack.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 pub struct Function {
     /// Its name, or its address where it has none.
     pub name: String,
@@ -216,7 +219,9 @@ pub struct Function {
     pub of: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// In the kernel.
@@ -226,7 +231,9 @@ pub enum Mode {
 }
 
 /// Whose task was running when a sample was taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Task {
     /// A worker thread of this end.
@@ -249,7 +256,7 @@ impl Task {
 }
 
 /// One stack of calls.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stack {
     pub task: Task,
     /// Functions by their place in [`Profile::functions`], the innermost first.

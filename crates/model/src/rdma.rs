@@ -2,11 +2,12 @@
 
 use crate::Bytes;
 use crate::worded::worded;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What RDMA can be told beside messages and flows. A flow is a queue pair with a thread of its
 /// own.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RdmaParams {
     /// The device of the end that receives or answers.
@@ -74,7 +75,7 @@ fn only_device(place: RdmaPlace) -> RdmaPlace {
 }
 
 /// A port of a device.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RdmaPlace {
     /// The device; `None` is the one that has the end's own IP address.
@@ -160,7 +161,7 @@ impl Default for RdmaTransport {
 }
 
 /// What an end chose or was given.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RdmaEffective {
     /// Name of the device, such as `mlx5_0`.

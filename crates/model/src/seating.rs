@@ -4,13 +4,25 @@
 use crate::host::Host;
 use crate::load::Role;
 use crate::trial::{EndHost, EndSpec, Trial};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
 
 /// Nodes of one end; `None` is left to the kernel, or is not known.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 pub struct EndNodes {
     /// Node of the CPUs that its threads are bound to.
@@ -22,7 +34,9 @@ pub struct EndNodes {
 }
 
 /// Nodes of both ends, and the NIC of this host that they meet over.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct Seating {
     /// Interface of the controller's host, where one was chosen.
     pub nic: Option<String>,
@@ -35,7 +49,9 @@ pub struct Seating {
 }
 
 /// One thing that a placement can vary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Axis {
     /// Where the threads of this host's end run.

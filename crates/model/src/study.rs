@@ -8,10 +8,11 @@ use crate::study_kind::StudyKind;
 pub use crate::trial::RATE;
 use crate::trial::{EndHost, Level, NetworkPath, Trial, TrialId};
 use crate::{Bytes, Nanos};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Study {
     /// Version of the JSON inside.
     pub schema_version: u32,
@@ -98,7 +99,7 @@ impl Study {
 pub const REPEATS_MAX: u32 = 100_000;
 
 /// Name and question of a study.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Title {
     /// Name of the study, as its definition has it.
     pub name: String,
@@ -106,7 +107,7 @@ pub struct Title {
 }
 
 /// When to stop repeating.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Precision {
     /// The interval of the median lies within so many per cent of it.
@@ -125,7 +126,7 @@ fn ninety_five() -> f64 {
 /// A search for the highest rate of packets at which no more are lost than allowed: the throughput
 /// of RFC 2544 (section 26.1) and of RFC 8219 where nothing may be lost. Which rate is tried next
 /// follows from the runs that are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Search {
     /// The highest rate that is tried.
@@ -221,7 +222,7 @@ impl Search {
 }
 
 /// Sessions that a study is spread over.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Spread {
     pub sessions: u32,
@@ -230,7 +231,7 @@ pub struct Spread {
 }
 
 /// How a study wants to be read.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Reading {
     /// The factor along the axis; without it the first. Every combination of the others has a
@@ -246,7 +247,7 @@ pub struct Reading {
     pub prices: BTreeMap<String, f64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "ended", rename_all = "kebab-case")]
 pub enum Ended {
     /// Every planned run was made.
@@ -270,7 +271,7 @@ impl Ended {
 
 /// One session of a study: from a start of narrows to its end, on one boot of one host. A study of
 /// memory populations has one after each time that the machine was opened.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
     /// Number of the session, from 0.
     pub number: u32,
@@ -294,7 +295,7 @@ pub struct Session {
 }
 
 /// At which level of a factor a machine is, and who says so.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Found {
     /// The level's name.
     pub level: String,

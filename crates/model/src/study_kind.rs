@@ -1,11 +1,12 @@
 //! Which command made a study.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The command that measured a study, or read it from elsewhere; in files its word. What a study
 /// tells about its host depends on it: imported figures are of another one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", from = "String")]
 pub enum StudyKind {
     /// Runs of an application by ranks and fabric.

@@ -8,18 +8,21 @@ pub use stored::Identity;
 
 use crate::load::{CpuList, Params, Role, Timeline};
 use crate::workload::Workload;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The factor that a search adds to a study: its levels are the rates.
 pub const RATE: &str = "rate";
 
 /// Hash of everything else in the trial; the same trial has the same id on every machine.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct TrialId(pub String);
 
 /// What joins the two ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NetworkPath {
     /// No network: a memory kernel.
@@ -66,7 +69,7 @@ pub struct Trial {
 }
 
 /// An outside tool that makes a load.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Engine {
     /// Name of the tool, as studies give it.
@@ -80,7 +83,7 @@ pub struct Engine {
 }
 
 /// One factor of a cell.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Level {
     /// The factor's name.
     pub factor: String,

@@ -5,12 +5,14 @@
 use crate::Bytes;
 use crate::packets::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 use crate::units::Unit;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
 
 /// A workload. Files, orders and study files have its word (`tcp-stream`).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
+#[schemars(with = "String")]
 pub enum Workload {
     /// Messages as fast as they go, or at a pace.
     Stream(Transport),
@@ -178,7 +180,7 @@ const NAMED: [(&str, Workload); 34] = {
 };
 
 /// What a trial's figure is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
     /// Payload the receiver got, bits per second.

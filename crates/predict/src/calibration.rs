@@ -16,13 +16,14 @@ use narrows_model::trial;
 use narrows_model::workload::Metric;
 use narrows_model::workload::{Kernel, Transport, Workload};
 use narrows_stats::{Label, Summary};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A busiest thread from this share of a CPU on sets the rate.
 const CPU_FULL: f64 = 0.95;
 
 /// What a study of this host says of its resources.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Calibration {
     /// GB/s that cross the bus of one node in a copy by all its CPUs.
     pub copy_gb_s: Option<Measured>,

@@ -4,6 +4,7 @@
 
 use crate::measured::Measured;
 use narrows_stats::{LINE_BYTES, Summary};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A step to more chains that brings less is none: half of it lies within the noise of a virtual
@@ -11,7 +12,7 @@ use serde::Serialize;
 const STEP: f64 = 1.05;
 
 /// The time of a load while so many chains are followed side by side.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Chains {
     /// Chains at once, 1 or more.
     pub chains: u32,
@@ -19,7 +20,7 @@ pub struct Chains {
     pub load_ns: Measured,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct InFlight {
     /// Lines in flight at most, with the interval of both times that they are made of.
     pub lines: Measured,

@@ -2,13 +2,14 @@
 
 use narrows_model::result::Provenance;
 use narrows_stats::Summary;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A rate measured today is not exactly tomorrow's: added to every interval (assumed).
 const FROM_DAY_TO_DAY: f64 = 0.02;
 
 /// A measured figure, its interval, and of what.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Measured {
     /// The median, in the unit of what was measured.
     pub value: f64,

@@ -2,13 +2,14 @@
 
 use crate::reach::Reach;
 use crate::server::Server;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Parts that have prices.
 pub const PARTS: [&str; 2] = ["dimm", "nic"];
 
 /// A change's cost. The currency is the prices'.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Cost {
     pub total: f64,
     /// Parts, how many and at what price each.

@@ -8,10 +8,11 @@ use crate::engine::Predictor;
 use crate::resources::{Gap, Resource, Stated};
 use crate::traffic::Traffic;
 use narrows_model::result::ResourceName;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What one path should reach.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Reach {
     /// `tcp`, `rdma-write rocev2`.
     pub path: String,

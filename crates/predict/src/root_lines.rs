@@ -8,6 +8,7 @@ use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndHost, NetworkPath};
 use narrows_model::workload::Workload;
 use narrows_stats::{MemoryUse, QueueUse, Summary};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A cell from this share of the most lines on has all of them in flight: a mean over the window
@@ -20,7 +21,7 @@ const CELLS_LEAST: usize = 3;
 const LONGER: f64 = 1.25;
 
 /// What one cell had in flight.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RootCell {
     /// The cell's label.
     pub cell: String,
@@ -31,7 +32,7 @@ pub struct RootCell {
 }
 
 /// All cells of a study in which devices wrote to this host's memory and next to nothing was read.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RootLines {
     /// The processor's family; `None` where it is not known.
     family: Option<String>,

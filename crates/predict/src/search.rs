@@ -10,6 +10,7 @@ use crate::server::Server;
 use crate::traffic::Traffic;
 pub use kit::{Batch, Kit, NoKit};
 use narrows_dimm::platform::Platform;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -36,7 +37,7 @@ impl fmt::Display for Unsearchable {
 }
 
 /// One population of a search.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Found {
     /// Modules of every channel by socket.
     pub modules: Vec<Vec<u32>>,

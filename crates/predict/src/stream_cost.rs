@@ -6,13 +6,14 @@
 //! other.
 
 use crate::measured::Measured;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Sizes so near each other are one.
 const SAME_SIZE: f64 = 1.01;
 
 /// A stream of one message size.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Point {
     /// Payload of a message.
     pub message_bytes: f64,
@@ -27,7 +28,7 @@ impl Point {
 }
 
 /// Streams of one protocol, by message size.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct StreamCost {
     points: Vec<Point>,
 }

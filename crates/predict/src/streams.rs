@@ -9,6 +9,7 @@ use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndHost, EndSpec, NetworkPath, Trial};
 use narrows_model::workload::Workload;
 use narrows_stats::Summary;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashSet;
 
@@ -27,7 +28,7 @@ pub(crate) enum Crowd {
 }
 
 /// So many streams together.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Together {
     /// Number of streams; a fraction lies between two numbers that were measured.
     pub streams: f64,
@@ -36,7 +37,7 @@ pub struct Together {
 }
 
 /// What several streams reached over what one did, by their number.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Adding {
     points: Vec<Together>,
 }

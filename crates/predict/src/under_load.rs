@@ -8,6 +8,7 @@ use narrows_model::load::Role;
 use narrows_model::study::StoredStudy;
 use narrows_model::workload::Workload;
 use narrows_stats::{Label, Summary};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 
@@ -39,7 +40,7 @@ const POINTS_LEAST: usize = 4;
 const IDLE_MOST: f64 = 0.1;
 
 /// Latency beside reads at one rate.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Point {
     /// Share in use of what the channels reach with reads, 0 to 1.
     pub used: f64,
@@ -50,7 +51,7 @@ pub struct Point {
 }
 
 /// The curve of one node of a host, by the share in use.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct UnderLoad {
     points: Vec<Point>,
 }

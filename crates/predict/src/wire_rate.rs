@@ -5,6 +5,7 @@ use crate::reach::Reach;
 use crate::resources::CORE_HALF;
 use crate::traffic::Traffic;
 use narrows_model::result::ResourceName;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 
@@ -12,7 +13,7 @@ use std::fmt;
 pub const FULL: f64 = 0.995;
 
 /// What a server does of the wire's rate.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
 pub enum Verdict {
     /// All of it, over the whole range of what each resource allows.

@@ -2,6 +2,7 @@
 
 use crate::class::{Class, Table};
 use narrows_model::profile::{Profile, Stack, Task};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ const SYSTEM_CALLS: [&str; 5] =
     ["__x64_sys_", "__arm64_sys_", "__se_sys_", "__do_sys_", "__ia32_sys_"];
 
 /// One class's part of an end's CPU time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ClassShare {
     /// Class that the samples fell into.
     pub class: Class,
@@ -29,7 +30,7 @@ pub struct ClassShare {
 }
 
 /// One function's part, itself and not what it calls.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FunctionShare {
     /// Name of the function, as its symbol has it.
     pub name: String,
@@ -40,7 +41,7 @@ pub struct FunctionShare {
 }
 
 /// A part that has a name.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct NamedShare {
     pub name: String,
     /// Part of all that counts, 0 to 1.
@@ -71,7 +72,7 @@ impl Counted {
 }
 
 /// What an end's CPU time went into, over all runs of a trial.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Breakdown {
     /// Samples that count.
     pub samples: u64,

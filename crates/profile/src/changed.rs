@@ -6,6 +6,7 @@ use narrows_model::load::Role;
 use narrows_model::profile::{Profile, Profiled};
 use narrows_model::record::Record;
 use narrows_model::study::StoredStudy;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const CONFIDENCE: f64 = 0.95;
 
 /// The difference of one class's share.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Changed {
     /// Class that the samples fell into.
     pub class: Class,
@@ -36,12 +37,13 @@ impl Changed {
 }
 
 /// The differences of one end of a trial.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct EndChanged {
     /// Label of the trial before.
     pub label: String,
     /// End whose CPUs were sampled.
     #[serde(serialize_with = "in_words")]
+    #[schemars(with = "String")]
     pub role: Role,
     /// Runs with a profile, before and after.
     pub runs: (u32, u32),

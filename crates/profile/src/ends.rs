@@ -6,13 +6,15 @@ use narrows_model::load::{EndReport, Role};
 use narrows_model::profile::{Gap, NotProfiled, Profile, Profiled, SampledBy, SampledWhat};
 use narrows_model::record::{Outcome, Record};
 use narrows_model::study::StoredStudy;
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 /// What one end of a trial spent its CPU time on.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct EndProfile {
     /// End whose CPUs were sampled.
     #[serde(serialize_with = "in_words")]
+    #[schemars(with = "String")]
     pub role: Role,
     /// Runs with a profile of it.
     pub runs: u32,
@@ -36,7 +38,7 @@ pub struct EndProfile {
 }
 
 /// The profiles of both ends of a trial.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TrialProfile {
     /// Label of the trial that was sampled.
     pub label: String,

@@ -6,11 +6,12 @@ use crate::{table, words};
 use narrows_model::Bytes;
 use narrows_model::host::Host;
 use narrows_predict::bus::{Buffer, DIRECT, Moves, Way, copied};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
 
 /// One path, with the least that it needs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PathTraffic {
     pub path: String,
     /// Memory bytes per network byte at the end that sends: from all cached to nothing cached.
@@ -34,7 +35,7 @@ const LOADS: [(&str, &str); 5] = [
 ];
 
 /// Memory bytes a payload byte of both ends together, as counted with a modelled cache.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Modelled {
     pub path: &'static str,
     /// Size of the cache, its ways, and of these those that devices' writes may take.
@@ -83,7 +84,7 @@ fn modelled_text(all: &[Modelled]) -> String {
     table::lines(&rows, |at| at > 0)
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BusTraffic {
     /// The last-level caches of the host together; 0 where they are not known.
     pub cache_bytes: Bytes,

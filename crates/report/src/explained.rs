@@ -6,6 +6,7 @@ use narrows_explain::names;
 use narrows_model::result::{Estimate, ResourceAt};
 use narrows_model::workload::{Metric, Workload};
 use narrows_stats::{Label, Summary, Value, median};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -13,7 +14,7 @@ use std::fmt::Write;
 const NEAR: f64 = 0.1;
 
 /// What is known of one cell.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ExplainedCell {
     /// The trial's label: `tcp-stream`.
     pub label: String,
@@ -39,7 +40,7 @@ pub struct ExplainedCell {
 }
 
 /// Whether a cell is explained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// As expected, within its range or a tenth.

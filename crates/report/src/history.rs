@@ -12,6 +12,7 @@ use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Trial, TrialId};
 use narrows_model::workload::Metric;
 use narrows_stats::{Summary, Turn, files_for, summarise, suspected, told_below, turns};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Files in the order in which they were measured, and the figures that they have.
@@ -31,7 +32,7 @@ struct File {
 }
 
 /// One figure over files: of one cell between the same hosts.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Course {
     /// The cell's label.
     pub cell: String,
@@ -51,7 +52,7 @@ pub struct Course {
 }
 
 /// What one file says of a figure.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Point {
     /// Path of the file.
     pub file: String,

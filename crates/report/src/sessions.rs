@@ -2,10 +2,11 @@
 
 use crate::{Analysis, words};
 use narrows_stats::{Covers, Reproducibility, SESSIONS_MIN, Summary};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What the intervals of a study's figures cover.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Coverage {
     /// Sessions that the runs were made in.
     pub sessions: u32,

@@ -8,10 +8,11 @@
 
 use crate::order::{median, quantile};
 use narrows_model::probe::{Train, WayProbe};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What is known of a number: the least and the largest of several measurements, and their middle.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Range {
     /// The least of them.
     pub low: f64,
@@ -22,7 +23,7 @@ pub struct Range {
 }
 
 /// What becomes of bursts on a way.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "known", rename_all = "kebab-case")]
 pub enum Bursts {
     /// They come whole.
@@ -37,7 +38,7 @@ pub enum Bursts {
 }
 
 /// A way that carries only so much of a burst.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Limited {
     /// Bits per second of IP packets that pass for long; `None` where no pace that was tried was
     /// above it without being far above it.

@@ -10,10 +10,11 @@
 
 use narrows_model::Nanos;
 use narrows_model::probe::{Train, WayProbe};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What trains say of a way, in bits per second of IP packets.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "known", rename_all = "kebab-case")]
 pub enum Capacity {
     /// Packets came more slowly than they were sent.

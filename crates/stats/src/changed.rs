@@ -8,10 +8,11 @@ use narrows_model::result::Estimate;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Trial, TrialId};
 use narrows_model::units::Unit;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Changed {
     pub change: Change,
     /// The trial that changes it.
@@ -25,7 +26,7 @@ pub struct Changed {
 }
 
 /// What is said of a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Moved {
     /// Up by a tenth or more, with its whole interval.

@@ -3,10 +3,11 @@
 use crate::order::{median, sorted};
 use crate::rank::{Ratio, cliffs_delta, mann_whitney, ratio};
 use crate::sessions::{Covers, SESSIONS_MIN, mean, squares};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
     /// Better by more than the margin, the whole interval.
@@ -20,7 +21,7 @@ pub enum Change {
 }
 
 /// One cell compared.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Compared {
     /// Median of the earlier study's runs, in the cell's unit.
     pub before: f64,

@@ -2,10 +2,11 @@
 
 use narrows_model::load::{Corruption, Role};
 use narrows_model::record::Record;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A run whose bytes were compared with what was sent and differed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Corrupted {
     /// Repeat of the run within its cell, from 0.
     pub repeat: u32,

@@ -11,10 +11,11 @@ use narrows_model::result::Estimate;
 use narrows_model::trial::Trial;
 use narrows_model::units::Unit;
 use narrows_model::workload::Workload;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One of two directions, over all runs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Direction {
     /// Interface that its packets leave by; `None` where it is not known.
     pub from: Option<String>,

@@ -10,13 +10,14 @@ use narrows_model::result::Estimate;
 use narrows_model::trial::Trial;
 use narrows_model::units::Unit;
 use narrows_model::workload::Metric;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Confidence of the intervals.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
 /// One run's value.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Value {
     /// In the metric's unit.
     pub value: f64,

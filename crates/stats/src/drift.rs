@@ -5,6 +5,7 @@ use crate::rank::{kruskal_wallis, spearman};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Fewest runs that a trend is looked for in.
@@ -26,7 +27,7 @@ pub struct Placed {
 }
 
 /// A step in time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
     /// Index of the first run after it, over all runs in time.
     pub at: usize,
@@ -37,7 +38,7 @@ pub struct Step {
 }
 
 /// What time and order did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Drift {
     /// Runs looked at.
     pub runs: usize,

@@ -6,6 +6,7 @@
 //! either side of it the next is looked for.
 
 use crate::drift;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Less than this is no news, however certain.
@@ -18,7 +19,7 @@ const SHUFFLED_LEAST: f64 = 0.001;
 const FILES_MAX: usize = 50;
 
 /// A step of a figure in time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Turn {
     /// Index of the first file after it.
     pub at: usize,

@@ -1,9 +1,10 @@
 //! What a figure must not be taken for.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a figure must not be taken for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Label {
     /// Over the loopback device: not a network result.

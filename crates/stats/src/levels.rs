@@ -4,6 +4,7 @@
 use crate::order::{median, sorted};
 use crate::rank::{brunner_munzel, kruskal_wallis, mann_whitney};
 use crate::resample::Equivalence;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ pub const ERROR_SHARE: f64 = 0.05;
 pub const RUNS_MIN: usize = 6;
 
 /// Cells that reach about the same.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Level {
     /// Indices of the cells, lowest median first.
     pub cells: Vec<usize>,
@@ -26,7 +27,7 @@ pub struct Level {
 }
 
 /// Why no levels are claimed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Doubt {
     /// The omnibus test does not tell that any cell differs.
@@ -38,7 +39,7 @@ pub enum Doubt {
 }
 
 /// What is claimed of the levels.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Levels {
     /// Fewer than two cells have the runs that a test takes.
@@ -62,7 +63,7 @@ pub enum Levels {
 }
 
 /// Levels, and what they rest on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Grouping {
     #[serde(flatten)]
     pub levels: Levels,

@@ -8,6 +8,7 @@ use narrows_model::load::{EndReport, FlowTally, Stretch};
 use narrows_model::reading::{Counter, keys};
 use narrows_model::record::Record;
 use narrows_model::trial::Trial;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Bytes of a UDP header and of an Ethernet header.
@@ -15,7 +16,7 @@ const UDP_BYTES: u64 = 8;
 const ETHERNET_BYTES: u64 = 14;
 
 /// Where datagrams went, sums over all runs and both directions.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Loss {
     /// Received, of those that both ends count; in records of older versions, in the receiver's
@@ -58,7 +59,7 @@ pub struct Loss {
 }
 
 /// A place where datagrams are lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossPlace {
     /// The receiver's socket, which takes none whose checksum is wrong.

@@ -4,6 +4,7 @@
 use crate::median;
 use narrows_model::memory_queues::QueueEvent;
 use narrows_model::memory_traffic::{MemoryTraffic, Quantity};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ const FEW_READS_SHARE: f64 = 0.05;
 
 /// What waited on one processor, medians over the runs in which it was counted. A time in a queue
 /// is its occupancy over what entered it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QueueUse {
     /// Physical package; `None` where the kernel does not tell it.
     pub processor: Option<u32>,

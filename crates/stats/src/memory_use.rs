@@ -9,11 +9,12 @@ use narrows_model::Nanos;
 use narrows_model::load::{EndReport, Role};
 use narrows_model::memory_traffic::{MemoryTraffic, Quantity, Uncounted};
 use narrows_model::units::Unit;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// Memory traffic of one end's host, medians over the runs in which it was counted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryUse {
     /// End on whose host it was counted.
     pub end: Role,
@@ -66,7 +67,7 @@ pub struct MemoryUse {
 }
 
 /// What the last-level cache did not hold of what the cores of a processor asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheMissed {
     /// Physical package; `None` where the kernel does not tell it.
     pub processor: Option<u32>,
@@ -76,7 +77,7 @@ pub struct CacheMissed {
 
 /// Bytes for each byte of payload: the median of the runs and its interval of 95 %, or with too few
 /// runs for one their range.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PerByte {
     /// Median of the runs.
     pub value: f64,

@@ -14,11 +14,12 @@ use narrows_model::record::{Outcome, Record};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndHost, Trial};
 use narrows_model::units::Unit;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// From which figures on a pair is looked at again.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
     /// Times the least latency.
     pub latency_times: f64,
@@ -49,7 +50,7 @@ pub fn is_time(unit: Unit) -> bool {
 }
 
 /// One run of a pair.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Look {
     /// The round that it was in.
     pub round: u32,
@@ -59,7 +60,7 @@ pub struct Look {
     pub value: Option<f64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// Within the limits.
@@ -73,7 +74,7 @@ pub enum State {
 }
 
 /// One pair, from a host to another.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeshPair {
     /// Place of the host that sent.
     pub from: usize,
@@ -105,7 +106,7 @@ impl MeshPair {
 }
 
 /// Windows of one round.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Round {
     /// Its number, from 0.
     pub round: u32,
@@ -125,7 +126,7 @@ impl Round {
 }
 
 /// A mesh, evaluated.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mesh {
     pub unit: Unit,
     /// Pairs in order of their hosts.

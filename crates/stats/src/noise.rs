@@ -4,10 +4,11 @@ use crate::total;
 use narrows_model::load::EndReport;
 use narrows_model::reading::{Readings, keys};
 use narrows_model::record::Record;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Share of the host's CPU time that others took during a run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Noise {
     /// User and system time that is not our own processes', of all CPUs' time.
     pub foreign_share: f64,

@@ -2,10 +2,11 @@
 
 use narrows_model::result::{Estimate, Method};
 use narrows_model::units::Unit;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Five numbers and the outliers, by Tukey's rule.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BoxPlot {
     /// Smallest value that is no outlier: the lower whisker ends on data.
     pub whisker_low: f64,

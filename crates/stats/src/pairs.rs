@@ -10,13 +10,14 @@ use narrows_model::study::StoredStudy;
 use narrows_model::trial::{EndHost, Trial};
 use narrows_model::units::Unit;
 use narrows_model::workload::Metric;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A run whose windows have a smaller share in common has no sum.
 pub const OVERLAP_MIN: f64 = 0.5;
 
 /// One trial of many pairs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pairs {
     /// The trial's label.
     pub label: String,
@@ -35,7 +36,7 @@ pub struct Pairs {
 }
 
 /// The slowest of many pairs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Slowest {
     /// Which pair, from 0.
     pub pair: usize,
@@ -46,7 +47,7 @@ pub struct Slowest {
 }
 
 /// What came from one end to another.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PairRate {
     /// Host of the end that sent.
     pub from: EndHost,

@@ -9,6 +9,7 @@ use narrows_model::load::Role;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{NetworkPath, Trial};
 use narrows_model::workload::Metric;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 pub const PATH: &str = "path";
 
 /// What a path leads through.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "what")]
 pub enum InsidePath {
     /// From memory of a node through a device and back.
@@ -32,7 +33,7 @@ pub enum InsidePath {
 }
 
 /// How far memory is from a device, or a device from another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "is", content = "of")]
 pub enum Away {
     /// At the same node.
@@ -46,7 +47,7 @@ pub enum Away {
 }
 
 /// A kind of card: what must be the same of two that should reach the same.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Card {
     /// Vendor and device; of what is not on PCI the driver or sort.
     pub name: String,
@@ -57,7 +58,7 @@ pub struct Card {
 }
 
 /// What two paths have in common that should reach the same.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Likeness {
     /// The cards that it goes through: one of loop-back, else two.
     pub cards: Vec<Card>,
@@ -67,7 +68,7 @@ pub struct Likeness {
 }
 
 /// What is to be said of a path beside its likes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "is")]
 pub enum Standing {
     /// There is no other path of its sort.
@@ -87,7 +88,7 @@ pub enum Standing {
 }
 
 /// A path under one test.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PathCell {
     /// Index of its trial and summary.
     pub trial: usize,
@@ -100,7 +101,7 @@ pub struct PathCell {
 }
 
 /// One test over several paths.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PathTest {
     /// Levels of the factors that are no paths.
     pub name: String,

@@ -3,12 +3,13 @@
 use crate::total;
 use narrows_model::Nanos;
 use narrows_model::load::EndReport;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Round-trip times of all runs of a trial together, each to the upper edge of its histogram bucket
 /// (buckets are less than 1 % wide). A percentile with fewer than ten samples beyond it is `None`:
 /// it would be one packet's story.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Percentiles {
     /// Round trips counted.
     pub count: u64,

@@ -15,6 +15,7 @@ use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Level, Trial};
 use narrows_model::units::Unit;
 use narrows_model::workload::Metric;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const ERROR_SHARE: f64 = 0.05;
 
 /// What is moved between two placements that are alike in all else.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Move {
     /// One thing alone.
@@ -43,7 +44,7 @@ pub enum Move {
 }
 
 /// What a move does to a test's figure.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
     pub of: Move,
     /// Node from which it is moved, where it is one thing.
@@ -58,7 +59,7 @@ pub struct Effect {
 }
 
 /// What may be said of an effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cost {
     /// It makes the figure worse by more than 5 %, with its whole interval.
@@ -74,7 +75,7 @@ pub enum Cost {
 }
 
 /// A placement's figure by that of the first one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Against {
     /// Of runs of the same block; its interval holds for itself alone.
     pub ratio: Estimate,
@@ -82,7 +83,7 @@ pub struct Against {
 }
 
 /// One placement of one test.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PlacedCell {
     /// Index of its trial and summary.
     pub trial: usize,
@@ -97,7 +98,7 @@ pub struct PlacedCell {
 
 /// What a whole host did while a test's window was open, medians over runs; `None` where it was
 /// not counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct HostLoad {
     /// Share of the CPU time of all its CPUs that was used, 0 to 1.
     pub cpu_share: Option<f64>,
@@ -147,7 +148,7 @@ fn per_second(end: &EndReport, bytes: fn(&MemoryTraffic) -> Option<u64>) -> Opti
 }
 
 /// A test, run in several placements.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PlacedTest {
     /// Its name: levels of the factors that are no places.
     pub name: String,

@@ -168,7 +168,9 @@ fn thinned(sorted: &[f64]) -> Vec<f64> {
 }
 
 /// How many times larger one side is than the other.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Ratio {
     /// The Hodges-Lehmann estimate of the quotient.
     pub value: f64,

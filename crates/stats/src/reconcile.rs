@@ -16,6 +16,7 @@ use narrows_model::reading::{Counter, Moment, Scope, Source, keys};
 use narrows_model::record::{Outcome, Record};
 use narrows_model::trial::{EndHost, NetworkPath, Trial};
 use narrows_model::workload::Metric;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Payload may exceed what was carried by this share before its figure is mended or refused.
@@ -36,7 +37,7 @@ const DATAGRAM_MEMORY_BYTES: u64 = 512;
 const LOT: u64 = 4;
 
 /// One run's payload beside everything else that saw it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reconciled {
     /// Repeat of the run within its cell, from 0.
     pub repeat: u32,
@@ -47,7 +48,7 @@ pub struct Reconciled {
 }
 
 /// What one end counted, and what is known beside it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
     /// The end that counted.
     pub end: Role,
@@ -82,7 +83,7 @@ fn is_first(pair: &u32) -> bool {
 }
 
 /// Datagrams in the sockets of an end, by the memory that they take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Waited {
     /// Kernel memory of those that waited as the window opened.
     pub opening_memory_bytes: u64,
@@ -93,7 +94,7 @@ pub struct Waited {
 }
 
 /// What follows for a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {
     /// All agree, within the error bound.
@@ -123,7 +124,7 @@ pub enum Verdict {
     },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Than {
     Interface,
@@ -132,7 +133,7 @@ pub enum Than {
 }
 
 /// Why a run cannot be reconciled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Missing {
     /// An older version made it, and did not note when the counters were read.

@@ -6,6 +6,7 @@ use narrows_model::result::{Estimate, Method};
 use narrows_model::units::Unit;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -144,7 +145,7 @@ fn each_choice(values: &[f64], k: usize, mut call: impl FnMut(&[f64], &[f64])) {
 
 /// Whether several cells are equal within a margin: a claim by itself, not the absence of a
 /// difference.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Equivalence {
     /// The margin, as a share: 0.02 allows medians 2 % apart.
     pub margin: f64,

@@ -13,6 +13,7 @@ use narrows_model::options::packets::BURST;
 use narrows_model::record::{Outcome, Record};
 use narrows_model::study::{RATE, Search, StoredStudy};
 use narrows_model::trial::{Level, Trial};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The share of a rate from which on a sender has kept it, as of any other load.
@@ -55,7 +56,7 @@ impl Searched {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SearchEnd {
     /// The border is known.

@@ -9,6 +9,7 @@ use crate::order::median;
 use narrows_model::Nanos;
 use narrows_model::record::Record;
 use narrows_model::study::StoredStudy;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::collections::BTreeMap;
@@ -63,7 +64,7 @@ impl Sessions {
 }
 
 /// What a median's interval, or a comparison, covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Covers {
     /// Runs of one session, or of the few that were made: another session may lie outside.
@@ -84,7 +85,7 @@ impl Covers {
 
 /// What another session on the same machine would measure, with 95 % confidence: from the scatter
 /// between sessions beside that within them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reproducibility {
     /// Sessions that it rests on.
     pub sessions: u32,

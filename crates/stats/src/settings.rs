@@ -4,10 +4,11 @@ use narrows_model::Bytes;
 use narrows_model::load::{Effective, Role};
 use narrows_model::record::Record;
 use narrows_model::trial::{EndHost, EndSpec, Trial};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What one end read back.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EndSettings {
     pub role: Role,
     /// The host that it ran on.
@@ -31,14 +32,14 @@ pub struct PairSettings {
 
 /// The settings of every measured end of a cell. In JSON the first pair's are `effective` too, as
 /// they were before there were more.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "StoredSettings", into = "StoredSettings")]
 pub struct SettingsInForce {
     /// Senders in the order of the trial's pairs, then receivers.
     ends: Vec<EndSettings>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 struct StoredSettings {
     effective: Effective,
     sink_receive_buffer_bytes: Option<Bytes>,

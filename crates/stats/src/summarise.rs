@@ -24,6 +24,7 @@ use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
 use narrows_model::units::Unit;
 use narrows_model::workload::{Metric, Workload};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the summary of a trial takes of its study.
@@ -64,7 +65,7 @@ pub fn summarise(study: &StoredStudy) -> Vec<Summary> {
 }
 
 /// What the copy to the program costs: the same stream with and without it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CopyShare {
     /// The ordinary trial.
     pub trial: String,

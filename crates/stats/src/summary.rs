@@ -17,10 +17,11 @@ use narrows_model::record::Lost;
 use narrows_model::result::Estimate;
 use narrows_model::trial::NetworkPath;
 use narrows_model::workload::{Metric, Workload};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// CPU use of a network trial, medians over its runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuUse {
     /// Busiest sender thread: share of one CPU; `None` where that end tells nothing.
     #[serde(rename = "source_share")]
@@ -47,7 +48,7 @@ pub struct CpuUse {
 }
 
 /// What one trial's records say.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// The trial's label.
     pub label: String,

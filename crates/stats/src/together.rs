@@ -7,10 +7,11 @@ use narrows_model::result::Estimate;
 use narrows_model::study::StoredStudy;
 use narrows_model::units::Unit;
 use narrows_model::workload::Metric;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What trials that ran at once reached together, run by run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Together {
     /// Sum of the trials' goodputs.
     pub estimate: Estimate,

@@ -6,11 +6,12 @@ use crate::{median, total};
 use narrows_model::Bytes;
 use narrows_model::load::{EndReport, Unacknowledged, ZeroCopy};
 use narrows_model::reading::{Scope, Source, keys};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// System calls and packets a second, medians over runs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Traffic {
     /// Payload that the sender handed to its kernel.
     pub sent_bits_per_second: Option<f64>,
@@ -82,7 +83,7 @@ fn calls(end: &EndReport) -> Option<f64> {
 }
 
 /// How busy one CPU of a host was.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BusyCpu {
     /// The kernel's number of the CPU.
     pub cpu: u32,
@@ -91,7 +92,7 @@ pub struct BusyCpu {
 }
 
 /// The busiest CPUs of both ends' hosts, the busiest first.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BusyCpus {
     /// Of the sender's host.
     #[serde(rename = "source")]
@@ -151,7 +152,7 @@ fn shares_of(end: &EndReport) -> BTreeMap<u32, f64> {
 }
 
 /// What measuring itself cost, in CPUs: the most of all runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overhead {
     /// The thread that keeps the time line and reads the counters, of the end where it is more.
     pub keeper_cpus: Option<f64>,

@@ -31,13 +31,14 @@ pub use servers::ServerRow;
 pub use template::TEMPLATE;
 
 pub use refused::Refused;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use toml::{Table as Fields, Value};
 
 /// What kind of statement a figure beside a published one is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Computed without this row.
@@ -66,7 +67,7 @@ impl Kind {
 }
 
 /// One published figure and what the model says.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Comparison {
     /// The row, in words.
     pub row: String,
@@ -126,7 +127,7 @@ impl Comparison {
 }
 
 /// One parameter of the model.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Parameter {
     /// As the fit calls it: `m`, `g`, `r`, `q`.
     pub name: &'static str,
@@ -140,7 +141,7 @@ pub struct Parameter {
 }
 
 /// What the model says of a group of tables.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Answer {
     /// The question: `kernel sockets by population`.
     pub question: &'static str,
@@ -224,7 +225,7 @@ const PACKETS: &[(&str, f64)] = &[("mpps", 1e6), ("kpps", 1e3), ("pps", 1.0)];
 const LATENCIES: &[(&str, f64)] = &[("ns", 1.0)];
 
 /// Whether constants of the model were chosen with a table in view.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Calibration {
     /// Nothing was chosen with it in view: what the model says of it is a test.

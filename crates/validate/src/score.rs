@@ -5,10 +5,11 @@
 //! is asked of, the figures with nothing fitted stand here.
 
 use super::{Answer, Calibration, Comparison, Kind, Table, figures, predict};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Figures of one question from tables of one part.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Family {
     /// The question that their rows ask.
     pub question: &'static str,

@@ -3,10 +3,11 @@
 
 use crate::{Comparison, Row};
 use narrows_predict::wire_rate::Verdict;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// One server, or one slot of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ServerRow {
     /// As the table calls it, its processor where that is in the name.
     pub server: String,

@@ -1,5 +1,6 @@
 //! Names of memory channels.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::fmt;
@@ -7,7 +8,9 @@ use std::fmt;
 /// A channel within its socket, by whoever numbered it: boards print labels, drivers count the
 /// channels of each controller, some firmware those of each node. They compare as they are
 /// numbered, 9 before 10. Files hold the text, which reads back as the same.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(from = "String", into = "String")]
 pub enum ChannelId {
     /// `A`, `3`: unique in the socket.

@@ -3,10 +3,11 @@
 use super::Wait;
 use crate::Bytes;
 use crate::rdma::RdmaEffective;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What is set on the sockets, read back after it was asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Effective {
     /// Congestion control in use (TCP).
     pub congestion: Option<String>,
@@ -69,7 +70,7 @@ pub struct Effective {
 }
 
 /// A version of the Internet Protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum IpVersion {
     /// IPv4 (RFC 791), with its field of type of service.

@@ -1,11 +1,12 @@
 //! What options are told, by their keys.
 
 use super::value::Value;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// What options of one section are told, by key.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Options(BTreeMap<&'static str, Value>);
 

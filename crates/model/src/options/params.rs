@@ -4,10 +4,11 @@ use super::Options;
 use crate::Bytes;
 use crate::rdma::RdmaParams;
 use crate::worded::worded;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a workload needs to know. Every field is set; defaults are made by the plan, not here.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 pub struct Params {
     /// Bytes a write, a datagram, a request and its response.
     pub message_bytes: Bytes,
@@ -104,7 +105,7 @@ impl Params {
 }
 
 /// What a stream can be told beside messages and flows.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StreamParams {
     /// The end that listens sends, and the end that connects receives.
@@ -135,7 +136,7 @@ impl StreamParams {
 }
 
 /// What round trips can be told beside messages and flows.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TripParams {
     /// Bytes of a response; `None` is those of the request.
@@ -165,7 +166,7 @@ impl Wait {
 }
 
 /// What sockets can be told.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SocketParams {
     /// How threads wait for bytes; `None` blocks.
@@ -180,7 +181,7 @@ pub struct SocketParams {
 }
 
 /// What a memory kernel can be told beside threads and working set.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryParams {
     /// Node that the buffers are taken from; `None` leaves it to the kernel, which takes the node
@@ -196,7 +197,7 @@ pub struct MemoryParams {
 }
 
 /// Which CPUs an end's threads run on, by a [`Binding`]. Empty: not pinned.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct CpuList(pub Vec<u32>);
 
@@ -208,7 +209,7 @@ impl CpuList {
 }
 
 /// How an end's threads are bound to its CPUs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Binding {
     /// Thread i to entry i modulo the length.

@@ -7,10 +7,11 @@ use super::{
 use crate::Bytes;
 use crate::rdma::RdmaParams;
 use crate::workload::Workload;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// All fields in the order that ids of trials are made of.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StoredParams {
     message_bytes: Bytes,
@@ -37,7 +38,7 @@ pub struct StoredParams {
 }
 
 /// The background load of a trial with one such load.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StoredLoad {
     pub kind: Workload,

@@ -2,13 +2,15 @@
 
 use crate::packets::PacketRate;
 use crate::{BitsPerSecond, Bytes};
+use schemars::JsonSchema;
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
 /// What an option is told.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(with = "InJson")]
 pub enum Value {
     /// On or off.
     Switch(bool),
@@ -44,6 +46,16 @@ impl fmt::Display for Value {
             Self::Text(text) => text.fmt(f),
         }
     }
+}
+
+/// A value as JSON has it.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "for the schema alone")]
+enum InJson {
+    Switch(bool),
+    Number(f64),
+    Text(String),
 }
 
 impl Serialize for Value {

@@ -3,6 +3,7 @@
 //! thousand.
 
 use super::{Counter, Gauge, Key, Kind, Moment, Scope, Source, Unit};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +12,9 @@ use std::sync::Arc;
 pub type Words = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// What counters told of one run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(into = "Words")]
+#[schemars(from = "Words")]
 pub struct Readings {
     /// In order, each once.
     pub(super) keys: Arc<Vec<Key>>,

@@ -2,10 +2,11 @@
 
 use super::{Estimate, Provenance, ResourceAt};
 use crate::workload::{RdmaVerb, Transport, Workload};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Ceiling {
     pub resource: ResourceAt,
     /// Most payload it can carry.
@@ -20,7 +21,8 @@ pub struct Ceiling {
 }
 
 /// A resource that cannot be stated, and what is missing for it; programs read `RESOURCE: WHY`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "String")]
 pub struct Unstated {
     /// The resource whose ceiling nobody can state, and at which end.
     pub resource: ResourceAt,
@@ -41,7 +43,8 @@ impl Serialize for Unstated {
 }
 
 /// Where what is predicted goes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
+#[schemars(with = "String")]
 pub enum PredictedPath {
     /// Between two agents' hosts, by their names.
     Between([String; 2]),
@@ -87,7 +90,7 @@ impl Serialize for PredictedPath {
 }
 
 /// What a path should reach.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(into = "Written")]
 pub struct Prediction {
     pub path: PredictedPath,
@@ -139,7 +142,7 @@ impl Prediction {
 }
 
 /// A prediction as programs read it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Written {
     path: PredictedPath,
     protocol: String,

@@ -6,7 +6,8 @@ use std::fmt;
 
 /// A resource of one host, or of the path that leaves it. A stream has the rate of the one that
 /// allows the least; a round trip has the sum of their times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
+#[schemars(with = "String")]
 pub enum ResourceName {
     /// The link between two processors, where its rate is not known.
     BetweenProcessors,

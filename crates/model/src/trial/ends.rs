@@ -3,10 +3,11 @@
 use crate::Bytes;
 use crate::load::{Bind, Binding, CpuList, Role};
 use crate::workload::Workload;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Where an end's threads and buffers are on its host.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Placement {
     /// CPUs of its threads; empty: not pinned.
@@ -44,7 +45,18 @@ impl Placement {
 
 /// The host that an end runs on.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum EndHost {
@@ -57,7 +69,7 @@ pub enum EndHost {
 }
 
 /// What an end does that loads its host's memory.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryLoad {
     pub kind: Workload,
@@ -68,7 +80,7 @@ pub struct MemoryLoad {
 }
 
 /// One end of a trial.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EndSpec {
     pub role: Role,

@@ -5,10 +5,12 @@
 use super::{EndHost, EndSpec, Engine, Level, MemoryLoad, NetworkPath, Placement, Trial, TrialId};
 use crate::load::{Bind, Binding, CpuList, Params, Role, StoredLoad, StoredParams, Timeline};
 use crate::workload::Workload;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::ser::SerializeTuple;
 use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 struct StoredPlace {
     sink: CpuList,
     source: CpuList,
@@ -121,7 +123,7 @@ impl From<Stored> for Trial {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Storing<'a> {
     id: &'a TrialId,
     label: &'a str,
@@ -139,6 +141,16 @@ struct Storing<'a> {
     /// Where the place does not say it all.
     #[serde(skip_serializing_if = "Option::is_none")]
     ends: Option<&'a [EndSpec]>,
+}
+
+impl JsonSchema for Trial {
+    fn schema_name() -> Cow<'static, str> {
+        "Trial".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Storing::json_schema(generator)
+    }
 }
 
 impl Serialize for Trial {

@@ -16,6 +16,7 @@ use crate::engine::Predictor;
 use crate::said::Known;
 use crate::traffic::Traffic;
 use narrows_model::result::{Provenance, ResourceName, Unstated};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
@@ -58,7 +59,7 @@ pub mod symbols {
 }
 
 /// A number in a resource's arithmetic.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Parameter {
     /// As the arithmetic calls it: `eta`, `m`, `MTU`.
     pub name: &'static str,
@@ -67,11 +68,12 @@ pub struct Parameter {
     /// Empty for shares and counts.
     pub unit: &'static str,
     #[serde(serialize_with = "told")]
+    #[schemars(with = "String")]
     pub from: Provenance,
 }
 
 /// What one resource allows, in the unit of the path.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Resource {
     pub name: ResourceName,
     pub value: f64,
@@ -87,8 +89,9 @@ pub struct Resource {
 }
 
 /// What is missing for a resource.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(into = "Unstated")]
+#[schemars(with = "String")]
 pub struct Gap {
     /// The resource whose ceiling nobody can state.
     pub of: ResourceName,

@@ -7,11 +7,12 @@ use crate::words;
 use narrows_model::study::StoredStudy;
 use narrows_model::units::Unit;
 use narrows_stats::Summary;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// A published change, and the study's own for each pair of cells that it is of.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Change {
     /// The levels of the cell, as the source has them.
     pub cell: String,

@@ -35,6 +35,7 @@ use narrows_stats::{
     median_interval, repeats_needed, value_of,
 };
 use populated::{Populated, population, populations};
+use schemars::JsonSchema;
 use serde::Serialize;
 use sized::Sized;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +48,7 @@ const MARGIN_PERCENT: f64 = 2.0;
 const CONFIDENCE: f64 = 0.95;
 
 /// What a study's cells say together.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StudyResults {
     /// The factor along the axis.
     pub across: String,
@@ -84,7 +85,7 @@ impl StudyResults {
 }
 
 /// The cells along one factor.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Panel {
     /// The other factors' levels.
     pub name: String,
@@ -128,7 +129,7 @@ impl Panel {
 }
 
 /// What the runs of one class of memory reach together: what published studies conclude from.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OfMemory {
     /// The class as figures call it: `balanced`, `unbalanced`.
     pub class: &'static str,
@@ -139,7 +140,7 @@ pub struct OfMemory {
 }
 
 /// One reason of failures.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Failure {
     /// Why they failed, as their records say it.
     pub why: String,
@@ -149,7 +150,7 @@ pub struct Failure {
 }
 
 /// A label and its rows.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Marked {
     /// What the figure must not be taken for.
     pub label: Label,
@@ -158,7 +159,7 @@ pub struct Marked {
 }
 
 /// One cell of a panel.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PanelRow {
     /// The level of the factor, as the study writes it.
     pub level: String,

@@ -6,6 +6,7 @@ use narrows_dimm::population::{Balance, Population, Socket, controllers_equal};
 use narrows_model::host::Host;
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Level, Trial};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ const NONE: &str = "none";
 
 /// How memory is populated on the processors of a cell, from best to worst. Each word claims only
 /// what it says: who has a fraction of the channels must not read that they are balanced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Memory {
     /// Every channel holds the same.

@@ -10,6 +10,7 @@ use narrows_model::study::StoredStudy;
 use narrows_model::trial::{Level, Trial};
 use narrows_model::units::Unit;
 use narrows_stats::{Summary, summarise};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -27,7 +28,7 @@ const BOUND: &str = "bound";
 pub(crate) const AGAINST: &str = "against ";
 
 /// How many medians of the references have a cell that they stand beside.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Joined {
     /// Medians that the references have.
     pub medians: usize,

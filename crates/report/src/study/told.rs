@@ -9,6 +9,7 @@ use narrows_model::study::StoredStudy;
 use narrows_model::units::Unit;
 use narrows_model::workload::Metric;
 use narrows_stats::Summary;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The note of a reference that holds a source's own words.
@@ -17,7 +18,7 @@ const SAYS: &str = "says";
 const CELLS: usize = 4;
 
 /// A source's words, and the cells that they are of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Told {
     /// The levels of the cell, as the source has them.
     pub cell: String,

@@ -21,11 +21,12 @@ use narrows_model::record::{Outcome, Record};
 use narrows_model::study::{Ended, StoredStudy};
 use narrows_model::trial::Trial;
 use narrows_model::units::Unit;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is off at a point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     Slow,
@@ -54,7 +55,7 @@ const RATE_LEAST: f64 = 1000.0;
 const PACED_BPS_MAX: u64 = 1_000_000_000;
 
 /// An anomaly that its pairs confirm.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Anomaly {
     /// Name of the traffic.
     pub traffic: String,
@@ -85,7 +86,7 @@ pub struct Anomaly {
 }
 
 /// What differs from the usual in one option and is off by its runs, none of which was paired.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Suspicion {
     /// The traffic, as its owner calls it.
     pub traffic: String,
@@ -101,7 +102,7 @@ pub struct Suspicion {
 }
 
 /// What a search for anomalies has come to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Anomalies {
     /// Those that are confirmed, the worst first.
     pub found: Vec<Anomaly>,

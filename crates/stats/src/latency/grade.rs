@@ -1,12 +1,15 @@
 //! Grades of latency under load, and round trips a minute.
 
 use narrows_model::Nanos;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How much longer a round trip takes under load, as a school grade. The bounds are those of the
 /// bufferbloat test of Waveform and of DSLReports before it: 5, 30, 60, 200 and 400 ms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 pub enum Grade {
     /// Less than 5 ms longer.
     #[serde(rename = "A+")]

@@ -14,6 +14,7 @@ use narrows_model::result::{Estimate, Method};
 use narrows_model::study::StoredStudy;
 use narrows_model::units::Unit;
 use phases::{Run, runs};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Length of a slice of time.
@@ -22,7 +23,7 @@ pub const SLICE: Nanos = Nanos::from_millis(250);
 const RUNS_MIN: usize = 6;
 
 /// Percentiles of some round trips. One with fewer than ten beyond it is not given.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TripTimes {
     /// The shortest round trip.
     pub min_ns: Nanos,
@@ -46,7 +47,7 @@ impl TripTimes {
 }
 
 /// The round trips of one phase, over all runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseTimes {
     pub phase: Phase,
     /// When it began in the first run, from the first request that counts.
@@ -70,7 +71,7 @@ pub struct PhaseTimes {
 }
 
 /// The round trips of one slice of time, over all runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TripSlice {
     /// When it begins, from the first request that counts.
     pub start_ns: Nanos,
@@ -85,7 +86,7 @@ pub struct TripSlice {
 }
 
 /// Round trips before, beside and after streams.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadedLatency {
     /// Runs that were made to the end.
     pub runs: u32,

@@ -7,11 +7,14 @@ use narrows_model::record::{Outcome, Record};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
 use narrows_model::{Nanos, options};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A phase of a run, in the order of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
     /// Before any load.

@@ -5,6 +5,7 @@ use narrows_model::Nanos;
 use narrows_model::record::{Need, Outcome, Record};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::EndHost;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const BEGUN: Nanos = Nanos::from_millis(100);
 
 /// A host that is not there, or no longer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gone {
     /// Its place in the list of hosts that were named.
     pub host: usize,

@@ -2,11 +2,14 @@
 //! so, a path where others of both its hosts are well, and else either of them.
 
 use super::{Gone, MeshPair, State};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// What slow or failed pairs have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case", tag = "what")]
 pub enum Suspect {
     /// It was not there, or no pair of this host gave a figure.
@@ -52,7 +55,7 @@ pub enum Suspect {
 }
 
 /// A suspect, and the pairs that it is named for.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Named {
     /// Who or what it is.
     pub suspect: Suspect,

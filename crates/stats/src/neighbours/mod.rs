@@ -21,6 +21,7 @@ use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
 use narrows_model::units::Unit;
 use narrows_model::workload::{Metric, Workload};
+use schemars::JsonSchema;
 use serde::Serialize;
 use shared::shared;
 use std::collections::BTreeMap;
@@ -32,7 +33,7 @@ const BLOCKS_MAX: u32 = 50;
 const SCALES_SHARE: f64 = 0.85;
 
 /// Traffic of one kind beside one job on growing numbers of cores.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct NeighbourTest {
     /// Name of the traffic: the levels that all its cells have.
     pub name: String,
@@ -48,7 +49,7 @@ pub struct NeighbourTest {
 }
 
 /// Both together, with the job on so many cores.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct NeighbourStep {
     /// Threads of the job, each on a core of its own.
     pub cores: u32,
@@ -66,7 +67,7 @@ pub struct NeighbourStep {
 }
 
 /// How many times slower something is than alone.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Slowdown {
     /// The ratio, with an interval that holds for all of the study together.
     pub times: Estimate,
@@ -75,7 +76,7 @@ pub struct Slowdown {
 }
 
 /// Which of the two is slower beside the other than alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Slower {
     /// Neither, by more than 5 %, though the job loads memory.
@@ -103,7 +104,7 @@ impl Slower {
 }
 
 /// Why it cannot be said who slows whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Open {
     /// Threads of the job waited for a CPU, or both were on one core.

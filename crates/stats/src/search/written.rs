@@ -1,8 +1,11 @@
 //! Searches as JSON has them: keys end in the unit, which is packets a second of a rate and frames
 //! of a burst.
 
-use super::{RatePoint, Searched};
+use super::{RatePoint, SearchEnd, Searched};
+use crate::Percentiles;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use std::borrow::Cow;
 
 /// A figure's key in a search for a rate, and in one for a burst.
 type Keys = [&'static str; 2];
@@ -11,6 +14,65 @@ const PASSES: Keys = ["passes_packets_per_second", "passes_frames"];
 const LOSES: Keys = ["loses_packets_per_second", "loses_frames"];
 const ASKED: Keys = ["asked_packets_per_second", "asked_frames"];
 const SENT: Keys = ["sent_packets_per_second", "sent_frames"];
+
+/// The keys of a search, for the schema: of those of a rate and of a burst one is there.
+#[derive(JsonSchema)]
+#[schemars(rename = "Searched")]
+#[expect(dead_code, reason = "for the schema alone")]
+struct Written {
+    of: String,
+    /// Whether what is searched for is a burst.
+    back_to_back: bool,
+    /// Of a burst: the rate at which frames followed one another.
+    #[schemars(default)]
+    throughput_packets_per_second: Option<f64>,
+    frame_bytes: u64,
+    end: SearchEnd,
+    /// The most that passed.
+    #[schemars(default)]
+    passes_packets_per_second: Option<u64>,
+    #[schemars(default)]
+    passes_frames: Option<u64>,
+    /// The least that lost some.
+    #[schemars(default)]
+    loses_packets_per_second: Option<u64>,
+    #[schemars(default)]
+    loses_frames: Option<u64>,
+    confidence_percent: f64,
+    loss_percent: f64,
+    runs: u32,
+    curve: Vec<WrittenPoint>,
+}
+
+/// The keys of a point of its curve.
+#[derive(JsonSchema)]
+#[schemars(rename = "RatePoint")]
+#[expect(dead_code, reason = "for the schema alone")]
+struct WrittenPoint {
+    #[schemars(default)]
+    asked_packets_per_second: Option<u64>,
+    #[schemars(default)]
+    asked_frames: Option<u64>,
+    #[schemars(default)]
+    sent_packets_per_second: Option<f64>,
+    #[schemars(default)]
+    sent_frames: Option<f64>,
+    runs: u32,
+    passed: u32,
+    lost_share: Option<f64>,
+    lost_share_max: Option<f64>,
+    delays: Option<Percentiles>,
+}
+
+impl JsonSchema for Searched {
+    fn schema_name() -> Cow<'static, str> {
+        Written::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Written::json_schema(generator)
+    }
+}
 
 impl Serialize for Searched {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -57,7 +119,6 @@ impl Serialize for Point<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::SearchEnd;
     use super::*;
 
     #[test]
