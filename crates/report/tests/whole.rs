@@ -2,12 +2,16 @@
 //! stays so. Their findings are planted, so that the texts of rules may change; pictures, pages and
 //! documents for programs are kept as sums.
 
+mod closed;
 mod kept;
 
+use closed::{closed, errors};
 use kept::Whole;
 use narrows_explain::Judged;
 use narrows_explain::conditions::Found;
 use narrows_explain::limits::{Limit, Sureness};
+use narrows_explain::paths::{Beside, Differing, SlowPath};
+use narrows_explain::regime::{CellRegime, Part};
 use narrows_fabric::catalogue::named;
 use narrows_fabric::design::Asked;
 use narrows_fabric::latency::Lengths;
@@ -19,7 +23,8 @@ use narrows_model::{BitsPerSecond, Bytes};
 use narrows_report::drawn::Screen;
 use narrows_report::fleet::{Fleet, Member};
 use narrows_report::history::History;
-use narrows_report::{Analysis, fabric, results, views};
+use narrows_report::{Analysis, documents, fabric, formats, results, views};
+use narrows_stats::InsidePath;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -123,6 +128,33 @@ fn reports_of_measured_studies_are_as_they_were_found_right() {
         ["check-peer", "connect", "latency", "memory", "profiled", "tcp", "trips", "udp", "ways"]
     {
         whole(&stored(name)).is_kept(&dir().join(format!("{name}.txt")));
+    }
+}
+
+/// No key of theirs is missing from the schema, nor is one of what is serialised elsewhere.
+#[test]
+fn documents_of_measured_studies_have_the_keys_of_their_schema() {
+    let schema = documents::schema("report").expect("a schema");
+    let schema = closed(&serde_json::from_str(&schema).expect("JSON"));
+    for name in
+        ["check-peer", "connect", "latency", "memory", "profiled", "tcp", "trips", "udp", "ways"]
+    {
+        let study = stored(name);
+        let mut analysis = Analysis::of(&study);
+        let untouched = (formats::json::FORMAT.write)(&analysis);
+        plant(&mut analysis);
+        let at = InsidePath::Loop { device: "siw0".into(), node: Some(1) };
+        let differs = vec![Differing { what: "link", slow: "x4".into(), like: "x8".into() }];
+        let nodes = Some(["0".to_owned(), "1".to_owned()]);
+        let beside = Beside { differs, nodes, unread: vec!["its link"] };
+        analysis.slow_paths =
+            vec![SlowPath { path: at.clone(), like: at, tests: vec![(0, 1)], beside }];
+        let (cell, says) = ("a cell".to_owned(), "so it is".to_owned());
+        analysis.regimes = vec![CellRegime { cell, part: Part::PerhapsDeviceWrites, says }];
+        for document in [untouched, (formats::json::FORMAT.write)(&analysis)] {
+            let wrong = errors(&schema, &serde_json::from_str(&document).expect("JSON"));
+            assert!(wrong.is_empty(), "{name}: {}", wrong.join("\n"));
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::PeerArgs;
 use super::direct::interval_ms;
+use super::schema::SchemaArgs;
 use super::untaken::Untaken;
 use clap::{Args as ClapArgs, ValueEnum};
 use narrows_model::workload::Workload;
@@ -35,6 +36,9 @@ pub struct LatencyArgs {
     /// Congestion control of the streams; without it each system's default
     #[arg(long, short = 'C', value_name = "NAME")]
     pub congestion: Option<String>,
+    /// Whether its schema is asked for.
+    #[command(flatten)]
+    pub schema: SchemaArgs,
 }
 
 /// What round trips are over.

@@ -18,6 +18,7 @@ mod out;
 mod paths;
 mod placement;
 mod reference;
+mod schema;
 mod search;
 mod stored;
 mod study;
@@ -42,6 +43,7 @@ pub use out::OutArgs;
 pub use paths::PathsArgs;
 pub use placement::PlacementArgs;
 pub use reference::ReferenceArgs;
+pub use schema::SchemaArgs;
 pub use search::AnomalyArgs;
 pub use stored::{
     CompareArgs, ExplainArgs, ExportArgs, HistoryArgs, ImportArgs, ListArgs, VerifyArgs,
@@ -372,9 +374,9 @@ pub struct HostArgs {
     /// Say which rule placed each memory slot, and why others did not
     #[arg(long, conflicts_with_all = ["tree", "svg", "table", "json", "capture", "diff"])]
     pub explain_slots: bool,
-    /// Print the JSON schema of --json
-    #[arg(long, exclusive = true)]
-    pub schema: bool,
+    /// Whether its schema is asked for.
+    #[command(flatten)]
+    pub schema: SchemaArgs,
 }
 
 /// Options of `mem`.
@@ -470,6 +472,9 @@ pub struct PredictArgs {
     /// Print one JSON document
     #[arg(long, short = 'J')]
     pub json: bool,
+    /// Whether its schema is asked for.
+    #[command(flatten)]
+    pub schema: SchemaArgs,
 }
 
 /// Options of `report`.
@@ -520,6 +525,9 @@ pub struct ReportArgs {
     /// Changes nothing: a report has everything that measurements print with it
     #[arg(long, short = 'v')]
     pub verbose: bool,
+    /// Whether its schema is asked for.
+    #[command(flatten)]
+    pub schema: SchemaArgs,
 }
 
 /// Options of `serve`.

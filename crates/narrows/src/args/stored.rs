@@ -1,5 +1,6 @@
 //! The command line of what reads stored studies.
 
+use super::schema::SchemaArgs;
 use super::untaken::Untaken;
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
@@ -27,17 +28,23 @@ pub struct CompareArgs {
     /// Print one JSON document
     #[arg(long, short = 'J')]
     pub json: bool,
+    /// Whether its schema is asked for.
+    #[command(flatten)]
+    pub schema: SchemaArgs,
 }
 
 /// Options of `explain`.
 #[derive(ClapArgs)]
 pub struct ExplainArgs {
     /// The study file
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    #[arg(value_name = "FILE", required = true)]
+    pub file: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long, short = 'J')]
     pub json: bool,
+    /// Whether its schema is asked for.
+    #[command(flatten)]
+    pub schema: SchemaArgs,
 }
 
 /// Options of `export`.
@@ -88,6 +95,9 @@ pub struct HistoryArgs {
     /// Print one JSON document
     #[arg(long, short = 'J')]
     pub json: bool,
+    /// Whether its schema is asked for.
+    #[command(flatten)]
+    pub schema: SchemaArgs,
 }
 
 /// Options of `list`.
@@ -99,6 +109,9 @@ pub struct ListArgs {
     /// Print one JSON document
     #[arg(long, short = 'J')]
     pub json: bool,
+    /// Whether its schema is asked for.
+    #[command(flatten)]
+    pub schema: SchemaArgs,
 }
 
 /// Options of `verify`.
@@ -110,6 +123,12 @@ pub struct VerifyArgs {
     /// Head of the chain of the one file, as it was noted when the study was made
     #[arg(long, value_name = "HASH", value_parser = chain_head)]
     pub head: Option<String>,
+    /// Print one JSON document
+    #[arg(long, short = 'J')]
+    pub json: bool,
+    /// Whether its schema is asked for.
+    #[command(flatten)]
+    pub schema: SchemaArgs,
 }
 
 fn chain_head(text: &str) -> Result<String, Untaken> {

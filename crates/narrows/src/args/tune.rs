@@ -1,5 +1,6 @@
 //! The command line of `tune`.
 
+use super::schema::SchemaArgs;
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
 use narrows_explain::tune::PROFILES;
@@ -39,4 +40,7 @@ pub struct TuneArgs {
     /// Print one JSON document
     #[arg(long, short = 'J', conflicts_with_all = ["apply", "undo"])]
     pub json: bool,
+    /// Whether its schema is asked for.
+    #[command(flatten)]
+    pub schema: SchemaArgs,
 }

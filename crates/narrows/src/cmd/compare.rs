@@ -9,6 +9,7 @@ use narrows_model::trial::Trial;
 use narrows_model::units::Unit;
 use narrows_model::workload::Metric;
 use narrows_profile::{EndChanged, changed};
+use narrows_report::documents::{self, CompareDocument, ComparedCell};
 use narrows_report::profiled;
 use narrows_report::words::counted;
 use narrows_report::words::{value, way_of};
@@ -45,6 +46,9 @@ impl Sides {
 }
 
 pub fn run(args: &CompareArgs) -> Result<u8, Failure> {
+    if args.schema.schema {
+        return super::schema::print("compare");
+    }
     let (text, changes) = changes(args)?;
     output::print(&text)?;
     Ok(if changes.contains(&Change::Worse) { VERDICT } else { 0 })
@@ -245,20 +249,17 @@ fn percent(ratio: f64) -> f64 {
 }
 
 fn json(rows: &[(&Both, Option<Compared>)], profiles: &[EndChanged], args: &CompareArgs) -> String {
-    let cells: Vec<serde_json::Value> = rows
-        .iter()
-        .map(|(row, compared)| {
-            serde_json::json!({
-                "label": row.label, "metric": row.metric, "unit": row.unit, "compared": compared,
-                "different_paths": row.paths,
-            })
-        })
-        .collect();
-    let document = serde_json::json!({
-        "schema_version": narrows_model::SCHEMA_VERSION,
-        "margin_percent": args.margin,
-        "cells": cells,
-        "profiles": profiles,
+    let cells = rows.iter().map(|(row, compared)| ComparedCell {
+        label: &row.label,
+        metric: row.metric,
+        unit: row.unit,
+        compared: *compared,
+        different_paths: row.paths,
     });
-    serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+    documents::printed(&CompareDocument {
+        schema_version: documents::VERSION,
+        margin_percent: args.margin,
+        cells: cells.collect(),
+        profiles,
+    })
 }

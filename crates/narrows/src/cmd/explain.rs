@@ -3,22 +3,27 @@
 use crate::args::ExplainArgs;
 use crate::failure::Failure;
 use crate::output;
+use narrows_report::documents::{self, ExplainDocument};
 use narrows_report::{Analysis, explained};
 
 pub fn run(args: &ExplainArgs) -> Result<u8, Failure> {
-    let stored = narrows_store::read(&args.file)?;
+    if args.schema.schema {
+        return super::schema::print("explain");
+    }
+    // The command line has one where no schema is asked for.
+    let Some(file) = &args.file else { return Ok(0) };
+    let stored = narrows_store::read(file)?;
     let analysis = Analysis::of(&stored);
     let cells = explained::cells(&analysis);
     output::print_json_or_text(
         args.json,
         &if args.json {
-            let document = serde_json::json!({
-                "schema_version": narrows_model::SCHEMA_VERSION,
-                "cells": cells,
-                "populations": analysis.populations,
-                "findings": analysis.found,
-            });
-            serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+            documents::printed(&ExplainDocument {
+                schema_version: documents::VERSION,
+                cells: &cells,
+                populations: &analysis.populations,
+                findings: &analysis.found,
+            })
         } else {
             explained::text(&analysis, &cells)
         },

@@ -5,9 +5,13 @@ use crate::args::HistoryArgs;
 use crate::cause::Cause;
 use crate::failure::{Failure, VERDICT};
 use crate::output;
+use narrows_report::documents::{self, HistoryDocument};
 use narrows_report::history::History;
 
 pub fn run(args: &HistoryArgs) -> Result<u8, Failure> {
+    if args.schema.schema {
+        return super::schema::print("history");
+    }
     let mut files = Vec::new();
     for path in &args.paths {
         files.extend(studies(path)?);
@@ -27,8 +31,11 @@ pub fn run(args: &HistoryArgs) -> Result<u8, Failure> {
     }
     let history = history.judged();
     let text = if args.json {
-        let all = serde_json::json!({ "files": read, "figures": history.courses() });
-        serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
+        documents::printed(&HistoryDocument {
+            schema_version: documents::VERSION,
+            files: read,
+            figures: history.courses(),
+        })
     } else {
         history.text(&crate::screen::of_output())
     };

@@ -16,7 +16,7 @@ use narrows_report::{placed, views};
 use std::path::{Path, PathBuf};
 
 pub fn run(args: &HostArgs) -> Result<u8, Failure> {
-    if args.schema {
+    if args.schema.schema {
         output::print_exact(&results::schema())?;
         return Ok(0);
     }

@@ -29,6 +29,9 @@ const LOOPBACK_MTU: Bytes = Bytes(65_536);
 
 /// Runs the command, to a host or on this one.
 pub fn run(args: &LatencyArgs) -> Result<u8, Failure> {
+    if args.schema.schema {
+        return super::schema::print("latency");
+    }
     let wanted = wanted(args);
     // Before anybody is called.
     under_load(&wanted, NetworkPath::Peer, EndSpec::anywhere)?;

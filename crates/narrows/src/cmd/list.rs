@@ -5,11 +5,15 @@ use crate::failure::Failure;
 use crate::output;
 use narrows_model::Nanos;
 use narrows_model::study::Ended;
+use narrows_report::documents::{self, Listed, ListedStudy, ListedUnread};
 use narrows_report::words::counted;
 use narrows_store::StoreError;
 use std::path::{Path, PathBuf};
 
 pub fn run(args: &ListArgs) -> Result<u8, Failure> {
+    if args.schema.schema {
+        return super::schema::print("list");
+    }
     let mut files = Vec::new();
     for path in &args.paths {
         files.extend(studies(path)?);
@@ -19,23 +23,23 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
     let mut unread = Vec::new();
     for file in &files {
         match line(file) {
-            Ok((words, json)) => {
+            Ok((words, listed)) => {
                 text += &words;
-                all.push(json);
+                all.push(listed);
             }
             Err(error) => {
-                all.push(serde_json::json!({ "file": file, "error": error.to_string() }));
+                all.push(Listed::Unread(ListedUnread {
+                    schema_version: documents::VERSION,
+                    file: file.display().to_string(),
+                    error: error.to_string(),
+                }));
                 unread.push(error);
             }
         }
     }
     output::print_json_or_text(
         args.json,
-        &if args.json {
-            serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
-        } else {
-            text
-        },
+        &if args.json { documents::printed(&all) } else { text },
     )?;
     // Every other file is listed before those that cannot be read are told, each once; the last
     // of them decides how the command ends.
@@ -59,7 +63,7 @@ pub fn studies(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
-fn line(file: &Path) -> Result<(String, serde_json::Value), StoreError> {
+fn line(file: &Path) -> Result<(String, Listed), StoreError> {
     let stored = narrows_store::head(file)?;
     let counts = narrows_store::counts(file)?;
     let done: u32 = counts.values().map(|counts| counts.done).sum();
@@ -82,12 +86,20 @@ fn line(file: &Path) -> Result<(String, serde_json::Value), StoreError> {
         counted(done as usize, "run"),
         file.display(),
     );
-    let json = serde_json::json!({
-        "file": file, "command": study.command, "began_unix_ns": study.began_unix_ns,
-        "quick": study.quick, "host": host, "trials": stored.trials.len(), "runs_done": done,
-        "runs_failed": failed, "ended": ended, "sessions": stored.sessions.len(),
+    let listed = Listed::Study(ListedStudy {
+        schema_version: documents::VERSION,
+        file: file.display().to_string(),
+        command: study.command.clone(),
+        began_unix_ns: study.began_unix_ns,
+        quick: study.quick,
+        host,
+        trials: stored.trials.len(),
+        runs_done: done,
+        runs_failed: failed,
+        ended,
+        sessions: stored.sessions.len(),
     });
-    Ok((words, json))
+    Ok((words, listed))
 }
 
 fn when(began: Nanos) -> String {

@@ -44,6 +44,7 @@ mod published;
 pub mod rdma;
 mod references;
 pub mod report;
+mod schema;
 pub mod search;
 pub mod serve;
 mod servers;

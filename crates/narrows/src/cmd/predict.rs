@@ -15,6 +15,9 @@ use narrows_predict::under_load::NoCurve;
 
 use narrows_predict::wire_rate::verdict;
 use narrows_predict::{Found, Kit, Predictor, Refused, Said, of_host, search};
+use narrows_report::documents::{
+    self, PredictDocument, PredictedHost, PredictedSearch, PredictedTraffic, ReachedAlone,
+};
 use narrows_report::whatif::{Change, population, svg, text};
 use narrows_report::{Analysis, bus};
 use std::path::Path;
@@ -35,6 +38,9 @@ struct Base {
 }
 
 pub fn run(args: &PredictArgs) -> Result<u8, Failure> {
+    if args.schema.schema {
+        return super::schema::print("predict");
+    }
     if !args.published.is_empty() {
         return super::published::beside(&args.published, args.json);
     }
@@ -140,11 +146,10 @@ fn traffic(args: &PredictArgs) -> Result<u8, Failure> {
     output::print_json_or_text(
         args.json,
         &if args.json {
-            let document = serde_json::json!({
-                "schema_version": narrows_model::SCHEMA_VERSION,
-                "traffic": traffic,
-            });
-            serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+            documents::printed(&PredictDocument::Traffic(PredictedTraffic {
+                schema_version: documents::VERSION,
+                traffic,
+            }))
         } else {
             bus::text(&traffic)
         },
@@ -270,20 +275,19 @@ fn answer(
     output::print_json_or_text(
         args.json,
         &if args.json {
-            let document = serde_json::json!({
-                "schema_version": narrows_model::SCHEMA_VERSION,
-                "set": set,
-                "today": before,
-                "reaches": after,
-                "alone": alone(engine),
-                "work_plays_no_part_in": engine.untouched_by_work(),
-                "wire_rate": after.iter().find_map(verdict),
-                "measured": base.measured,
-                "unused": engine.parameters.unused,
-                "unmoved": unmoved,
-                "cost": cost,
-            });
-            serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+            documents::printed(&PredictDocument::Host(Box::new(PredictedHost {
+                schema_version: documents::VERSION,
+                set,
+                today: before.as_deref(),
+                reaches: &after,
+                alone: alone(engine),
+                work_plays_no_part_in: engine.untouched_by_work(),
+                wire_rate: after.iter().find_map(verdict),
+                measured: &base.measured,
+                unused: &engine.parameters.unused,
+                unmoved,
+                cost: cost.as_ref(),
+            })))
         } else {
             text(&change)
         },
@@ -292,10 +296,9 @@ fn answer(
 }
 
 /// What each of several processors reaches alone, for programs.
-fn alone(engine: &Predictor) -> Vec<serde_json::Value> {
+fn alone(engine: &Predictor) -> Vec<ReachedAlone> {
     let all = engine.alone().into_iter();
-    all.map(|(socket, reaches)| serde_json::json!({ "socket": socket, "reaches": reaches }))
-        .collect()
+    all.map(|(socket, reaches)| ReachedAlone { socket, reaches }).collect()
 }
 
 fn populations(args: &PredictArgs, engine: &Predictor, kit: &Kit) -> Result<u8, Failure> {
@@ -310,14 +313,13 @@ fn populations(args: &PredictArgs, engine: &Predictor, kit: &Kit) -> Result<u8, 
     output::print_json_or_text(
         args.json,
         &if args.json {
-            let document = serde_json::json!({
-                "schema_version": narrows_model::SCHEMA_VERSION,
-                "tried": tried,
-                "best": shown,
-                "best_for_tcp": found.get(tcp),
-                "best_for_udp": found.get(udp),
-            });
-            serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+            documents::printed(&PredictDocument::Search(PredictedSearch {
+                schema_version: documents::VERSION,
+                tried,
+                best: shown,
+                best_for_tcp: found.get(tcp),
+                best_for_udp: found.get(udp),
+            }))
         } else {
             let mut text = format!("{tried} populations of {kit}, {RANKED}:\n");
             for (at, one) in found.iter().enumerate() {

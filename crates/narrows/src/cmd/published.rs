@@ -5,6 +5,7 @@ use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::input;
 use crate::output;
+use narrows_report::documents::{self, PredictDocument, PublishedScore, PublishedTables};
 use narrows_report::{published, score};
 use narrows_validate::{ServerRow, TEMPLATE, Table, predict};
 use std::path::{Path, PathBuf};
@@ -23,10 +24,11 @@ pub fn beside(files: &[PathBuf], json: bool) -> Result<u8, Failure> {
     }
     let tables = files.iter().map(|file| read(file)).collect::<Result<Vec<Table>, Failure>>()?;
     let answers = predict(&tables);
-    let document = serde_json::json!({
-        "schema_version": narrows_model::SCHEMA_VERSION,
-        "answers": answers,
-        "summary": published::summary(&answers).trim(),
+    let summary = published::summary(&answers);
+    let document = PredictDocument::Published(PublishedTables {
+        schema_version: documents::VERSION,
+        answers: &answers,
+        summary: summary.trim(),
     });
     print(json, &document, &published::text(&answers))
 }
@@ -43,10 +45,11 @@ pub fn scored(folder: &Path, json: bool) -> Result<u8, Failure> {
     }
     let tables = files.iter().map(|file| sourced(file)).collect::<Result<Vec<Table>, Failure>>()?;
     let families = narrows_validate::score(&tables);
-    let document = serde_json::json!({
-        "schema_version": narrows_model::SCHEMA_VERSION,
-        "families": families,
-        "summary": score::summary(&families).trim(),
+    let summary = score::summary(&families);
+    let document = PredictDocument::Score(PublishedScore {
+        schema_version: documents::VERSION,
+        families: &families,
+        summary: summary.trim(),
     });
     print(json, &document, &score::text(&families))
 }
@@ -62,9 +65,11 @@ pub fn servers(file: &Path) -> Result<Vec<ServerRow>, Failure> {
     Ok(rows)
 }
 
-fn print(json: bool, document: &serde_json::Value, text: &str) -> Result<u8, Failure> {
-    let pretty = || serde_json::to_string_pretty(document).unwrap_or_default() + "\n";
-    output::print_json_or_text(json, &if json { pretty() } else { text.to_owned() })?;
+fn print(json: bool, document: &PredictDocument<'_>, text: &str) -> Result<u8, Failure> {
+    output::print_json_or_text(
+        json,
+        &if json { documents::printed(document) } else { text.to_owned() },
+    )?;
     Ok(0)
 }
 

@@ -15,6 +15,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
+    if args.schema.schema {
+        return super::schema::print("report");
+    }
     let Some(file) = &args.file else { return super::servers::run(args) };
     let stored = narrows_store::read(file)?;
     if !args.more.is_empty() && Application::of(&stored).is_none() {

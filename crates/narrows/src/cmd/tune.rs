@@ -2,7 +2,7 @@
 //! puts them back.
 
 use super::{compare, own_binary};
-use crate::args::{CompareArgs, TuneArgs};
+use crate::args::{CompareArgs, SchemaArgs, TuneArgs};
 use crate::cause::Cause;
 use crate::failure::{Failure, MACHINE};
 use crate::output;
@@ -13,11 +13,15 @@ use narrows_hostctl::tune::{Ledger, Undone};
 use narrows_model::host::Host;
 use narrows_model::study_kind::StudyKind;
 use narrows_report::advised;
+use narrows_report::documents::{self, TuneDocument};
 use narrows_stats::Change;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
+    if args.schema.schema {
+        return super::schema::print("tune");
+    }
     if args.undo {
         return undo(args);
     }
@@ -32,12 +36,11 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
     };
     let told = only(advise(&host, profile, measured.as_ref()), &args.settings)?;
     if args.json {
-        let document = serde_json::json!({
-            "schema_version": narrows_model::SCHEMA_VERSION,
-            "profile": profile,
-            "advised": told,
-        });
-        output::print_exact(&(serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"))?;
+        output::print_exact(&documents::printed(&TuneDocument {
+            schema_version: documents::VERSION,
+            profile,
+            advised: &told,
+        }))?;
         return Ok(0);
     }
     if args.apply {
@@ -179,8 +182,15 @@ fn new_folder(out: &Path) -> Result<PathBuf, Failure> {
 
 fn verdict(before: &Path, after: &Path) -> Result<String, Failure> {
     let files = vec![before.to_owned(), after.to_owned()];
-    let args =
-        CompareArgs { files, margin: 2.0, before: None, after: None, split: None, json: false };
+    let args = CompareArgs {
+        files,
+        margin: 2.0,
+        before: None,
+        after: None,
+        split: None,
+        json: false,
+        schema: SchemaArgs::default(),
+    };
     let (mut text, changes) = compare::changes(&args)?;
     text += match changes[..] {
         _ if changes.contains(&Change::Worse) => {

@@ -9,6 +9,7 @@ use narrows_model::record::{Outcome, Record};
 use narrows_model::study::StoredStudy;
 use narrows_model::trial::{NetworkPath, Trial};
 use narrows_plan::study::{Definition, cells};
+use narrows_report::documents::{self, Verified, VerifiedChain, VerifyDocument};
 use narrows_report::words::counted;
 use narrows_report::{Analysis, formats};
 use narrows_store::{Chain, Noted};
@@ -19,34 +20,72 @@ use std::path::Path;
 const TOLD_MAX: usize = 20;
 
 pub fn run(args: &VerifyArgs) -> Result<u8, Failure> {
+    if args.schema.schema {
+        return super::schema::print("verify");
+    }
     if args.head.is_some() && args.files.len() > 1 {
         let says = "--head is for one file";
         return Err(Failure::of(Cause::ONE_HEAD, says));
     }
-    let mut code = 0;
+    let (mut code, mut all) = (0, Vec::new());
     for file in &args.files {
-        // Reading checks that the database is whole and that every part of it is understood.
-        let stored = narrows_store::read(file)?;
-        let chain = narrows_store::chain(file, args.head.as_deref())?;
-        let mut problems = problems(&stored);
-        let (says, broken) = chain_says(file, &chain, args.head.is_some());
-        problems.extend(broken);
-        let mut text = match problems.len() {
-            0 => format!(
-                "{}: whole; {} of {}, results follow from them\n",
-                file.display(),
-                counted(stored.records.len(), "run"),
-                counted(stored.trials.len(), "cell")
-            ),
-            n => format!("{}: {n} problems\n", file.display()),
-        };
-        problems.iter().take(TOLD_MAX).for_each(|problem| text += &format!("  {problem}\n"));
-        output::print(&(text + &says))?;
-        if !problems.is_empty() {
+        let (verified, says) = verified(file, args.head.as_deref())?;
+        if !args.json {
+            output::print(&(text(file, &verified) + &says))?;
+        }
+        if !verified.whole {
             code = VERDICT;
         }
+        all.push(verified);
+    }
+    if args.json {
+        let document = VerifyDocument { schema_version: documents::VERSION, files: all };
+        output::print_exact(&documents::printed(&document))?;
     }
     Ok(code)
+}
+
+/// What is found of a file, and what is said of its chain.
+fn verified(file: &Path, noted: Option<&str>) -> Result<(Verified, String), Failure> {
+    // Reading checks that the database is whole and that every part of it is understood.
+    let stored = narrows_store::read(file)?;
+    let chain = narrows_store::chain(file, noted)?;
+    let mut problems = problems(&stored);
+    let (says, broken) = chain_says(file, &chain, noted.is_some());
+    problems.extend(broken);
+    let verified = Verified {
+        file: file.display().to_string(),
+        whole: problems.is_empty(),
+        runs: stored.records.len(),
+        cells: stored.trials.len(),
+        problems,
+        chain: chain_holds(chain),
+    };
+    Ok((verified, says))
+}
+
+fn text(file: &Path, verified: &Verified) -> String {
+    let mut text = match verified.problems.len() {
+        0 => format!(
+            "{}: whole; {} of {}, results follow from them\n",
+            file.display(),
+            counted(verified.runs, "run"),
+            counted(verified.cells, "cell")
+        ),
+        n => format!("{}: {n} problems\n", file.display()),
+    };
+    let told = verified.problems.iter().take(TOLD_MAX);
+    told.for_each(|problem| text += &format!("  {problem}\n"));
+    text
+}
+
+fn chain_holds(chain: Chain) -> Option<VerifiedChain> {
+    let Chain::Whole { links, head, adopted, noted } = chain else { return None };
+    let noted_link = match noted {
+        Some(Noted::Link(at)) => Some(at),
+        Some(Noted::Nowhere) | None => None,
+    };
+    Some(VerifiedChain { links, head, adopted_runs: adopted, noted_link })
 }
 
 /// What the chain says, and where it does not hold.

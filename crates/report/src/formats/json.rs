@@ -4,6 +4,7 @@
 use super::Format;
 use crate::Analysis;
 use crate::applications::Application;
+use crate::mirrors::{CellRegimeKeys, SlowPathKeys};
 use crate::servers::{self, ServerRecord};
 use crate::sessions::{Coverage, coverage};
 use crate::study::StudyResults;
@@ -21,13 +22,15 @@ use narrows_stats::{
     Anomalies, CopyShare, LoadedLatency, NeighbourTest, Pairs, PathTest, PlacedTest, Searched,
     Summary, Together,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// One document for programs.
 pub static FORMAT: Format = Format { name: "json", for_people: false, write };
 
-#[derive(Serialize)]
-struct Document<'a> {
+/// What is written.
+#[derive(Serialize, JsonSchema)]
+pub struct Document<'a> {
     schema_version: u32,
     study: &'a Study,
     ended: &'a Option<Ended>,
@@ -51,12 +54,14 @@ struct Document<'a> {
     paths: &'a [PathTest],
     /// Those that are slower than their likes.
     #[serde(skip_serializing_if = "<[SlowPath]>::is_empty")]
+    #[schemars(with = "Vec<SlowPathKeys>")]
     slow_paths: &'a [SlowPath],
     /// Of round trips beside streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     latency: Option<&'a LoadedLatency>,
     /// Of studies of applications, and of those shown with it.
     #[serde(skip_serializing_if = "<[Application]>::is_empty")]
+    #[schemars(with = "Vec<serde_json::Map<String, serde_json::Value>>")]
     applications: &'a [Application],
     /// Of studies that search for a rate.
     #[serde(skip_serializing_if = "<[Searched]>::is_empty")]
@@ -79,6 +84,7 @@ struct Document<'a> {
     limits: &'a [Limit],
     /// Of cells between hosts, by their NICs and CPUs.
     #[serde(skip_serializing_if = "<[CellRegime]>::is_empty")]
+    #[schemars(with = "Vec<CellRegimeKeys>")]
     regimes: &'a [CellRegime],
     populations: &'a [Population],
     findings: &'a [Found],
