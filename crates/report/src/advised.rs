@@ -1,5 +1,6 @@
 //! Advice on settings, for people.
 
+use crate::ending::Ending;
 use narrows_explain::tune::{Advice, Advised};
 
 /// The settings that should be different, what is worth most first, each with its reason, who
@@ -24,6 +25,35 @@ pub fn text(told: &Advised, profile: &str) -> String {
         text += &format!("  unknown: {gap}\n");
     }
     text
+}
+
+/// What should be different at most, what that is worth, and how it is done.
+pub fn ending(told: &Advised, profile: &str) -> Ending {
+    let details = ("details", "above; narrows tune --json for programs".to_owned());
+    let count = crate::words::counted(told.advice.len(), "setting");
+    let gaps = crate::words::counted(told.unknown.len(), "setting");
+    let Some(first) = told.advice.first() else {
+        let unread = if told.unknown.is_empty() { "" } else { "; as root more of it can be read" };
+        return Ending::of([
+            ("answer", format!("nothing to change for {profile}; {gaps} unknown")),
+            ("do", format!("nothing{unread}")),
+            details,
+        ]);
+    };
+    let worth = match &first.worth {
+        Some(worth) => worth.to_string(),
+        None => "what it brings is unknown until it is measured".to_owned(),
+    };
+    let applied = match told.advice.iter().filter(|advice| !advice.files.is_empty()).count() {
+        0 => first.commands.join("; "),
+        some => format!(
+            "narrows tune --profile {profile} --apply makes {some} of them, with HOST measured \
+             before and after; --undo puts them back"
+        ),
+    };
+    let what = format!("{count} to change for {profile}; {gaps} unknown");
+    let limits = format!("{}: {} -> {}: {worth}", first.setting, first.now, first.wanted);
+    Ending::of([("answer", what), ("first", limits), ("do", applied), details])
 }
 
 fn listed(name: &str, all: &[String]) -> String {

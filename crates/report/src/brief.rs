@@ -2,6 +2,7 @@
 //! left out is in `text`.
 
 use crate::answer;
+use crate::clauses::clauses;
 use crate::drawn::Screen;
 use crate::drawn::canvas::{BOLD, PLAIN, RED, cut, display_width, wrap};
 use crate::formats::text::{details, styled};
@@ -30,6 +31,8 @@ const NICS: usize = 2;
 const FINDINGS: usize = 3;
 /// Lines that cells leave for NICs, findings and the rules.
 const LINES_BELOW_CELLS: usize = 6;
+/// Behind a clause after which something is left out.
+pub(crate) const MORE: &str = " (more: -v)";
 /// More cells than this are shown without how they were set up.
 const DETAILED: usize = 2;
 
@@ -171,43 +174,11 @@ fn with_spread(figure: &str, spread: &str, columns: usize) -> String {
 /// `name: text` in [`SENTENCE_LINES`] at most.
 fn said(name: &str, text: &str, columns: usize) -> Vec<String> {
     let whole = format!("{name}: {}", shown::line(text));
-    let mut lines = clauses(&whole, columns, SENTENCE_LINES);
+    let mut lines = clauses(&whole, columns, SENTENCE_LINES, MORE);
     if let Some(first) = lines.first_mut() {
         *first = first.replacen(&format!("{name}:"), &format!("{BOLD}{name}:{PLAIN}"), 1);
     }
     lines
-}
-
-/// A text in so many lines at most. A longer one ends with the last of its clauses that fits and
-/// says where the rest is, so that nobody reads half of a command or of a sentence.
-pub(crate) fn clauses(text: &str, columns: usize, most: usize) -> Vec<String> {
-    const MORE: &str = " (more: -v)";
-    let whole = wrap(text, columns, "  ");
-    if whole.len() <= most {
-        return whole;
-    }
-    let ends = text.match_indices(['.', ';', ',']).map(|(at, _)| at);
-    let ends = ends.filter(|at| text[at + 1..].starts_with(' ') && is_outside(&text[..*at]));
-    let shorter = ends.map(|at| wrap(&format!("{}{MORE}", &text[..at]), columns, "  "));
-    let fitting = shorter.take_while(|lines| lines.len() <= most).last();
-    // A clause of its own that is longer than all lines: it is no sentence of ours.
-    fitting.unwrap_or_else(|| {
-        let (kept, rest) = whole.split_at(most.saturating_sub(1));
-        let mut last = rest[0].clone();
-        for line in &rest[1..] {
-            last += " ";
-            last += line.trim_start();
-        }
-        let mut lines = kept.to_vec();
-        lines.push(cut(&last, columns));
-        lines
-    })
-}
-
-/// Whether what follows a text is in none of its parentheses or quoted commands.
-fn is_outside(text: &str) -> bool {
-    let count = |of: char| text.matches(of).count();
-    count('(') <= count(')') && count('`').is_multiple_of(2)
 }
 
 /// Texts of one kind, of which some are shown.
@@ -346,7 +317,7 @@ fn findings(analysis: &Analysis<'_>, columns: usize, room: usize) -> Vec<String>
 
 fn finding(finding: &Finding, columns: usize) -> Vec<String> {
     let says = format!("{}: {}", words::weight(finding.weight), finding.says);
-    let mut lines = clauses(&shown::line(&says), columns, SENTENCE_LINES);
+    let mut lines = clauses(&shown::line(&says), columns, SENTENCE_LINES, MORE);
     if finding.weight == Weight::Fault {
         for line in &mut lines {
             *line = format!("{RED}{line}{PLAIN}");
@@ -391,22 +362,5 @@ mod tests {
         assert_eq!(of(60), "TCP: 92.1 Gb/s (95 % interval 72 to 103 Gb/s, 6 runs)");
         assert_eq!(of(50), "TCP: 92.1 Gb/s (95 % interval 72 to 103 Gb/s)");
         assert_eq!(of(40), "TCP: 92.1 Gb/s");
-    }
-
-    #[test]
-    fn a_long_text_ends_with_a_clause_outside_parentheses_and_commands() {
-        let text = "raise the quota (cpu.max, or cpu.cfs_quota_us), then measure again; or give the \
-                    end other CPUs";
-        for (columns, most, want) in [
-            (120, 1, text),
-            (66, 1, "raise the quota (cpu.max, or cpu.cfs_quota_us) (more: -v)"),
-            // No clause ends in time: the text is cut where the line ends.
-            (40, 1, "raise the quota (cpu.max, or cpu.cfs_qu…"),
-        ] {
-            let lines = clauses(text, columns, most);
-            assert_eq!(lines, [want], "{columns}");
-        }
-        let command = "run `sysctl -a, then -w` there, and then once again";
-        assert_eq!(clauses(command, 44, 1), ["run `sysctl -a, then -w` there (more: -v)"]);
     }
 }

@@ -1,23 +1,23 @@
 //! What `narrows check --peer` says: what the path to a second host carries both ways, how long it
 //! takes, what holds it, and what to do.
 
-use crate::brief::{SCREEN_LINES, clauses};
+use crate::brief::{MORE, SCREEN_LINES};
+use crate::clauses::clauses;
 use crate::diagnosis::{lines, says_limit};
 use crate::drawn::Screen;
+use crate::ending::Ending;
 use crate::{Analysis, answer, latency, probed, words};
 use narrows_explain::limits::Limit;
 use narrows_model::record::Outcome;
 use narrows_model::trial::Trial;
 use narrows_model::workload::Workload;
 use narrows_stats::Summary;
-
-/// Before what holds the streams.
-const LIMITS: &str = "bottleneck: ";
+use std::fmt;
 
 /// The answers, a line each.
 pub struct PeerCheck {
-    there: String,
-    back: String,
+    there: Figure,
+    back: Figure,
     trips: String,
     limits: String,
     action: String,
@@ -46,31 +46,84 @@ impl PeerCheck {
         let limits: Vec<String> = limits.chain(probed::says(analysis.stored)).collect();
         let action = action(analysis, there, back);
         Self {
-            there: figure(there),
-            back: figure(back),
-            trips: figure(trips),
-            limits: limits.join("; "),
+            there: Figure::of(there),
+            back: Figure::of(back),
+            trips: Figure::of(trips).whole(),
+            limits: match limits.as_slice() {
+                [] => "not known: nothing that was counted shows it".to_owned(),
+                limits => limits.join("; "),
+            },
             action: action.unwrap_or_else(|| "nothing was measured".to_owned()),
         }
     }
 
-    /// The answers, each of a line or some; of round trips beside streams what was said of them,
-    /// and where the rest is.
+    /// What was measured, of round trips beside streams what was said of them, and the answer with
+    /// where the rest is: a screen in all.
     pub fn text(&self, to: &str, loaded: Option<&str>, rest: &str, screen: &Screen) -> String {
-        let there = format!("{} to {to}", self.there);
-        let mut answers = vec![("there", there.as_str()), ("back", &self.back)];
-        answers.push(("round trip", &self.trips));
-        answers.extend(loaded.map(|says| ("under load", says)));
-        answers.extend([("do", self.action.as_str()), ("details", rest)]);
-        let others = lines(&answers, screen).lines().count();
-        // What holds both ways may be said at any length: the last of it is what leaves a screen.
-        let room = SCREEN_LINES.saturating_sub(others).max(1);
-        let limits = clauses(&format!("{LIMITS}{}", self.limits), screen.width(), room);
-        let limits: Vec<&str> = limits.iter().map(|line| line.trim()).collect();
-        let limits = limits.join(" ");
-        let at = answers.len() - 2;
-        answers.insert(at, ("bottleneck", limits.strip_prefix(LIMITS).unwrap_or(&limits)));
-        lines(&answers, screen)
+        let ending = Ending::of([
+            ("answer", format!("there {}, back {}", self.there, self.back)),
+            ("bottleneck", self.limits.clone()),
+            ("do", self.action.clone()),
+            ("details", rest.to_owned()),
+        ]);
+        let (there, back) = (format!("{} to {to}", self.there.whole()), self.back.whole());
+        let mut above = vec![("there", there.as_str()), ("back", &back)];
+        above.push(("round trip", &self.trips));
+        above.extend(loaded.map(|says| ("under load", says)));
+        let long = [("limits", "bottleneck", &self.limits), ("advice", "do", &self.action)];
+        let long = long.into_iter().filter(|(_, row, _)| !ending.is_whole(row, screen));
+        let long: Vec<(&str, &str)> = long.map(|(name, _, says)| (name, says.as_str())).collect();
+        // What leaves a screen is the last of what is said at any length.
+        let taken = lines(&above, screen).lines().count() + ending.lines(screen).len() + 1;
+        let each = SCREEN_LINES.saturating_sub(taken) / long.len().max(1);
+        let long: Vec<(&str, String)> =
+            long.iter().map(|(name, says)| (*name, cut_to(name, says, each, screen))).collect();
+        above.extend(long.iter().map(|(name, says)| (*name, says.as_str())));
+        lines(&above, screen) + &ending.text(screen)
+    }
+}
+
+/// As much of what is said as so many lines hold.
+fn cut_to(name: &str, says: &str, most: usize, screen: &Screen) -> String {
+    let head = format!("{name}: ");
+    let lines = clauses(&format!("{head}{says}"), screen.width(), most.max(1), MORE);
+    let text = lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+    text.strip_prefix(&head).unwrap_or(&text).to_owned()
+}
+
+/// A figure, as a row has it and as the answer has it.
+struct Figure {
+    middle: String,
+    range: Option<String>,
+    runs: String,
+}
+
+impl Figure {
+    fn of(summary: Option<&Summary>) -> Self {
+        let none = |middle: String| Self { middle, range: None, runs: String::new() };
+        let Some(summary) = summary else { return none("no value".to_owned()) };
+        let Some(estimate) = &summary.estimate else {
+            return none(format!("no value: {}", words::no_value(summary)));
+        };
+        let runs = words::counted(estimate.n as usize, "run");
+        Self { middle: words::middle(estimate), range: Some(words::range(estimate)), runs }
+    }
+
+    /// With the runs that it is of.
+    fn whole(&self) -> String {
+        match &self.range {
+            Some(range) => format!("{} ({range}, {})", self.middle, self.runs),
+            None => self.middle.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.range {
+            Some(range) => write!(f, "{} ({range})", self.middle),
+            None => f.write_str(&self.middle),
+        }
     }
 }
 
@@ -143,15 +196,6 @@ fn label(summary: Option<&Summary>) -> Option<&String> {
     summary.map(|summary| &summary.label)
 }
 
-fn figure(summary: Option<&Summary>) -> String {
-    let Some(summary) = summary else { return "no value".to_owned() };
-    let Some(estimate) = &summary.estimate else {
-        return format!("no value: {}", words::no_value(summary));
-    };
-    let runs = words::counted(estimate.n as usize, "run");
-    format!("{} ({}, {runs})", words::middle(estimate), words::range(estimate))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,29 +214,57 @@ mod tests {
         assert_eq!(says_actions(Vec::new()), None);
     }
 
+    fn check(limits: String, action: String) -> PeerCheck {
+        let of = |middle: &str, range: &str| Figure {
+            middle: middle.into(),
+            range: Some(range.into()),
+            runs: "6 runs".into(),
+        };
+        PeerCheck {
+            there: of("16.1 Gb/s", "15.9 to 16.4 Gb/s"),
+            back: of("15.8 Gb/s", "15.5 to 16.2 Gb/s"),
+            trips: "31.2 us (30.9 to 31.8 us, 6 runs)".into(),
+            limits,
+            action,
+        }
+    }
+
+    fn plain(text: &str) -> String {
+        text.replace(crate::drawn::canvas::BOLD, "").replace(crate::drawn::canvas::PLAIN, "")
+    }
+
     #[test]
     fn what_holds_both_ways_leaves_the_screen_last() {
         let screen = Screen { columns: Some(80), unicode: false };
         let clause = "not the window and not the send buffer, which was seen in all runs; ";
-        let check = |limits: String| PeerCheck {
-            there: "1 Gb/s".into(),
-            back: "2 Gb/s".into(),
-            trips: "3 us".into(),
-            limits,
-            action: "something".into(),
-        };
-        let text =
-            check(clause.repeat(60)).text("host", Some("grade A"), "narrows report", &screen);
-        assert!((20..=24).contains(&text.lines().count()), "{text}");
-        let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(whole.contains("all runs (more: -v) "), "{text}");
-        assert!(text.trim_end().ends_with("narrows report"), "{text}");
-        let short = check("the link".into()).text("host", None, "narrows report", &screen);
-        let told = "there: 1 Gb/s to host\nback: 2 Gb/s\nround trip: 3 us\nbottleneck: the link\n\
-                    do: something\ndetails: narrows report\n";
-        assert_eq!(
-            short.replace(crate::drawn::canvas::BOLD, "").replace(crate::drawn::canvas::PLAIN, ""),
-            told
-        );
+        for (limits, advice) in [(60, 1), (1, 60), (60, 60), (3, 4)] {
+            let check = check(clause.repeat(limits), clause.repeat(advice));
+            let text = plain(&check.text("beta", Some("grade A"), "narrows report", &screen));
+            assert!(text.lines().count() <= 24, "{text}");
+            let (above, end) = text.split_once("\n\n").expect("an end of its own");
+            assert!(
+                above.starts_with("there: 16.1 Gb/s (15.9 to 16.4 Gb/s, 6 runs) to beta\n"),
+                "{text}"
+            );
+            assert!(end.starts_with("answer: there 16.1 Gb/s (15.9 to 16.4"), "{text}");
+            assert!((4..=5).contains(&end.lines().count()), "{text}");
+            assert!(end.ends_with("\ndetails: narrows report\n"), "{text}");
+            assert_eq!(above.contains("\nlimits: "), limits > 1, "{text}");
+            assert_eq!(above.contains("\nadvice: "), advice > 2, "{text}");
+            assert_eq!(above.contains(" (more: -v)"), limits.max(advice) > 9, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_fits_is_said_once() {
+        let screen = Screen { columns: Some(80), unicode: false };
+        let check = check("there: the link (counted)".into(), "nothing".into());
+        let told = "there: 16.1 Gb/s (15.9 to 16.4 Gb/s, 6 runs) to beta\n\
+                    back: 15.8 Gb/s (15.5 to 16.2 Gb/s, 6 runs)\n\
+                    round trip: 31.2 us (30.9 to 31.8 us, 6 runs)\n\n\
+                    answer: there 16.1 Gb/s (15.9 to 16.4 Gb/s), back 15.8 Gb/s (15.5 to 16.2 \
+                    Gb/s)\nbottleneck: there: the link (counted)\ndo: nothing\n\
+                    details: narrows report\n";
+        assert_eq!(plain(&check.text("beta", None, "narrows report", &screen)), told);
     }
 }

@@ -1,5 +1,6 @@
 //! What a server should reach, today and after a change: text, and a picture.
 
+use crate::ending::Ending;
 use crate::figures::alone;
 use crate::plots::{Svg, WIDTH, svg::Anchor};
 use narrows_model::result::{Provenance, ResourceName};
@@ -59,6 +60,46 @@ pub fn text(change: &Change<'_>) -> String {
     }
     text += &sources(change);
     text
+}
+
+/// The path that is asked for first: what it should reach, what limits it by the model, and what
+/// raises it.
+pub fn ending(change: &Change<'_>) -> Ending {
+    let details = "above; docs/predict.md has the model and its parameters";
+    let details = ("details", details.to_owned());
+    let Some(reach) = change.after.first() else {
+        return Ending::of([("answer", "no path was asked for".to_owned()), details]);
+    };
+    let today = was(change, reach).map_or(String::new(), |was| {
+        let more = (reach.value / was.value - 1.0) * 100.0;
+        format!("; today {}, {more:+.0} %", digits(was.value))
+    });
+    let range = format!("{} to {}, 80 % range", digits(reach.low), digits(reach.high));
+    let figure = format!("{}: {} {} ({range}){today}", reach.path, digits(reach.value), reach.unit);
+    let Some(held) = reach.bottleneck else {
+        let missing: Vec<&str> = reach.missing.iter().map(|gap| gap.why.as_str()).collect();
+        let limits = ("bottleneck", "not known".to_owned());
+        return Ending::of([("answer", figure), limits, ("do", missing.join("; ")), details]);
+    };
+    let unknown: Vec<&str> = reach.missing.iter().map(|gap| gap.of.as_str()).collect();
+    let unknown = match unknown.as_slice() {
+        [] => String::new(),
+        some => format!("; not known, and in no figure: {}", some.join(", ")),
+    };
+    let next = reach.resources.iter().filter(|one| one.name != held && one.only_if.is_none());
+    let next = next.min_by(|a, b| a.value.total_cmp(&b.value)).filter(|_| !reach.is_sum);
+    let action = match next {
+        Some(next) => format!(
+            "raise {held} (--set tries a change); then {} limits at {} {}",
+            next.name,
+            digits(next.value),
+            reach.unit
+        ),
+        None => format!("raise {held}: --set tries a change"),
+    };
+    let says = if reach.is_sum { "has most of it" } else { "limits it" };
+    let limits = format!("{held} {says} (modelled, not measured){unknown}");
+    Ending::of([("answer", figure), ("bottleneck", limits), ("do", action), details])
 }
 
 /// Which paths reach the wire's rate, of those of which that is said: `packets at the wire's rate,

@@ -20,8 +20,8 @@ use narrows_model::workload::Workload;
 use narrows_model::{Bytes, Change};
 use narrows_plan::Step;
 use narrows_plan::diagnose::{Known, Order, changes, paced, under};
-use narrows_report::Analysis;
 use narrows_report::diagnosis::{Diagnosis, hypotheses};
+use narrows_report::{Analysis, diagnosed};
 use narrows_runner::CourseEnd;
 use narrows_runner::controller::Controller;
 use narrows_runner::unmet;
@@ -88,7 +88,7 @@ fn present(args: &DiagnoseArgs, file: &std::path::Path) -> Result<(), Failure> {
         return output::print_exact(&(text + "\n"));
     }
     let to = args.peer.hosts.join(", ");
-    output::print(&diagnosis.text(&to, &output::details(file), &screen::of_output()))
+    output::print(&diagnosed::text(&diagnosis, &to, &output::details(file), &screen::of_output()))
 }
 
 /// A setting that a trial changes: its trial's index, its file, what it was and what it is to be.

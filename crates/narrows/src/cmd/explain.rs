@@ -2,8 +2,9 @@
 
 use crate::args::ExplainArgs;
 use crate::failure::Failure;
-use crate::output;
+use crate::{output, screen};
 use narrows_report::documents::{self, ExplainDocument};
+use narrows_report::ending::Ending;
 use narrows_report::{Analysis, explained};
 
 pub fn run(args: &ExplainArgs) -> Result<u8, Failure> {
@@ -26,6 +27,7 @@ pub fn run(args: &ExplainArgs) -> Result<u8, Failure> {
             })
         } else {
             explained::text(&analysis, &cells)
+                + &Ending::of_study(&analysis, &output::details(file)).text(&screen::of_output())
         },
     )?;
     Ok(0)

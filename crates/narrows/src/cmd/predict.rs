@@ -6,6 +6,7 @@ use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::input;
 use crate::output;
+use crate::screen;
 use narrows_host::Root;
 use narrows_model::host::Host;
 use narrows_predict::calibration::Calibration;
@@ -18,7 +19,7 @@ use narrows_predict::{Found, Kit, Predictor, Refused, Said, of_host, search};
 use narrows_report::documents::{
     self, PredictDocument, PredictedHost, PredictedSearch, PredictedTraffic, ReachedAlone,
 };
-use narrows_report::whatif::{Change, population, svg, text};
+use narrows_report::whatif::{Change, ending, population, svg, text};
 use narrows_report::{Analysis, bus};
 use std::path::Path;
 
@@ -289,7 +290,7 @@ fn answer(
                 cost: cost.as_ref(),
             })))
         } else {
-            text(&change)
+            text(&change) + &ending(&change).text(&screen::of_output())
         },
     )?;
     Ok(0)

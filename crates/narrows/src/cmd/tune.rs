@@ -5,7 +5,7 @@ use super::{compare, own_binary};
 use crate::args::{CompareArgs, SchemaArgs, TuneArgs};
 use crate::cause::Cause;
 use crate::failure::{Failure, MACHINE};
-use crate::output;
+use crate::{output, screen};
 use narrows_explain::tune::{Advice, Advised, Measured, Profile, advise};
 use narrows_host::Root;
 use narrows_hostctl::HostError;
@@ -46,7 +46,8 @@ pub fn run(args: &TuneArgs) -> Result<u8, Failure> {
     if args.apply {
         return apply(args, profile, &told);
     }
-    output::print(&advised::text(&told, &args.profile))?;
+    let ending = advised::ending(&told, &args.profile);
+    output::print(&(advised::text(&told, &args.profile) + &ending.text(&screen::of_output())))?;
     Ok(0)
 }
 

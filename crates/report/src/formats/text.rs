@@ -2,6 +2,8 @@
 //! where the output is no terminal.
 
 use super::Format;
+use crate::drawn::Screen;
+use crate::ending::Ending;
 use crate::study::text::tables;
 use crate::{
     Analysis, anomalies, applications, credits, judged, latency, neighbours, paths, placement,
@@ -24,6 +26,8 @@ const RED: &str = "\u{e001}";
 const YELLOW: &str = "\u{e002}";
 const PLAIN: &str = "\u{e003}";
 const COLUMNS: usize = 80;
+/// Where the rest of a report is.
+const DETAILS: &str = "above; narrows explain has each cell, --format html is a page";
 
 fn write(analysis: &Analysis<'_>) -> String {
     let mut out = String::new();
@@ -84,7 +88,8 @@ fn write(analysis: &Analysis<'_>) -> String {
     out.push_str(&wire::text::section(analysis));
     profiles(&mut out, analysis);
     findings(&mut out, analysis);
-    styled(&out)
+    let ending = Ending::of_study(analysis, DETAILS).with_more(" (more: narrows explain)");
+    styled(&out) + &ending.text(&Screen::FILE)
 }
 
 /// The text with its marks as escape codes, and nothing else that acts on a terminal.

@@ -6,7 +6,8 @@ use narrows_report::diagnosis::Diagnosis;
 use narrows_report::drawn::Screen;
 use narrows_report::peer_check::{self, PeerCheck};
 use narrows_report::{
-    Analysis, brief, bus, data, explained, figures, formats, latency, servers, stream, study,
+    Analysis, brief, bus, data, diagnosed, explained, figures, formats, latency, servers, stream,
+    study,
 };
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -83,7 +84,10 @@ pub fn all_of(analysis: &Analysis<'_>) -> Whole {
     }
     let cells = explained::cells(analysis);
     all.text("explained", &explained::text(analysis, &cells));
-    all.text("diagnosis", &Diagnosis::of(analysis).text("beta", "report.html", &narrow));
+    all.text(
+        "diagnosis",
+        &diagnosed::text(&Diagnosis::of(analysis), "beta", "report.html", &narrow),
+    );
     let load = peer_check::under_load(analysis);
     let check = PeerCheck::of(analysis);
     all.text("peer", &check.text("beta", Some(&load), "report.html", &Screen::FILE));
