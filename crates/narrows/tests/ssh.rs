@@ -205,10 +205,27 @@ fn what_keeps_an_agent_from_being_there_is_said() {
     let says = err(&output);
     assert!(says.contains("Address already in use"), "what the agent there said: {says}");
     assert!(says.contains("ssh ended before the agent listened"), "{says}");
+    assert!(says.contains("`journalctl -u ssh -u sshd` (as root there)"), "{says}");
     drop(taken);
     // A machine for which there is no program here.
     executable(&host.dir.join("bin/uname"), "#!/bin/sh\necho riscv128\n");
     fails(&mut host.tcp("ssh:there"), 5, "is riscv128 riscv128, and there is no ");
+}
+
+/// The port that agents have where nobody says another is taken: by this test, or by somebody else.
+#[test]
+fn an_agent_takes_a_free_port_where_the_usual_one_is_taken() {
+    let Some(host) = Host::start("ssh-taken", true) else { return };
+    let _taken = TcpListener::bind(("0.0.0.0", 7471));
+    let mut tcp = narrows();
+    tcp.env("NARROWS_SSH", host.dir.join("ssh"));
+    tcp.args(["tcp", "ssh:there", "-t", "0.1", "--repeats", "1", "--json", "--out"]);
+    let output = run(tcp.arg(host.dir.join("bin")));
+    let says = err(&output);
+    assert_eq!(output.status.code(), Some(0), "{says}");
+    assert!(says.contains("ssh:there: port 7471 is taken there: its agent listens on"), "{says}");
+    let json: Value = serde_json::from_str(&out(&output)).expect("JSON");
+    assert_eq!(json["results"][0]["done"], 1, "{json}");
 }
 
 #[test]

@@ -592,4 +592,7 @@ pub struct ServeArgs {
     /// End when standard input is closed, or silent for that long: how `ssh:HOST` starts it
     #[arg(long, hide = true, value_name = "SECONDS", conflicts_with = "iperf3")]
     pub until_closed: Option<u32>,
+    /// Listen on a free port where that one is taken, and say on which
+    #[arg(long, hide = true, requires = "until_closed")]
+    pub or_free: bool,
 }

@@ -96,7 +96,8 @@ impl Cause {
     );
     /// No agent could be brought to the host.
     pub const SSH_ENDED: Self = Self::connect(
-        "the lines above are from ssh and the agent there; does `ssh HOST true` work? -p takes \
+        "the lines above are from ssh and the agent there; does `ssh HOST true` work? `ssh -v HOST` \
+        has this side's log, `journalctl -u ssh -u sshd` (as root there) the other's; -p takes \
         another port",
     );
     /// The host has another processor, and there is no program for it here.

@@ -15,6 +15,11 @@ use narrows_runner::launch::Brought;
 use std::net::IpAddr;
 use std::time::Duration;
 
+/// What helps where ssh reached a host, its agent listens, and does not answer.
+const BEHIND_SSH: &str = "ssh reached it and its agent listens: a firewall lets ssh pass and not \
+                          this port; what it drops is in the log there (`journalctl -k`, `nft list \
+                          ruleset`); -p takes a port that it lets pass";
+
 /// The other side of a direct measurement.
 pub enum Far {
     /// Agents of narrows, with what their hosts say of themselves.
@@ -80,7 +85,7 @@ impl Far {
             return Ok(Self::Agents { peers, hosts, _brought: brought });
         };
         missing.for_each(|why| note!("{why}"));
-        Err(first.into())
+        Err(of_brought(first.into(), !brought.is_empty()))
     }
 
     /// This host's and the other's address, of the first pair.
@@ -192,6 +197,13 @@ fn says_silent(silent: IpAddr, measured: IpAddr) -> String {
     )
 }
 
+/// A failure of agents of which some were brought: one that does not answer is no agent that nobody
+/// started.
+fn of_brought(failure: Failure, are_brought: bool) -> Failure {
+    let is_silent = failure.is_no_answer() && are_brought;
+    if is_silent { failure.helped_by(BEHIND_SSH) } else { failure }
+}
+
 fn is_local(peer: &&&Peer) -> bool {
     peer.address().is_loopback()
 }
@@ -199,6 +211,16 @@ fn is_local(peer: &&&Peer) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_that_was_brought_and_is_silent_is_behind_a_firewall() {
+        let silent = || Failure::of(Cause::UNREACHABLE, "192.0.2.7 does not answer");
+        let told = |failure: Failure| failure.in_one_line();
+        assert!(told(of_brought(silent(), true)).contains("`journalctl -k`"));
+        assert!(!told(of_brought(silent(), false)).contains("journalctl"));
+        let other = Failure::of(Cause::BAD_KEY, "another key");
+        assert!(!told(of_brought(other, true)).contains("journalctl"));
+    }
 
     #[test]
     fn a_silent_address_is_told_with_its_family_and_what_is_measured_in_its_place() {

@@ -10,7 +10,7 @@ use narrows_control::key::Key;
 use narrows_control::limits::Limits;
 use narrows_control::starter::{Lend, Listener};
 use narrows_control::tools::Tools;
-use narrows_control::{address, listen, wire};
+use narrows_control::{ControlError, address, listen, wire};
 use narrows_host::Root;
 use narrows_hostctl::netns;
 use narrows_hostctl::privilege::Lends;
@@ -20,7 +20,8 @@ use narrows_interop::iperf3::server;
 use narrows_interop::{engines, iperf3};
 use narrows_workloads::packets::link::Link;
 use narrows_workloads::packets::ring;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
@@ -38,7 +39,7 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     }
     let given = args.key.given()?;
     let key = given.map_or_else(Key::random, Ok)?;
-    let (listening, at) = listen::open(args.bind, args.port.unwrap_or(wire::PORT))?;
+    let (listening, at) = open(args)?;
     let port = at.port();
     let lend = lend(args)?;
     // Before this process gives up what the listener needs to give up still more.
@@ -59,6 +60,18 @@ pub fn run(args: &ServeArgs) -> Result<u8, Failure> {
     };
     listener.serve(&setup, lend, &stop)?;
     Ok(0)
+}
+
+/// A socket that listens: on a free port where the one that is wanted is taken and need not be it.
+fn open(args: &ServeArgs) -> Result<(TcpListener, SocketAddr), ControlError> {
+    match listen::open(args.bind, args.port.unwrap_or(wire::PORT)) {
+        Err(ControlError::Listen { error, .. })
+            if args.or_free && error.kind() == ErrorKind::AddrInUse =>
+        {
+            listen::open(args.bind, 0)
+        }
+        opened => opened,
+    }
 }
 
 /// Sets `stop` once standard input is closed or silent for that long: the connection that brought

@@ -89,6 +89,8 @@ pub struct Errand<'a> {
     pub key: &'a Key,
     /// TCP port for it to listen on.
     pub port: u16,
+    /// Whether it may be a free one where that is taken.
+    pub or_free: bool,
     /// Whether its workers may exchange data with those of the other hosts' agents, as pairs of a
     /// mesh do: with addresses of these hosts, and no others.
     pub meets: bool,
@@ -101,6 +103,7 @@ pub struct Brought {
     /// Closed by being dropped.
     alive: Option<Sender<()>>,
     address: String,
+    port: Option<u16>,
 }
 
 /// Whether a host is named as one that an agent is to be brought to.
@@ -127,7 +130,7 @@ pub fn bring(hosts: &mut [String], errand: &Errand<'_>) -> Result<Vec<Brought>, 
 pub fn bring_each(hosts: &[String], errand: &Errand<'_>) -> Vec<Option<Result<Brought, SshError>>> {
     let met = meet_each(hosts, errand, look_up);
     let all: BTreeSet<IpAddr> = met.iter().flat_map(|met| &met.addresses).copied().collect();
-    let meets = if errand.meets { meets(&all) } else { String::new() };
+    let meets = words_for(errand, &all);
     let brought = at_once::all(met, |met| {
         met.greeted.map(|greeted| greeted.and_then(|greeted| greeted.become_agent(errand, &meets)))
     });
@@ -172,9 +175,17 @@ fn meet_each<'a>(
     met.map(|(one, host)| one.unwrap_or_else(|| gone(host))).collect()
 }
 
-/// Words for an agent that let it meet these addresses.
-fn meets(all: &BTreeSet<IpAddr>) -> String {
-    if all.is_empty() { String::new() } else { format!("--peers {}", listed(all)) }
+/// Words for an agent that let it meet these addresses, and take another port.
+fn words_for(errand: &Errand<'_>, all: &BTreeSet<IpAddr>) -> String {
+    let meets = Some(all).filter(|all| errand.meets && !all.is_empty());
+    let meets = meets.map(|all| format!("--peers {}", listed(all)));
+    let free = errand.or_free.then(|| "--or-free".to_owned());
+    meets.into_iter().chain(free).collect::<Vec<String>>().join(" ")
+}
+
+/// A name or an address with a port.
+fn with_port(address: &str, port: u16) -> String {
+    if address.contains(':') { format!("[{address}]:{port}") } else { format!("{address}:{port}") }
 }
 
 /// Addresses as `serve --peers` takes them.
@@ -192,6 +203,11 @@ impl Brought {
     /// The address by which it is reached.
     pub fn address(&self) -> &str {
         &self.address
+    }
+
+    /// The port that it listens on, where that is another than it was to.
+    pub fn other_port(&self) -> Option<u16> {
+        self.port
     }
 }
 
@@ -340,12 +356,14 @@ impl<'a> Greeted<'a> {
         let sum = sum(&program).map_err(unread(&program))?;
         line.tell(&format!("{}\n{sum}\n{meets}\n", errand.key.show()))?;
         line.supply(&program)?;
-        line.hear(|line| line.starts_with("narrows-listening ").then_some(()))?;
+        let port = line.hear(|line| line.strip_prefix("narrows-listening ")?.parse().ok())?;
+        let port = Some(port).filter(|port| *port != errand.port);
+        let address = port.map_or_else(|| address.clone(), |port| with_port(&address, port));
         let Line { ssh, told, heard, .. } = line;
         let (alive, ended) = channel();
         thread::spawn(move || beat(told, &ended, HEARTBEAT));
         thread::spawn(move || io::copy(&mut heard.into_inner().into_inner(), &mut io::sink()));
-        Ok(Brought { ssh, alive: Some(alive), address })
+        Ok(Brought { ssh, alive: Some(alive), address, port })
     }
 }
 
@@ -510,7 +528,13 @@ mod tests {
         let hosts = ["192.0.2.1", "server3:7000", "[fe80::1]:7000", "gone", "ssh:-x"];
         let hosts = hosts.map(str::to_owned).to_vec();
         let key = Key::random().unwrap();
-        let errand = Errand { binary: Path::new("narrows"), key: &key, port: 7000, meets: true };
+        let errand = Errand {
+            binary: Path::new("narrows"),
+            key: &key,
+            port: 7000,
+            or_free: false,
+            meets: true,
+        };
         // None has an answer before all four ask. ssh refuses the fifth, which has no address.
         let (asked, more) = (Mutex::new(BTreeSet::new()), Condvar::new());
         let met = meet_each(&hosts, &errand, |name| {
@@ -529,8 +553,11 @@ mod tests {
         assert_eq!(asked.into_inner().unwrap(), BTreeSet::from(names));
         assert!(matches!(met[4].greeted, Some(Err(SshError::Destination(_)))));
         let all = met.iter().flat_map(|met| &met.addresses).copied().collect();
-        assert_eq!(meets(&all), "--peers 10.0.0.3,192.0.2.1,fe80::1");
-        assert_eq!(meets(&BTreeSet::new()), "");
+        assert_eq!(words_for(&errand, &all), "--peers 10.0.0.3,192.0.2.1,fe80::1");
+        assert_eq!(words_for(&errand, &BTreeSet::new()), "");
+        let free = Errand { or_free: true, ..errand };
+        assert_eq!(words_for(&free, &all), "--peers 10.0.0.3,192.0.2.1,fe80::1 --or-free");
+        assert_eq!(words_for(&Errand { meets: false, ..free }, &all), "--or-free");
         let silent = Errand { meets: false, ..errand };
         let met = meet_each(&hosts, &silent, |name| panic!("{name} is looked up for nobody"));
         assert!(met.iter().all(|met| met.addresses.is_empty()));
@@ -544,13 +571,25 @@ mod tests {
         assert!(panicked::<()>("b").is_none());
         let hosts = ["192.0.2.1", "192.0.2.2"].map(str::to_owned).to_vec();
         let key = Key::random().unwrap();
-        let errand = Errand { binary: Path::new("narrows"), key: &key, port: 7000, meets: true };
+        let errand = Errand {
+            binary: Path::new("narrows"),
+            key: &key,
+            port: 7000,
+            or_free: false,
+            meets: true,
+        };
         let met = meet_each(&hosts, &errand, |name| {
             assert!(name.ends_with('2'), "a fault that was planted");
             look_up(name)
         });
         assert!(met[0].addresses.is_empty() && met[0].greeted.is_none());
         assert_eq!(met[1].addresses, [IpAddr::from([192, 0, 2, 2])]);
+    }
+
+    #[test]
+    fn an_address_of_either_family_and_a_name_take_a_port() {
+        let all = ["server2", "192.0.2.1", "fe80::1"].map(|address| with_port(address, 7472));
+        assert_eq!(all, ["server2:7472", "192.0.2.1:7472", "[fe80::1]:7472"]);
     }
 
     #[test]
