@@ -79,12 +79,9 @@ pub fn study(
     lines.extend(findings(analysis, columns, FINDINGS * SENTENCE_LINES));
     lines.extend(rules(analysis, columns));
     lines.push(String::new());
-    if !analysis.searches.is_empty() {
-        lines.extend(said("searched", &searched::sentence(analysis), columns));
-    }
     let answer = answer::of_study(analysis, results);
     // What leads is not said twice.
-    let leads = answer.as_ref().is_some_and(|answer| answer.figure.starts_with(answer::WIRE));
+    let leads = answer.as_ref().is_some_and(|answer| answer.figure.contains(answer::WIRE));
     if let Some(wire) = wire::text::sentence(analysis).filter(|_| !leads) {
         lines.extend(said("wire rate", &wire, columns));
     }
