@@ -230,11 +230,14 @@ fn latency_is_by_size_by_load_and_by_node() {
 fn numademos_table_is_one_thread_by_place() {
     let wanted = Wanted { numademo: true, ..Wanted::default() };
     let (_, trials) = memory::trials(&host(), &wanted, Nanos(3)).expect("trials");
-    assert_eq!(trials.len(), 4 * (1 + 3));
+    assert_eq!(trials.len(), 4 * (1 + 1 + 3));
     assert_eq!(labels(&trials)[..2], ["memcpy, local memory", "write, local memory"]);
-    assert_eq!(labels(&trials)[8], "memcpy, memory on node 1");
+    assert_eq!(labels(&trials)[4], "memcpy, interleaved memory");
+    assert_eq!(labels(&trials)[12], "memcpy, memory on node 1");
+    let spread = |of: &Trial| of.params.told(&narrows_model::options::kernels::INTERLEAVE);
+    assert_eq!([0, 4, 8].map(|at| spread(&trials[at])), [None, Some(true), None]);
     let node = |of: &Trial| of.params.memory.as_ref().and_then(|memory| memory.node);
-    assert_eq!((node(&trials[0]), node(&trials[4]), node(&trials[8])), (None, Some(0), Some(1)));
+    assert_eq!([0, 4, 8, 12].map(|at| node(&trials[at])), [None, None, Some(0), Some(1)]);
     assert!(trials.iter().all(|one| one.params.streams == 1));
     assert!(trials.iter().all(|one| one.params.working_set_bytes == Bytes(128 << 20)));
 }
