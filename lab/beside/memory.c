@@ -12,7 +12,8 @@
 #include <immintrin.h>
 #endif
 
-#define PIECE ((size_t)16 << 20)
+// Bytes of a turn of memcpy, and what the arrays are a multiple of.
+#define PIECE ((size_t)1 << 20)
 #define SECONDS 0.5
 
 static double now(void) {
@@ -107,10 +108,11 @@ static void *work(void *rate) {
 int main(int argc, char **argv) {
     if (argc != 4) return 2;
     int threads = atoi(argv[3]);
+    if (threads < 1 || threads > 1024) return 2;
     kernel = argv[1];
     arrays = kernel[0] == 'r' ? 1 : kernel[0] == 'c' ? 2 : 3;
     bytes = (size_t)atol(argv[2]) / threads / arrays / PIECE * PIECE;
-    if (threads < 1 || threads > 1024 || !bytes) return 2;
+    if (!bytes) return 2;
     pthread_barrier_init(&start, 0, threads);
     pthread_t of[1024];
     double rates[1024], sum = 0;

@@ -1,15 +1,19 @@
 """Rows of `lab/bench`: ours against the best of the peers, in rounds that go on until every bar is
-decided. A ratio is the median over rounds of ours divided by the best peer's value of the same
-round, with the interval that order statistics give."""
+decided, or time or rounds are over. A ratio is the median over rounds of ours divided by the best
+peer's value of the same round, with the interval that order statistics give. Bars are looked at a
+few times, each time with as much less chance of error, so that all looks together have 5 %."""
 import dataclasses
 import math
 import random
 import statistics
+import subprocess
 import sys
 import time
 
-# Fewer have no interval of 95 % by order statistics.
-ROUNDS_MIN = 6
+# Chance of error at each end of an interval, all looks together.
+TAIL = 0.025
+# Rounds after which bars are looked at; fewer than the first decide nothing.
+LOOKS = (8, 14, 20)
 
 
 @dataclasses.dataclass
@@ -46,7 +50,7 @@ class Row:
         return pair if None not in pair else None
 
     def ratio(self, values, part=None):
-        """The ratio, the ends of its interval, and of how many pairs of runs it is."""
+        """The ratio, the ends of its interval, and those of single pairs of runs."""
         pair = self.both(values)
         if not pair:
             return None
@@ -55,18 +59,22 @@ class Row:
         ratios = [ours / theirs for ours, theirs in parts if ours and theirs]
         if not ratios:
             return None
-        return (statistics.median(ratios), *interval(ratios), len(ratios))
+        return (statistics.median(ratios), *interval(ratios), ratios)
 
     def verdict(self, values):
         ratio = self.ratio(values)
         if not self.bar or not ratio:
             return ""
-        _, low, high, pairs = ratio
-        if pairs < ROUNDS_MIN:
+        ratios, tail = ratio[3], TAIL / len(LOOKS)
+        if 0.5 ** len(ratios) > tail:
             return "undecided"
+        low, high = interval(ratios, tail)
         worst, kindest = (high, low) if self.low_is_good else (low, high)
         meets = (lambda end: end <= self.bar) if self.low_is_good else (lambda end: end >= self.bar)
         return "met" if meets(worst) else "undecided" if meets(kindest) else "not met"
+
+    def is_decided(self, values):
+        return self.verdict(values) != "undecided"
 
     def says(self, values):
         """Its line of the table."""
@@ -82,7 +90,7 @@ class Row:
         which = f" by {ours}" if len(self.ours) > 1 else ""
         return (f"| {self.what}{which} | {middle(values[ours], self.part) / self.unit:.3g}"
                 f" {self.name}{lost} | {best} {middle(values[best], self.part) / self.unit:.3g} | "
-                + "{:.2f} ({:.2f} to {:.2f}), {} pairs".format(*ratio)
+                + "{:.2f} ({:.2f} to {:.2f})".format(*ratio[:3]) + f", {len(ratio[3])} pairs"
                 + f" | {wire} | {wanted} | {self.verdict(values)} |")
 
 
@@ -91,11 +99,11 @@ def middle(runs, part="value"):
     return statistics.median(known) if known else None
 
 
-def interval(ratios):
+def interval(ratios, tail=TAIL):
     """Ends of the median's interval by order statistics: 95 % or a little more from 6 values on."""
     ratios, skip = sorted(ratios), 0
-    # Values beyond each end are fewer than so many with a chance of at most 2.5 % (binomial, 1/2).
-    while sum(math.comb(len(ratios), k) for k in range(skip + 2)) <= 0.025 * 2 ** len(ratios):
+    # Values beyond each end are fewer than so many with a chance of at most `tail` (binomial, 1/2).
+    while sum(math.comb(len(ratios), k) for k in range(skip + 2)) <= tail * 2 ** len(ratios):
         skip += 1
     return ratios[skip], ratios[-1 - skip]
 
@@ -110,16 +118,17 @@ def measure(cells, rows, rounds_max, seconds_max):
         for name in order:
             try:
                 run = cells[name]()
-            except (RuntimeError, IndexError, KeyError, AttributeError, ValueError) as error:
+            except (RuntimeError, IndexError, KeyError, AttributeError, ValueError,
+                    subprocess.CalledProcessError) as error:
                 print(f"  {name}: {error}".replace("\n", " ")[:300], file=sys.stderr)
                 run = None
             # A run that failed keeps its place: what stands beside it is of the same round.
             values[name].append(run)
         number += 1
-        open_rows = [row for row in rows if row.verdict(values) == "undecided"]
-        print(f"  round {number}, undecided: {len(open_rows)} of {len(rows)}", file=sys.stderr)
+        print(f"  round {number}", file=sys.stderr)
         is_late = time.monotonic() - began > seconds_max
-        if number >= ROUNDS_MIN and (not open_rows or is_late):
+        # Whatever the rows say meanwhile, they are asked at these rounds alone, or at the end.
+        if is_late or number in LOOKS and all(row.is_decided(values) for row in rows):
             break
     for row in rows:
         print(row.says(values), flush=True)

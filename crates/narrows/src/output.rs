@@ -246,13 +246,20 @@ pub fn present_study(file: &Path, named: &str, analysis: &Analysis<'_>) -> Resul
 /// The command that shows everything. A path that would be broken over two lines, or that a shell
 /// would take apart, is no word to copy from here: standard error has it.
 pub fn details(file: &Path) -> String {
+    let below = || "narrows report, with the file that is named below".to_owned();
+    details_of(file).unwrap_or_else(below)
+}
+
+/// The same where nothing is named below, since the user named the file.
+pub fn details_of_given(file: &Path) -> String {
+    details_of(file).unwrap_or_else(|| "narrows report, with the same file".to_owned())
+}
+
+fn details_of(file: &Path) -> Option<String> {
     const PATH_COLUMNS: usize = 48;
     let whole = file.display().to_string();
     let is_plain = whole.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:=@,".contains(c));
-    if is_plain && whole.len() <= PATH_COLUMNS {
-        return format!("narrows report {whole}");
-    }
-    "narrows report, with the file that is named below".to_owned()
+    (is_plain && whole.len() <= PATH_COLUMNS).then(|| format!("narrows report {whole}"))
 }
 
 /// The format by this name, which the command line has checked.

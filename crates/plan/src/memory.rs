@@ -105,7 +105,8 @@ pub fn trials(host: &Host, wanted: &Wanted, window: Nanos) -> Result<(Spot, Vec<
     if wanted.numademo {
         trials.extend(plan.numademo(host, &spot));
     }
-    if wanted.matrix {
+    // Of one node to one node, and not of memory that is spread over all.
+    if wanted.matrix && !wanted.interleave {
         trials.extend(plan.matrix(host));
     }
     if trials.is_empty() {

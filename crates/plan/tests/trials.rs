@@ -234,12 +234,25 @@ fn numademos_table_is_one_thread_by_place() {
     assert_eq!(labels(&trials)[..2], ["memcpy, local memory", "write, local memory"]);
     assert_eq!(labels(&trials)[4], "memcpy, interleaved memory");
     assert_eq!(labels(&trials)[12], "memcpy, memory on node 1");
-    let spread = |of: &Trial| of.params.told(&narrows_model::options::kernels::INTERLEAVE);
+    let spread = |of: &Trial| narrows_model::options::kernels::INTERLEAVE.of(&of.params);
     assert_eq!([0, 4, 8].map(|at| spread(&trials[at])), [None, Some(true), None]);
     let node = |of: &Trial| of.params.memory.as_ref().and_then(|memory| memory.node);
     assert_eq!([0, 4, 8, 12].map(|at| node(&trials[at])), [None, None, Some(0), Some(1)]);
     assert!(trials.iter().all(|one| one.params.streams == 1));
     assert!(trials.iter().all(|one| one.params.working_set_bytes == Bytes(128 << 20)));
+}
+
+#[test]
+fn memory_that_is_spread_over_all_nodes_is_on_none() {
+    let kernels = vec![Kernel::Read];
+    let wanted = Wanted { interleave: true, matrix: true, kernels, ..Wanted::default() };
+    let (_, trials) = memory::trials(&host(), &wanted, Nanos(3)).expect("trials");
+    assert!(!trials.is_empty() && host().nodes.len() > 1);
+    for trial in &trials {
+        let node = trial.params.memory.as_ref().and_then(|memory| memory.node);
+        let spread = narrows_model::options::kernels::INTERLEAVE.of(&trial.params);
+        assert_eq!((node, spread), (None, Some(true)), "{}", trial.label);
+    }
 }
 
 #[test]

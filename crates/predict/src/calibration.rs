@@ -10,6 +10,7 @@ use crate::traffic::Traffic;
 use crate::under_load::{BesideReads, NoCurve, UnderLoad};
 use narrows_model::host::Host;
 use narrows_model::load::Role;
+use narrows_model::options::kernels;
 use narrows_model::study::StoredStudy;
 use narrows_model::study_kind::StudyKind;
 use narrows_model::trial;
@@ -65,6 +66,12 @@ pub struct Calibration {
 pub fn attainable_gb_s(study: &StoredStudy, summaries: &[Summary]) -> Option<f64> {
     let nodes = study.host.nodes.len().max(1) as f64;
     Calibration::of(study, summaries).copy_gb_s.map(|copy| copy.value * nodes)
+}
+
+/// Whether the memory of a trial is of all nodes in turn.
+fn is_interleaved(study: &StoredStudy, summary: &Summary) -> bool {
+    let mut own = study.trials.iter().filter(|trial| trial.label == summary.label);
+    own.any(|trial| kernels::INTERLEAVE.of(&trial.params) == Some(true))
 }
 
 impl Calibration {
@@ -149,6 +156,12 @@ impl Calibration {
 
     fn memory(&mut self, study: &StoredStudy, all: &[Summary]) {
         let copies = all.iter().filter(|summary| summary.kind == Workload::Memory(Kernel::Copy));
+        let (spread, copies): (Vec<&Summary>, Vec<&Summary>) =
+            copies.partition(|copy| is_interleaved(study, copy));
+        if !spread.is_empty() {
+            self.unused.push("memory-copy over all nodes: no copy of one node".to_owned());
+        }
+        let copies = copies.into_iter();
         match copies.clone().find(|summary| summary.labels.contains(&Label::CacheResident)) {
             Some(_) => self.unused.push("memory-copy: it may fit in the caches".to_owned()),
             None => {

@@ -33,7 +33,7 @@ pub fn ending(told: &Advised, profile: &str) -> Ending {
     let count = crate::words::counted(told.advice.len(), "setting");
     let gaps = crate::words::counted(told.unknown.len(), "setting");
     let Some(first) = told.advice.first() else {
-        let unread = if told.unknown.is_empty() { "" } else { "; as root more of it can be read" };
+        let unread = if told.unknown.is_empty() { "" } else { "; why each is unknown is above" };
         return Ending::of([
             ("answer", format!("nothing to change for {profile}; {gaps} unknown")),
             ("do", format!("nothing{unread}")),
@@ -42,7 +42,7 @@ pub fn ending(told: &Advised, profile: &str) -> Ending {
     };
     let worth = match &first.worth {
         Some(worth) => worth.to_string(),
-        None => "what it brings is unknown until it is measured".to_owned(),
+        None => "its worth is not measured".to_owned(),
     };
     let applied = match told.advice.iter().filter(|advice| !advice.files.is_empty()).count() {
         0 => first.commands.join("; "),
@@ -52,7 +52,7 @@ pub fn ending(told: &Advised, profile: &str) -> Ending {
         ),
     };
     let what = format!("{count} to change for {profile}; {gaps} unknown");
-    let limits = format!("{}: {} -> {}: {worth}", first.setting, first.now, first.wanted);
+    let limits = format!("{}: {} -> {}; {worth}", first.setting, first.now, first.wanted);
     Ending::of([("answer", what), ("first", limits), ("do", applied), details])
 }
 

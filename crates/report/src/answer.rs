@@ -178,7 +178,7 @@ fn of_searches(analysis: &Analysis<'_>) -> Option<Answer> {
     let at = analysis.stored.trials.iter().position(is_of)?;
     let summary = analysis.summaries.get(at)?;
     let is_open = first.end == SearchEnd::Found && first.passes.is_some() && first.loses.is_none();
-    let wire = wire::text::sentence(analysis).filter(|says| !says.starts_with("unknown"));
+    let wire = wire::text::sentence_of_known(analysis);
     let wire = wire.map_or(String::new(), |says| format!("; {WIRE}{says}"));
     let more = if analysis.searches.len() > 1 { ", of the first search" } else { "" };
     Some(Answer {
@@ -190,6 +190,9 @@ fn of_searches(analysis: &Analysis<'_>) -> Option<Answer> {
         ),
         bottleneck: format!("at {}: {}", searched::most(first, asked), says(analysis, summary)),
         action: match is_open {
+            true if first.loss_percent > 0.0 => {
+                "search higher: the highest that was tried loses no more than is allowed".to_owned()
+            }
             true => "search higher: nothing was lost at the highest that was tried".to_owned(),
             false => level_action(analysis, summary),
         },

@@ -1,34 +1,19 @@
 //! How `narrows diagnose` ends: what was tried, and below it the answer.
 
-use crate::diagnosis::{Diagnosis, says_limit};
+use crate::diagnosis::{Diagnosis, Row, says_limit};
 use crate::drawn::Screen;
-use crate::drawn::canvas::{BOLD, PLAIN};
 use crate::ending::Ending;
 use crate::words;
 
 /// The rows of [`Diagnosis::text`] which the answer does not say, and the answer.
 pub fn text(diagnosis: &Diagnosis, to: &str, rest: &str, screen: &Screen) -> String {
     let ending = ending(diagnosis, to, rest);
-    let told = |name: &str| match name {
-        "bottleneck" | "do" => ending.is_whole(name, screen),
-        "moved it" | "perhaps" | "did not" => false,
-        // The figure and the last row.
-        _ => true,
+    let is_above = |row: Row| match row {
+        Row::Moved | Row::Perhaps | Row::DidNot => true,
+        Row::Bottleneck | Row::Do => !ending.is_whole(row.name(""), screen),
+        Row::Figure | Row::Details => false,
     };
-    let all = diagnosis.text(to, rest, screen);
-    let mut is_told = true;
-    let mut above = String::new();
-    for line in all.lines() {
-        // What goes on below a row's first line is set in.
-        if !line.starts_with(' ') {
-            let name = line.replace(BOLD, "").replace(PLAIN, "");
-            is_told = told(name.split(": ").next().unwrap_or_default());
-        }
-        if !is_told {
-            above += &format!("{line}\n");
-        }
-    }
-    above + &ending.text(screen)
+    diagnosis.told(to, rest, screen, is_above) + &ending.text(screen)
 }
 
 fn ending(diagnosis: &Diagnosis, to: &str, rest: &str) -> Ending {
@@ -49,6 +34,7 @@ fn ending(diagnosis: &Diagnosis, to: &str, rest: &str) -> Ending {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drawn::canvas::{BOLD, PLAIN};
 
     #[test]
     fn five_lines_end_it_and_nothing_is_said_twice() {

@@ -101,6 +101,35 @@ pub fn hypotheses(analysis: &Analysis<'_>) -> Vec<Hypothesis> {
     all
 }
 
+/// A row of what is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Row {
+    Figure,
+    Bottleneck,
+    /// The changes that moved the figure.
+    Moved,
+    /// Those that may have.
+    Perhaps,
+    DidNot,
+    Do,
+    Details,
+}
+
+impl Row {
+    /// What stands before it; the figure is told by its cell.
+    pub fn name(self, cell: &str) -> &str {
+        match self {
+            Self::Figure => cell,
+            Self::Bottleneck => "bottleneck",
+            Self::Moved => "moved it",
+            Self::Perhaps => "perhaps",
+            Self::DidNot => "did not",
+            Self::Do => "do",
+            Self::Details => "details",
+        }
+    }
+}
+
 impl Diagnosis {
     /// Of a study that `narrows diagnose` has measured: its first trial is the traffic.
     pub fn of(analysis: &Analysis<'_>) -> Self {
@@ -126,6 +155,25 @@ impl Diagnosis {
 
     /// Five answers, each of a line or some, and where the rest is.
     pub fn text(&self, to: &str, rest: &str, screen: &Screen) -> String {
+        self.told(to, rest, screen, |_| true)
+    }
+
+    /// Those of them that are wanted.
+    pub fn told(
+        &self,
+        to: &str,
+        rest: &str,
+        screen: &Screen,
+        is_wanted: impl Fn(Row) -> bool,
+    ) -> String {
+        let rows = self.rows(to, rest);
+        let told = rows.iter().filter(|(row, says)| !says.is_empty() && is_wanted(*row));
+        let named: Vec<(&str, &str)> =
+            told.map(|(row, says)| (row.name(&self.cell), says.as_str())).collect();
+        lines(&named, screen)
+    }
+
+    fn rows(&self, to: &str, rest: &str) -> Vec<(Row, String)> {
         let figure = self.figure.as_ref().map_or("no figure".to_owned(), |figure| {
             let runs = words::counted(figure.n as usize, "run");
             format!("{} ({}, {runs})", words::middle(figure), words::range(figure))
@@ -141,17 +189,16 @@ impl Diagnosis {
         let moved = if moved.is_empty() { none.to_owned() } else { moved };
         let perhaps = self.listed(is_open);
         let not = self.listed(|tried| tried.moved != Moved::Up && !is_open(tried));
-        let mut answers = vec![
-            (self.cell.as_str(), figure.as_str()),
-            ("bottleneck", &limits),
-            ("moved it", &moved),
-            ("perhaps", &perhaps),
-            ("did not", if not.is_empty() { "-" } else { &not }),
-            ("do", &self.action),
-            ("details", rest),
-        ];
-        answers.retain(|(_, says)| !says.is_empty());
-        lines(&answers, screen)
+        let not = if not.is_empty() { "-".to_owned() } else { not };
+        vec![
+            (Row::Figure, figure),
+            (Row::Bottleneck, limits),
+            (Row::Moved, moved),
+            (Row::Perhaps, perhaps),
+            (Row::DidNot, not),
+            (Row::Do, self.action.clone()),
+            (Row::Details, rest.to_owned()),
+        ]
     }
 
     fn listed(&self, is_of: impl Fn(&Tried) -> bool) -> String {

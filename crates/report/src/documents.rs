@@ -216,6 +216,9 @@ pub struct Verified {
     pub problems: Vec<String>,
     /// `None` where it carries none, or where that does not hold.
     pub chain: Option<VerifiedChain>,
+    /// Why it could not be read; nothing else is known of it then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// A chain that holds.

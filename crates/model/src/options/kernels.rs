@@ -111,7 +111,12 @@ pub static INTERLEAVE: Opt<bool> = Opt::new(Declared {
     key: "interleave",
     help: "Spread a memory kernel's buffers over all nodes with memory, page after page \
            (MPOL_INTERLEAVE)",
-    flags: &[Flag { on: MEM, long: "interleave", not_with: &["memory_node"], ..Flag::PLAIN }],
+    flags: &[Flag {
+        on: MEM,
+        long: "interleave",
+        not_with: &["memory_node", "matrix"],
+        ..Flag::PLAIN
+    }],
     fits: fits::MEMORY,
     kept: Kept::Key,
     shown: |_, _| Some("memory spread over all nodes".to_owned()),

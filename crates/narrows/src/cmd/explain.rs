@@ -27,7 +27,8 @@ pub fn run(args: &ExplainArgs) -> Result<u8, Failure> {
             })
         } else {
             explained::text(&analysis, &cells)
-                + &Ending::of_study(&analysis, &output::details(file)).text(&screen::of_output())
+                + &Ending::of_study(&analysis, &output::details_of_given(file))
+                    .text(&screen::of_output())
         },
     )?;
     Ok(0)

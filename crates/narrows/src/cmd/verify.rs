@@ -27,22 +27,48 @@ pub fn run(args: &VerifyArgs) -> Result<u8, Failure> {
         let says = "--head is for one file";
         return Err(Failure::of(Cause::ONE_HEAD, says));
     }
-    let (mut code, mut all) = (0, Vec::new());
+    if args.json {
+        return document(args);
+    }
+    let mut code = 0;
     for file in &args.files {
         let (verified, says) = verified(file, args.head.as_deref())?;
-        if !args.json {
-            output::print(&(text(file, &verified) + &says))?;
-        }
+        output::print(&(text(file, &verified) + &says))?;
         if !verified.whole {
             code = VERDICT;
         }
-        all.push(verified);
-    }
-    if args.json {
-        let document = VerifyDocument { schema_version: documents::VERSION, files: all };
-        output::print_exact(&documents::printed(&document))?;
     }
     Ok(code)
+}
+
+/// The document of all files: those that cannot be read are in it with why, and the first of them
+/// ends the command after it.
+fn document(args: &VerifyArgs) -> Result<u8, Failure> {
+    let (mut files, mut unread) = (Vec::new(), None);
+    for file in &args.files {
+        match verified(file, args.head.as_deref()) {
+            Ok((verified, _)) => files.push(verified),
+            Err(why) => {
+                files.push(Verified {
+                    file: file.display().to_string(),
+                    whole: false,
+                    runs: 0,
+                    cells: 0,
+                    problems: Vec::new(),
+                    chain: None,
+                    error: Some(why.says().to_owned()),
+                });
+                unread = unread.or(Some(why));
+            }
+        }
+    }
+    let is_whole = files.iter().all(|file| file.whole);
+    let document = VerifyDocument { schema_version: documents::VERSION, files };
+    output::print_exact(&documents::printed(&document))?;
+    match unread {
+        Some(why) => Err(why),
+        None => Ok(if is_whole { 0 } else { VERDICT }),
+    }
 }
 
 /// What is found of a file, and what is said of its chain.
@@ -60,6 +86,7 @@ fn verified(file: &Path, noted: Option<&str>) -> Result<(Verified, String), Fail
         cells: stored.trials.len(),
         problems,
         chain: chain_holds(chain),
+        error: None,
     };
     Ok((verified, says))
 }

@@ -38,6 +38,13 @@ pub fn sentence(analysis: &Analysis<'_>) -> Option<String> {
     told(&of_study(analysis))
 }
 
+/// The same of the sizes whose verdict is known.
+pub fn sentence_of_known(analysis: &Analysis<'_>) -> Option<String> {
+    let mut all = of_study(analysis);
+    all.retain(|one| !matches!(one.verdict, Verdict::Unknown { .. }));
+    told(&all)
+}
+
 fn told(all: &[Standing]) -> Option<String> {
     let mut groups: Vec<(&Verdict, Vec<usize>)> = Vec::new();
     for (at, one) in all.iter().enumerate() {
