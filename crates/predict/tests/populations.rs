@@ -9,6 +9,7 @@ use narrows_model::host::{CpuPlace, Host, Module, Nic, Node, Slot, SlotPlace};
 use narrows_model::load::{CpuList, EndReport, FlowTally, MemoryParams};
 use narrows_model::record::Reported;
 use narrows_model::result::Prediction;
+use narrows_model::study::StoredStudy;
 use narrows_model::trial::Trial;
 use narrows_model::units::Unit;
 use narrows_model::{BitsPerSecond, Bytes, Fact, Nanos};
@@ -100,7 +101,11 @@ fn the_worst_port_loses_the_largest_share_of_its_link() {
 
 /// A copy whose every counted byte crosses the bus 1.5 times, on one node.
 fn copied(host: Host) -> Vec<Prediction> {
-    let copy = trial("memory-copy", "copy");
+    let study = copies(host, trial("memory-copy", "copy"));
+    predict(&study, &summarise(&study))
+}
+
+fn copies(host: Host, copy: Trial) -> StoredStudy {
     let mut end = EndReport {
         window_ns: Nanos(1_000_000_000),
         flows: vec![FlowTally {
@@ -115,7 +120,22 @@ fn copied(host: Host) -> Vec<Prediction> {
         (0..6).map(|at| record(&copy, at, Reported::list(Some(Box::new(end.clone())), None, None)));
     let mut study = study(vec![copy.clone()], records.collect());
     study.host = host;
-    predict(&study, &summarise(&study))
+    study
+}
+
+#[test]
+fn a_copy_over_all_nodes_is_no_copy_of_one() {
+    let one = trial("memory-copy", "copy");
+    let measured = |copy: Trial| {
+        let study = copies(server(&[6]), copy);
+        Calibration::of(&study, &summarise(&study))
+    };
+    near(measured(one.clone()).copy_gb_s.expect("a copy").value, 15.0);
+    let mut spread = one;
+    spread.params.told.tell(&narrows_model::options::kernels::INTERLEAVE, true);
+    let spread = measured(spread);
+    assert!(spread.copy_gb_s.is_none(), "{spread:?}");
+    assert_eq!(spread.unused, ["memory-copy over all nodes: no copy of one node"]);
 }
 
 #[test]
