@@ -56,6 +56,10 @@ fn agents(image: &str, port: u16, peers: &str) -> Value {
 
 /// The same on so many nodes, one each, for as long as a mesh may take: where not every node is to
 /// have an agent, or a queue admits jobs alone. Nobody has to take them away.
+///
+/// A limit of the whole Job would have Kubernetes end all agents for the first that fails. The one
+/// of each index, which it has from 1.29 on without being asked to (1.28 behind a gate), costs a
+/// failed agent its own host alone.
 fn job(image: &str, port: u16, peers: &str, nodes: u32) -> Value {
     let mut pod = pod(image, port, peers);
     // An agent that ended is not begun again: its host would be another one's in a mesh.
@@ -75,7 +79,9 @@ fn job(image: &str, port: u16, peers: &str, nodes: u32) -> Value {
         "spec": {
             "parallelism": nodes,
             "completions": nodes,
-            "backoffLimit": 0,
+            "completionMode": "Indexed",
+            "backoffLimitPerIndex": 0,
+            "maxFailedIndexes": nodes,
             "activeDeadlineSeconds": JOB_SECONDS,
             "ttlSecondsAfterFinished": JOB_KEPT_SECONDS,
             "template": { "metadata": { "labels": { "app": AGENT } }, "spec": pod },
@@ -197,10 +203,11 @@ mod tests {
         assert_eq!((&all["apiVersion"], &all["kind"]), (&json!("batch/v1"), &json!("Job")));
         let spec = &all["spec"];
         assert_eq!((&spec["parallelism"], &spec["completions"]), (&json!(12), &json!(12)));
-        assert_eq!(
-            (&spec["backoffLimit"], &spec["activeDeadlineSeconds"]),
-            (&json!(0), &json!(3600))
-        );
+        assert_eq!(spec["activeDeadlineSeconds"], json!(3600));
+        // One that fails is not begun again, and ends no other: not even where all but one fail.
+        let limits = ["completionMode", "backoffLimitPerIndex", "maxFailedIndexes"];
+        assert_eq!(limits.map(|name| &spec[name]), [&json!("Indexed"), &json!(0), &json!(12)]);
+        assert!(spec.get("backoffLimit").is_none(), "that of the whole Job");
         let mut own = spec["template"]["spec"].clone();
         let apart = &own["affinity"]["podAntiAffinity"];
         let apart = &apart["requiredDuringSchedulingIgnoredDuringExecution"][0];
