@@ -164,7 +164,6 @@ impl From<StepError> for Failure {
 impl From<LaunchError> for Failure {
     fn from(error: LaunchError) -> Self {
         let cause = match error {
-            LaunchError::NoLauncher { .. } => Cause::NO_MPI_LAUNCHER,
             LaunchError::NoAgent { .. } => Cause::MPI_HOSTS,
             LaunchError::Stopped => Cause::STOPPED,
         };

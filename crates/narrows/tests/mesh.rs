@@ -721,3 +721,22 @@ fn a_manifest_is_one_document_and_holds_no_key() {
         assert_eq!(run(&mut mesh(words)).status.code(), Some(2), "{words:?}");
     }
 }
+
+/// A shell allows few open files, and each launcher holds three pipes: nobody is lost to that.
+#[test]
+fn a_low_limit_of_open_files_costs_no_agent() {
+    let dir = folder("mesh-files");
+    let version = "[ \"$1\" = --version ] && { echo 'mpirun (Open MPI) 4.1.4'; exit; }";
+    program(&dir.join("mpirun"), &format!("#!/bin/sh\n{version}\nsleep 2; echo unreached\n"));
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -S -n 48; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_narrows")]);
+    command.args(["mesh", "127.0.0.[2-21]", "--start", "mpirun", "-p", "7485"]);
+    command.env("PATH", format!("{}:{path}", dir.display())).env_remove("NARROWS_KEY");
+    let ran = run(&mut command);
+    assert_ne!(ran.status.code(), Some(0));
+    let says = err(&ran);
+    // Each host, and the first once more as the cause.
+    assert_eq!(says.matches(": unreached\n").count(), 21, "{says}");
+    assert!(!says.contains("open files"), "{says}");
+}

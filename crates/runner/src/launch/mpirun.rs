@@ -12,6 +12,7 @@ use narrows_control::at_once;
 use narrows_control::key::Key;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
@@ -33,13 +34,6 @@ const CLEAR_UP_WITHIN: Duration = Duration::from_secs(5);
 /// Why the launcher of an MPI started no agent.
 #[derive(Debug, Error)]
 pub enum LaunchError {
-    /// It cannot be started.
-    #[error("{host}: the launcher of the MPI cannot be run: {why}")]
-    NoLauncher {
-        /// The host that it was to reach.
-        host: String,
-        why: io::Error,
-    },
     /// The agent of one host is not there, which costs this host alone.
     #[error("{host}: {why}")]
     NoAgent {
@@ -92,10 +86,16 @@ pub fn start(
     let (says, heard) = channel();
     let mut launched = Launched::default();
     let mut called = 0;
+    // A launcher that cannot be run costs its own host: the next may have what this one had not.
+    let mut unstarted = BTreeMap::new();
     for (number, ((host, command), found)) in hosts.iter().zip(&found).enumerate() {
         if !found.is_empty() {
-            launched.begin((number, host), command, (order, &meets), &says)?;
-            called += 1;
+            match launched.begin((number, host), command, (order, &meets), &says) {
+                Ok(()) => called += 1,
+                Err(why) => {
+                    unstarted.insert(host, format!("the launcher of the MPI cannot be run: {why}"));
+                }
+            }
         }
     }
     drop(says);
@@ -106,7 +106,11 @@ pub fn start(
     // Read to its end, or the launchers would wait for room to say more.
     thread::spawn(move || heard.iter().for_each(drop));
     let listening = hosts.iter().zip(&found).map(|((host, _), found)| {
-        let why = if found.is_empty() { Some("the name has no address") } else { come.lacks(host) };
+        let why = match unstarted.get(host) {
+            Some(why) => Some(why.as_str()),
+            None if found.is_empty() => Some("the name has no address"),
+            None => come.lacks(host),
+        };
         let no_agent = |why: &str| LaunchError::NoAgent { host: host.clone(), why: why.to_owned() };
         why.map_or_else(|| Ok(host.clone()), |why| Err(no_agent(why)))
     });
@@ -133,8 +137,7 @@ impl Launched {
         command: &Command,
         (order, meets): (&Order<'_>, &str),
         says: &Sender<Heard>,
-    ) -> Result<(), LaunchError> {
-        let no_launcher = |why| LaunchError::NoLauncher { host: host.to_owned(), why };
+    ) -> io::Result<()> {
         let mut begun = Command::new(command.get_program());
         begun.args(command.get_args()).args(words(order, meets));
         for (name, value) in command.get_envs() {
@@ -146,14 +149,13 @@ impl Launched {
         // Ctrl-C reaches this process alone, which ends them in order.
         begun.process_group(0);
         begun.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut launcher = begun.spawn().map_err(no_launcher)?;
+        let mut launcher = begun.spawn()?;
         let ends = launcher.stdin.take().zip(launcher.stdout.take()).zip(launcher.stderr.take());
         let (alive, ended) = channel();
         // From here on whatever ends this function ends the launcher.
         self.launchers.push(launcher);
         self.alive.push(alive);
-        let ((mut told, said), own) =
-            ends.ok_or_else(|| no_launcher(io::ErrorKind::Other.into()))?;
+        let ((mut told, said), own) = ends.ok_or(io::ErrorKind::Other)?;
         let _ = says.send(Heard::Task(format!("{number}: narrows-node {host}")));
         let (says, says_own) = (says.clone(), says.clone());
         let of = move |line: String| Heard::Task(format!("{number}: {line}"));
@@ -252,6 +254,21 @@ mod tests {
         drop(launched);
         assert!(began.elapsed() < CLEAR_UP_WITHIN, "closed input ends them");
         assert!(left.iter().all(|id| !Path::new(&format!("/proc/{id}")).exists()), "{left:?}");
+    }
+
+    #[test]
+    fn a_launcher_that_cannot_be_run_costs_its_own_host() {
+        let (key, stop) = (Key::random().expect("a key"), AtomicBool::new(false));
+        let order = Order { binary: Path::new("/opt/narrows"), key: &key, port: 7, stop: &stop };
+        let mut works = Command::new("sh");
+        works.args(["-c", "echo narrows-listening 7 && exec cat", "launcher"]);
+        let lacks = Command::new("/nowhere/mpirun");
+        let hosts = [("127.0.0.1".to_owned(), lacks), ("127.0.0.2".to_owned(), works)];
+        let (told, _launched) = start(&hosts, &order, &mut |_| {}).expect("launchers");
+        let told: Vec<_> = told.into_iter().map(|one| one.map_err(|why| why.to_string())).collect();
+        let why = "127.0.0.1: the launcher of the MPI cannot be run: \
+             No such file or directory (os error 2)";
+        assert_eq!(told, [Err(why.to_owned()), Ok("127.0.0.2".to_owned())]);
     }
 
     #[test]

@@ -19,6 +19,10 @@ use std::sync::atomic::AtomicBool;
 
 /// What each agent costs of open files: one side of its connection listens, the other speaks.
 const FILES_EACH: usize = 2;
+/// Pipes to the ssh that holds an agent: its input and what it says.
+const PIPES_OF_SSH: usize = 2;
+/// Pipes to the launcher that holds an agent: its input, what it says and what it complains of.
+const PIPES_OF_LAUNCHER: usize = 3;
 
 /// Agents that end when this is dropped.
 pub enum Held {
@@ -44,13 +48,14 @@ pub fn call(args: &MeshArgs, names: Vec<String>, stop: &AtomicBool) -> Result<Ca
         (None, given) => calling::key_for(&names, given)?,
     };
     let calling = Calling { port: args.port.unwrap_or(wire::PORT), family: None, key };
+    // Before the first pipe: agents that are started hold some as long as they are there.
+    files::allow(files_each(args.start) * names.len());
     let (called, held) = match args.start {
         Some(Starter::Srun) => by_srun(&names, &calling, stop)?,
         Some(Starter::Mpirun) => by_mpirun(&names, &calling, stop)?,
         None => by_ssh(&names, &calling)?,
     };
     let there: Vec<String> = called.iter().flatten().cloned().collect();
-    files::allow(FILES_EACH * there.len());
     let mut reached = reach(&there, &calling).into_iter();
     let (mut peers, mut hosts, mut gone) = (Vec::new(), Vec::new(), Vec::new());
     let mut first: Option<Failure> = None;
@@ -75,6 +80,16 @@ pub fn call(args: &MeshArgs, names: Vec<String>, stop: &AtomicBool) -> Result<Ca
         Some(why) if !crowd.is_enough() => Err(why),
         _ => Ok((Crew::Agents(crowd), hosts, held)),
     }
+}
+
+/// Open files that each agent costs by who starts it. One step starts all: its pipes are few.
+fn files_each(start: Option<Starter>) -> usize {
+    FILES_EACH
+        + match start {
+            Some(Starter::Srun) => 0,
+            Some(Starter::Mpirun) => PIPES_OF_LAUNCHER,
+            None => PIPES_OF_SSH,
+        }
 }
 
 /// Those that are there, and those that ssh brings.
