@@ -92,7 +92,7 @@ impl Done {
 
 /// Held while a launcher runs: what another one started meanwhile would be taken for what this one
 /// left, and ended.
-static ALONE: Mutex<()> = Mutex::new(());
+pub(super) static ALONE: Mutex<()> = Mutex::new(());
 
 /// Runs a command to its end, or to its limit; one after the other.
 pub fn ended(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Result<Done, Failure> {

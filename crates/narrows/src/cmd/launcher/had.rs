@@ -109,8 +109,10 @@ fn numbers<T: std::str::FromStr>(list: &str) -> Vec<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ended::ALONE;
     use super::*;
     use std::os::unix::process::CommandExt;
+    use std::sync::PoisonError;
 
     #[test]
     fn time_that_was_waited_for_a_cpu_is_what_a_run_had_not() {
@@ -130,6 +132,8 @@ mod tests {
 
     #[test]
     fn a_look_sees_what_runs_below_and_not_more_often_than_it_may() {
+        // The end of another test's launcher would end this child as what that one left.
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let mut child = std::process::Command::new("sh")
             .args(["-c", "sh -c 'while :; do :; done' & echo; wait"])
             .stdout(std::process::Stdio::piped())
