@@ -121,6 +121,18 @@ fn starved_and_wrong_runs_do_not_count() {
 }
 
 #[test]
+fn a_run_with_more_threads_than_cpus_is_not_judged_by_its_cpu_use() {
+    let dir = folder("app-threads");
+    let Some(launcher) = launcher(&dir) else { return };
+    let does = "cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')\n\
+        taskset -cp $cpu $$ >/dev/null\n\
+        for n in 1 2 3; do timeout 2 sh -c 'while :; do :; done' & done; wait; echo time 2";
+    let output = run(app(&dir, &launcher, &study(&dir, does, "[1]", "")).arg("--quick"));
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(err(&output).contains("more threads than CPUs"), "{}", err(&output));
+}
+
+#[test]
 fn a_number_of_ranks_whose_runs_all_died_is_no_success() {
     let dir = folder("app-died");
     let Some(launcher) = launcher(&dir) else { return };

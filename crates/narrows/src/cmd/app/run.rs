@@ -106,7 +106,7 @@ pub fn run(rig: &Rig<'_>, cell: &AppCell, stop: &AtomicBool) -> Result<Option<Ra
 fn cpu_had(rig: &Rig<'_>, cell: &AppCell, done: &Done) -> Option<Figure> {
     let is_told = rig.definition.cpu_use.is_some() || !rig.has_ranks_here(cell);
     let share = done.had.filter(|_| !is_told);
-    share.map(|value| Figure { name: CPU_HAD.to_owned(), value, unit: Unit::Share })
+    share.map(|had| Figure { name: CPU_HAD.to_owned(), value: had.share, unit: Unit::Share })
 }
 
 /// The kernel's share of the CPU time of a run's ranks on this host, where it has any.
@@ -255,7 +255,11 @@ fn judged(rig: &Rig<'_>, cell: &AppCell, done: &Done, folder: &Path) -> (Vec<Fig
     }
     // Behind the application's own: the first of a record is the one that counts.
     figures.extend(cpu_had(rig, cell, done));
-    let starved = starved(definition, &figures).filter(|_| !rig.is_oversubscribed(cell));
+    let mut starved = starved(definition, &figures).filter(|_| !rig.is_oversubscribed(cell));
+    if starved.is_some() && waits_for_itself(done, &figures) {
+        note!("{}: {MORE_THREADS}", rig.name(cell));
+        starved = None;
+    }
     let fault = wrong.or_else(|| Some((Fault::Starved, starved?)));
     (figures, fault.map_or(Outcome::Done, |(fault, why)| rejected(fault, why)))
 }
@@ -291,9 +295,19 @@ fn above_zero(value: f64) -> Result<(), Missing> {
 }
 
 /// Who told a CPU use, where it was not the application.
-const BY_SCHEDULER: &str = ", of the time that its ranks here asked for a CPU";
+const BY_SCHEDULER: &str = ", of the time that its ranks here asked for a CPU: other programs \
+    had it, or threads of its own";
+/// Why a run is not judged by its CPU use.
+const MORE_THREADS: &str = "more threads than CPUs: they wait for each other, and what other \
+    programs took is not judged";
 
-/// Says that other programs had the CPUs, of runs that have a CPU for each rank.
+/// Whether it is the scheduler that tells a CPU use, of a run that had more threads than CPUs.
+fn waits_for_itself(done: &Done, figures: &[Figure]) -> bool {
+    let is_told = figures.iter().any(|figure| figure.name == CPU_HAD);
+    is_told && done.had.is_some_and(|had| had.is_crowded)
+}
+
+/// Says that the CPUs were not the ranks', of runs that have a CPU for each rank.
 fn starved(definition: &Definition, figures: &[Figure]) -> Option<String> {
     let told = [(CPU_USE, ""), (CPU_HAD, BY_SCHEDULER)];
     let (share, by) = told.iter().find_map(|(name, by)| {

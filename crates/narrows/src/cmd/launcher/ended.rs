@@ -1,7 +1,7 @@
 //! A launcher from its start to its end: by itself, at its limit, or because the user wished so.
 //! Nothing of it is left running.
 
-use super::had::{self, Had};
+use super::had::{self, CpuHad, Had};
 use crate::cause::Cause;
 use crate::failure::Failure;
 use narrows_model::study::Ended;
@@ -51,7 +51,7 @@ pub struct Done {
     pub cpu: CpuTime,
     /// What share of the time for which these asked for a CPU they had one; `None` where the kernel
     /// does not tell, or they did next to nothing.
-    pub had: Option<f64>,
+    pub had: Option<CpuHad>,
 }
 
 /// CPU time of processes that have ended.
@@ -116,7 +116,8 @@ pub fn ended(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Resul
     let cpu = CpuTime::of_children().since(cpu_before);
     let out = out.map(Reader::end).unwrap_or_default();
     let err = err.map(Reader::end).unwrap_or_default();
-    Ok(Done { how, out: out.text(), err: err.text(), is_cut: out.is_cut, cpu, had: had.share() })
+    let had = had.had();
+    Ok(Done { how, out: out.text(), err: err.text(), is_cut: out.is_cut, cpu, had })
 }
 
 /// What is kept of a pipe.

@@ -9,6 +9,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How often the threads are looked at, at most.
@@ -20,8 +21,24 @@ const EACH_MAX: Duration = Duration::from_secs(2);
 /// Less than this of CPU time and waits, in nanoseconds, tells nothing.
 const LEAST_NS: u64 = 200_000_000;
 
+/// Of looks that saw a thread runnable, one in so many may be crowded: a launcher runs beside its
+/// ranks now and then.
+const CROWDED_PARTS: u32 = 10;
+/// One crowded look alone may be the start of the ranks.
+const CROWDED_LEAST: u32 = 2;
+
 /// Nanoseconds that a thread ran, and that it waited for a CPU.
 type Times = [u64; 2];
+
+/// What a run had of the CPUs that it asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CpuHad {
+    /// Of the time for which its threads asked for a CPU.
+    pub share: f64,
+    /// More of its threads were runnable than the CPUs that they may use: they waited for each
+    /// other, and what others took is not to be told from that.
+    pub is_crowded: bool,
+}
 
 /// What was seen of the threads below some processes.
 #[derive(Default)]
@@ -30,6 +47,10 @@ pub struct Had {
     threads: BTreeMap<i32, Times>,
     /// Of threads whose number another has since.
     over: Times,
+    /// Looks that saw a thread runnable.
+    busy: u32,
+    /// Those of them that saw more runnable than CPUs for them.
+    crowded: u32,
     next: Option<Instant>,
 }
 
@@ -41,9 +62,15 @@ impl Had {
         }
         // Its CPU time: what others keep from this thread is no cost of a look.
         let before = own_cpu_time();
-        for (thread, times) in below(roots()).into_iter().flat_map(threads) {
-            self.saw(thread, times);
+        let mut runnable = Vec::new();
+        for process in below(roots()) {
+            for (thread, times, cpus) in threads(process) {
+                self.saw(thread, times);
+                runnable.extend(cpus);
+            }
         }
+        self.busy += u32::from(!runnable.is_empty());
+        self.crowded += u32::from(is_crowded(&runnable));
         let cost = own_cpu_time().saturating_sub(before) * COST_PARTS;
         self.next = Some(Instant::now() + cost.clamp(EACH, EACH_MAX));
     }
@@ -56,11 +83,14 @@ impl Had {
         }
     }
 
-    /// The share; `None` where too little was seen.
-    pub fn share(&self) -> Option<f64> {
+    /// What they had; `None` where too little was seen.
+    pub fn had(&self) -> Option<CpuHad> {
         let all = self.threads.values().chain([&self.over]);
         let [ran, waited] = all.fold([0, 0], |sum, of| [sum[0] + of[0], sum[1] + of[1]]);
-        (ran + waited >= LEAST_NS).then(|| ran as f64 / (ran + waited) as f64)
+        (ran + waited >= LEAST_NS).then(|| CpuHad {
+            share: ran as f64 / (ran + waited) as f64,
+            is_crowded: self.crowded >= CROWDED_LEAST && self.crowded * CROWDED_PARTS > self.busy,
+        })
     }
 }
 
@@ -88,12 +118,47 @@ pub fn children(process: &str) -> BTreeSet<i32> {
     lists.flat_map(|list| numbers(&list)).collect()
 }
 
-/// The threads of a process with their times.
-fn threads(process: i32) -> Vec<(i32, Times)> {
+/// Whether more threads are runnable than there are CPUs for them, by the lists of the CPUs that
+/// each may use: of those with the same list, as ranks have that are held to cores, or of all.
+fn is_crowded(runnable: &[String]) -> bool {
+    let mut by_list: BTreeMap<&str, usize> = BTreeMap::new();
+    for list in runnable {
+        *by_list.entry(list).or_default() += 1;
+    }
+    let of_lists: Vec<_> = by_list.into_iter().map(|(list, count)| (cpus(list), count)).collect();
+    let all: BTreeSet<usize> = of_lists.iter().flat_map(|(cpus, _)| cpus).copied().collect();
+    runnable.len() > all.len() || of_lists.iter().any(|(cpus, count)| *count > cpus.len())
+}
+
+/// The CPUs of a list of the kernel's: `0-3,7`.
+fn cpus(list: &str) -> BTreeSet<usize> {
+    let ranges = list.split(',').filter_map(|part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
+    });
+    ranges.flatten().collect()
+}
+
+/// The list of the CPUs that a thread may use, where it is runnable.
+fn runnable_on(task: &Path) -> Option<String> {
+    let status = fs::read_to_string(task.join("status")).ok()?;
+    let is_runnable = field(&status, "State")?.split_whitespace().next() == Some("R");
+    let list = field(&status, "Cpus_allowed_list").filter(|list| !cpus(list).is_empty())?;
+    is_runnable.then(|| list.to_owned())
+}
+
+fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    let mut fields = status.lines().filter_map(|line| line.split_once(':'));
+    fields.find(|(of, _)| *of == name).map(|(_, value)| value.trim())
+}
+
+/// The threads of a process with their times, and the CPUs of those that are runnable.
+fn threads(process: i32) -> Vec<(i32, Times, Option<String>)> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let told = tasks.filter_map(|task| {
         let thread = task.file_name().to_str()?.parse().ok()?;
-        Some((thread, times(&fs::read_to_string(task.path().join("schedstat")).ok()?)?))
+        let times = times(&fs::read_to_string(task.path().join("schedstat")).ok()?)?;
+        Some((thread, times, runnable_on(&task.path())))
     });
     told.collect()
 }
@@ -119,15 +184,32 @@ mod tests {
         assert_eq!(times("9000 1000 3\n"), Some([9000, 1000]));
         assert_eq!((times("9000"), times("a b c")), (None, None));
         let mut had = Had::default();
-        assert_eq!(had.share(), None);
+        let share = |had: &Had| had.had().map(|had| had.share);
+        assert_eq!(share(&had), None);
         had.saw(7, [100_000_000, 10_000_000]);
-        assert_eq!(had.share(), None, "too little tells nothing");
+        assert_eq!(share(&had), None, "too little tells nothing");
         had.saw(7, [400_000_000, 50_000_000]);
         had.saw(8, [500_000_000, 50_000_000]);
-        assert_eq!(had.share(), Some(0.9));
+        assert_eq!(share(&had), Some(0.9));
         // Another thread of the same number.
         had.saw(7, [0, 1_000_000_000]);
-        assert_eq!(had.share(), Some(0.45));
+        assert_eq!(share(&had), Some(0.45));
+    }
+
+    #[test]
+    fn threads_are_crowded_that_are_more_than_the_cpus_for_them() {
+        assert_eq!(cpus("0-2,7"), BTreeSet::from([0, 1, 2, 7]));
+        let of = |lists: &[&str]| {
+            is_crowded(&lists.iter().map(|list| (*list).to_owned()).collect::<Vec<_>>())
+        };
+        assert!(!of(&[]) && !of(&["0", "1"]) && !of(&["0-1", "0-1"]));
+        assert!(of(&["0", "0", "1-3"]), "of one rank, beside idle CPUs of others");
+        assert!(of(&["0-1", "0", "1"]), "of all");
+        let mut had = Had { busy: 20, crowded: 2, ..Had::default() };
+        had.saw(7, [400_000_000, 800_000_000]);
+        assert!(had.had().is_some_and(|had| !had.is_crowded), "now and then");
+        had.crowded = 3;
+        assert!(had.had().is_some_and(|had| had.is_crowded));
     }
 
     #[test]
@@ -144,7 +226,7 @@ mod tests {
         let began = Instant::now();
         let mut had = Had::default();
         let mut looks = 0;
-        while had.share().is_none() && began.elapsed() < Duration::from_secs(60) {
+        while had.had().is_none() && began.elapsed() < Duration::from_secs(60) {
             had.look(|| {
                 looks += 1;
                 vec![group.as_raw()]
@@ -154,7 +236,7 @@ mod tests {
         let took = began.elapsed();
         let _ = nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL);
         let _ = child.wait();
-        assert!(had.share().is_some_and(|share| share > 0.0), "{took:?}");
+        assert!(had.had().is_some_and(|had| had.share > 0.0), "{took:?}");
         assert!(had.threads.len() >= 2 && looks <= 1 + took.as_millis() / 100, "{looks}");
     }
 }
