@@ -50,7 +50,7 @@ pub struct Done {
     /// CPU time of it and of all that it started on this host.
     pub cpu: CpuTime,
     /// What share of the time for which these asked for a CPU they had one; `None` where the kernel
-    /// does not tell, or they did next to nothing.
+    /// does not tell, they did next to nothing, or most of what they did was not seen.
     pub had: Option<CpuHad>,
 }
 
@@ -116,7 +116,7 @@ pub fn ended(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Resul
     let cpu = CpuTime::of_children().since(cpu_before);
     let out = out.map(Reader::end).unwrap_or_default();
     let err = err.map(Reader::end).unwrap_or_default();
-    let had = had.had();
+    let had = had.had(cpu.user_s + cpu.system_s);
     Ok(Done { how, out: out.text(), err: err.text(), is_cut: out.is_cut, cpu, had })
 }
 

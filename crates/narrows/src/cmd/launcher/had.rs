@@ -83,11 +83,14 @@ impl Had {
         }
     }
 
-    /// What they had; `None` where too little was seen.
-    pub fn had(&self) -> Option<CpuHad> {
+    /// What they had, of a run whose processes used so many seconds of CPU time; `None` where too
+    /// little was seen: in all, or of that.
+    pub fn had(&self, used_s: f64) -> Option<CpuHad> {
         let all = self.threads.values().chain([&self.over]);
         let [ran, waited] = all.fold([0, 0], |sum, of| [sum[0] + of[0], sum[1] + of[1]]);
-        (ran + waited >= LEAST_NS).then(|| CpuHad {
+        // What threads did after their last look is missing.
+        let is_most = 2.0 * ran as f64 / 1e9 >= used_s;
+        (is_most && ran + waited >= LEAST_NS).then(|| CpuHad {
             share: ran as f64 / (ran + waited) as f64,
             is_crowded: self.crowded >= CROWDED_LEAST && self.crowded * CROWDED_PARTS > self.busy,
         })
@@ -184,13 +187,15 @@ mod tests {
         assert_eq!(times("9000 1000 3\n"), Some([9000, 1000]));
         assert_eq!((times("9000"), times("a b c")), (None, None));
         let mut had = Had::default();
-        let share = |had: &Had| had.had().map(|had| had.share);
+        let share = |had: &Had| had.had(0.0).map(|had| had.share);
         assert_eq!(share(&had), None);
         had.saw(7, [100_000_000, 10_000_000]);
         assert_eq!(share(&had), None, "too little tells nothing");
         had.saw(7, [400_000_000, 50_000_000]);
         had.saw(8, [500_000_000, 50_000_000]);
         assert_eq!(share(&had), Some(0.9));
+        assert!(had.had(1.8).is_some(), "half of the CPU time was seen");
+        assert_eq!(had.had(1.9), None, "most of it came after the last look");
         // Another thread of the same number.
         had.saw(7, [0, 1_000_000_000]);
         assert_eq!(share(&had), Some(0.45));
@@ -207,9 +212,9 @@ mod tests {
         assert!(of(&["0-1", "0", "1"]), "of all");
         let mut had = Had { busy: 20, crowded: 2, ..Had::default() };
         had.saw(7, [400_000_000, 800_000_000]);
-        assert!(had.had().is_some_and(|had| !had.is_crowded), "now and then");
+        assert!(had.had(0.0).is_some_and(|had| !had.is_crowded), "now and then");
         had.crowded = 3;
-        assert!(had.had().is_some_and(|had| had.is_crowded));
+        assert!(had.had(0.0).is_some_and(|had| had.is_crowded));
     }
 
     #[test]
@@ -226,7 +231,7 @@ mod tests {
         let began = Instant::now();
         let mut had = Had::default();
         let mut looks = 0;
-        while had.had().is_none() && began.elapsed() < Duration::from_secs(60) {
+        while had.had(0.0).is_none() && began.elapsed() < Duration::from_secs(60) {
             had.look(|| {
                 looks += 1;
                 vec![group.as_raw()]
@@ -236,7 +241,7 @@ mod tests {
         let took = began.elapsed();
         let _ = nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL);
         let _ = child.wait();
-        assert!(had.had().is_some_and(|had| had.share > 0.0), "{took:?}");
+        assert!(had.had(0.0).is_some_and(|had| had.share > 0.0), "{took:?}");
         assert!(had.threads.len() >= 2 && looks <= 1 + took.as_millis() / 100, "{looks}");
     }
 }
