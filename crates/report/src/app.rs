@@ -127,9 +127,10 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
-/// What to do about runs that other programs took the CPUs of.
-pub(crate) const STARVED_HINT: &str = "hint: other programs ran on the CPUs of these runs: end them, \
-     use fewer ranks than cores, or accept less with cpu_use_least_percent in the study";
+/// What to do about runs that had too little of their CPUs.
+pub(crate) const STARVED_HINT: &str = "hint: other programs, or more threads of its own than there \
+     are cores, had the CPUs of these runs: end them, use fewer ranks or threads than cores, or \
+     accept less with cpu_use_least_percent in the study";
 
 /// Marks, and why runs do not count.
 fn notes(scaling: &Scaling, screen: &Screen) -> String {

@@ -384,7 +384,7 @@ mod tests {
         starved.faults = vec![Fault::Starved];
         let all = notes(&application(None, vec![curve("shm", vec![starved])]));
         assert_eq!(all.len(), 2);
-        assert!(all[1].starts_with("hint: other programs ran on the CPUs"), "{all:?}");
+        assert!(all[1].starts_with("hint: other programs, or more threads"), "{all:?}");
         assert_eq!(notes(&application(None, Vec::new())), Vec::<String>::new());
     }
 }
