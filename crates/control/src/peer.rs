@@ -119,11 +119,11 @@ fn dial(address: SocketAddr, within: Duration) -> io::Result<TcpStream> {
 
 /// Connects, again when the agent hangs up: one that is crowded by strangers may have to drop this
 /// side before it can prove its key.
-fn greet(address: SocketAddr, key: &Key, turns: &Turns) -> Result<Met, Missed> {
+fn greet(address: SocketAddr, key: &Key) -> Result<Met, Missed> {
     let mut pauses = CROWDED_PAUSES.into_iter();
     let mut hung_up = None;
     loop {
-        let mut turn = Some(turns.take());
+        let mut turn = Some(HANDSHAKES.take());
         let mut began = Instant::now();
         let mut stream = dial(address, CONNECT_SOON);
         if stream.as_ref().is_err_and(|why| why.kind() == io::ErrorKind::TimedOut) {
@@ -131,10 +131,6 @@ fn greet(address: SocketAddr, key: &Key, turns: &Turns) -> Result<Met, Missed> {
             stream = dial(address, CONNECT_WITHIN);
         }
         let dialled_in = began.elapsed();
-        // Only the silence is waited for without one: what follows costs what it does of anyone.
-        if turn.is_none() && stream.is_ok() {
-            turn = Some(turns.take());
-        }
         // Whoever answered once and is gone now is told by what it did, not by its absence.
         let stream = stream.map_err(|error| match hung_up.take() {
             Some((peer, why)) => Missed::Greeting(ControlError::HungUp { peer, why }),
@@ -192,7 +188,7 @@ impl Peer {
         let mut last = unknown(NoAddress::OfFamily);
         let mut silent = Vec::new();
         for address in addresses {
-            match greet(address, key, &HANDSHAKES) {
+            match greet(address, key) {
                 Ok(Met { own, path_mtu, dialled_in, mut wire }) => {
                     wire.expect_beats(patience.silent_max);
                     let excused = Arc::default();
@@ -515,38 +511,6 @@ mod tests {
             assert!((400..=524).contains(&bytes), "{end}: {bytes} B");
         }
         assert!(path_mtu(&near).is_some_and(|mtu| mtu.0 >= 1280), "as the kernel has it");
-    }
-
-    #[test]
-    fn who_connects_slowly_proves_the_key_in_turn_too() {
-        let listener = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
-        let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
-        listener.bind(&any.into()).expect("binds");
-        listener.listen(0).expect("listens");
-        let listener = TcpListener::from(listener);
-        let address = listener.local_addr().expect("address");
-        // It is full: the kernel drops the next one's first packet, and answers the second.
-        let filler = dial(address, CONNECT_WITHIN).expect("connects");
-        let (key, turns) = (Key::random().expect("a key"), Turns::of(1));
-        thread::scope(|scope| {
-            let greeting = scope.spawn(|| greet(address, &key, &turns));
-            while turns.left() > 0 {
-                thread::sleep(Duration::from_millis(1));
-            }
-            while turns.left() == 0 {
-                thread::sleep(Duration::from_millis(1));
-            }
-            drop((listener.accept().expect("the first"), filler));
-            let met = listener.accept().expect("the slow one");
-            let until = Instant::now() + Duration::from_secs(3);
-            while turns.left() > 0 && Instant::now() < until {
-                thread::sleep(Duration::from_millis(1));
-            }
-            assert_eq!(turns.left(), 0, "it has a turn while the key is proved");
-            drop((met, listener));
-            assert!(greeting.join().is_ok_and(|met| met.is_err()));
-        });
-        assert_eq!(turns.left(), 1);
     }
 
     #[test]

@@ -26,12 +26,6 @@ impl Turns {
         *left -= 1;
         Turn(self)
     }
-
-    /// How many nobody has.
-    #[cfg(test)]
-    pub(crate) fn left(&self) -> usize {
-        *self.left.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Turn<'_> {
